@@ -1,0 +1,94 @@
+#include "gen/base/arena.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+  struct block *next;
+  size_t used, size;
+  alignas(max_align_t) char bytes[];
+};
+
+struct arena {
+  struct block *blocks;
+};
+
+enum { BLOCK_BYTES = 1 << 16 };
+
+static void *take(size_t size) {
+  void *memory = calloc(1, size);
+  if (memory == NULL) {
+    fprintf(stderr, "accel-gen: out of memory (%zu bytes)\n", size);
+    exit(1);
+  }
+  return memory;
+}
+
+struct arena *arena_new(void) {
+  return take(sizeof(struct arena));
+}
+
+void arena_free(struct arena *arena) {
+  if (arena == NULL) return;
+  for (struct block *block = arena->blocks; block != NULL;) {
+    struct block *next = block->next;
+    free(block);
+    block = next;
+  }
+  free(arena);
+}
+
+void *arena_alloc(struct arena *arena, size_t size) {
+  const size_t align = alignof(max_align_t);
+  size = (size + align - 1) / align * align;
+  struct block *block = arena->blocks;
+  if (block == NULL || block->size - block->used < size) {
+    size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    block = take(sizeof *block + room);
+    block->size = room;
+    block->next = arena->blocks;
+    arena->blocks = block;
+  }
+  void *memory = block->bytes + block->used;
+  block->used += size;
+  return memory;
+}
+
+char *arena_copy(struct arena *arena, const void *bytes, size_t count) {
+  char *copy = arena_alloc(arena, count + 1);
+  if (count > 0) memcpy(copy, bytes, count);
+  return copy;
+}
+
+char *arena_string(struct arena *arena, const char *text) {
+  return arena_copy(arena, text, strlen(text));
+}
+
+char *arena_vprintf(struct arena *arena, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *text = arena_alloc(arena, (size_t)length + 1);
+  vsnprintf(text, (size_t)length + 1, format, args);
+  return text;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(arena, format, args);
+  va_end(args);
+  return text;
+}
+
+void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size) {
+  if (count < *capacity) return items;
+  int wider = *capacity > 0 ? *capacity * 2 : 8;
+  void *copy = arena_alloc(arena, (size_t)wider * item_size);
+  if (count > 0) memcpy(copy, items, (size_t)count * item_size);
+  *capacity = wider;
+  return copy;
+}

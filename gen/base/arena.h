@@ -1,0 +1,41 @@
+/* Arena: memory that is taken piece by piece and given back at once.
+ *
+ * The generator works on one job and ends; nothing in it is freed one by one. Every structure of a stage
+ * lives in the arena that the caller handed in, so ownership is one sentence: the arena owns it. */
+#ifndef ACCEL_BASE_ARENA_H
+#define ACCEL_BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena;
+
+/* A new, empty arena. Ends the process with a message when the system has no memory: a generator cannot go on. */
+struct arena *arena_new(void);
+
+/* Gives all memory of the arena back; every pointer from it is dead. NULL is allowed. */
+void arena_free(struct arena *arena);
+
+/* `size` bytes, zeroed, aligned for any type. Never NULL. */
+void *arena_alloc(struct arena *arena, size_t size);
+
+/* A copy of `count` bytes with a NUL behind them. */
+char *arena_copy(struct arena *arena, const void *bytes, size_t count);
+
+/* A copy of a C string. */
+char *arena_string(struct arena *arena, const char *text);
+
+/* printf into the arena. */
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Room for one more item in a growing array: returns `items`, or a copy twice as large when count == *capacity.
+ * The old copy stays in the arena. Use through ARENA_PUSH. */
+void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size);
+
+/* ARENA_PUSH(arena, list, item): `list` is an lvalue of any struct with members items, count, capacity. */
+#define ARENA_PUSH(arena, list, item)                                                                          \
+  ((list).items = arena_grow((arena), (list).items, (list).count, &(list).capacity, sizeof *(list).items),     \
+   (list).items[(list).count++] = (item))
+
+#endif

@@ -1,0 +1,168 @@
+#include "gen/base/diag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct diagnostics diagnostics_in(struct arena *arena) {
+  return (struct diagnostics){.arena = arena};
+}
+
+void diag_add_source(struct diagnostics *diags, const char *file, const char *text) {
+  diags->sources =
+      arena_grow(diags->arena, diags->sources, diags->n_sources, &diags->sources_capacity, sizeof *diags->sources);
+  diags->sources[diags->n_sources++] = (struct source){file, text};
+}
+
+static void add(struct diagnostics *diags, enum severity severity, struct location where, const char *format,
+                va_list args) {
+  struct diagnostic item = {severity, where, arena_vprintf(diags->arena, format, args)};
+  ARENA_PUSH(diags->arena, *diags, item);
+  if (severity == SEVERITY_ERROR) diags->errors++;
+}
+
+void diag_error(struct diagnostics *diags, struct location where, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add(diags, SEVERITY_ERROR, where, format, args);
+  va_end(args);
+}
+
+void diag_note(struct diagnostics *diags, struct location where, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add(diags, SEVERITY_NOTE, where, format, args);
+  va_end(args);
+}
+
+void diag_help(struct diagnostics *diags, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add(diags, SEVERITY_HELP, (struct location){0}, format, args);
+  va_end(args);
+}
+
+static const char *source_text(const struct diagnostics *diags, const char *file) {
+  for (int i = 0; i < diags->n_sources; i++)
+    if (strcmp(diags->sources[i].file, file) == 0) return diags->sources[i].text;
+  return NULL;
+}
+
+/* The start of a line (counted from 1) and its length without the line end; NULL behind the last one. */
+static const char *find_line(const char *text, int line, int *length) {
+  while (line > 1 && *text != '\0') {
+    const char *end = strchr(text, '\n');
+    if (end == NULL) return NULL;
+    text = end + 1;
+    line--;
+  }
+  *length = (int)strcspn(text, "\r\n");
+  return text;
+}
+
+struct palette {
+  const char *bold, *error, *note, *caret, *reset;
+};
+
+static void print_excerpt(const struct diagnostics *diags, struct location where, FILE *out,
+                          const struct palette *colours) {
+  if (where.file == NULL || where.line < 1) return;
+  const char *text = source_text(diags, where.file);
+  int length = 0;
+  const char *line = text == NULL ? NULL : find_line(text, where.line, &length);
+  if (line == NULL || length > 240) return;
+  fprintf(out, "%5d | ", where.line);
+  for (int i = 0; i < length; i++) fputc((unsigned char)line[i] < ' ' && line[i] != '\t' ? '?' : line[i], out);
+  fputc('\n', out);
+  if (where.column < 1 || where.column > length + 1) return;
+  fprintf(out, "      | ");
+  for (int i = 0; i < where.column - 1; i++) {
+    if (((unsigned char)line[i] & 0xc0) == 0x80) continue; /* the rest of a UTF-8 character takes no column */
+    fputc(line[i] == '\t' ? '\t' : ' ', out);
+  }
+  fprintf(out, "%s^", colours->caret);
+  for (int i = 1; i < where.length && where.column - 1 + i < length; i++)
+    if (((unsigned char)line[where.column - 1 + i] & 0xc0) != 0x80) fputc('~', out);
+  fprintf(out, "%s\n", colours->reset);
+}
+
+static void print_one(const struct diagnostics *diags, const struct diagnostic *item, FILE *out,
+                      const struct palette *colours) {
+  static const char *const names[] = {"error", "warning", "note", "help"};
+  if (item->severity == SEVERITY_HELP) {
+    fprintf(out, "    %shelp:%s %s\n", colours->note, colours->reset, item->message);
+    return;
+  }
+  fputs(colours->bold, out);
+  if (item->where.file != NULL) fprintf(out, "%s:", item->where.file);
+  if (item->where.line > 0) fprintf(out, "%d:", item->where.line);
+  if (item->where.line > 0 && item->where.column > 0) fprintf(out, "%d:", item->where.column);
+  if (item->where.file == NULL) fprintf(out, "accel-gen:");
+  fprintf(out, "%s %s%s:%s %s\n", colours->reset, item->severity == SEVERITY_NOTE ? colours->note : colours->error,
+          names[item->severity], colours->reset, item->message);
+  print_excerpt(diags, item->where, out, colours);
+}
+
+/* A diagnostic with the notes behind it, and its place in the order of arrival. */
+struct group {
+  int first, count;
+  const struct diagnostic *head;
+};
+
+static int compare_groups(const void *left, const void *right) {
+  const struct group *a = left, *b = right;
+  const struct location *p = &a->head->where, *q = &b->head->where;
+  bool same_file = p->file != NULL && q->file != NULL && strcmp(p->file, q->file) == 0;
+  if (same_file && p->line != q->line) return p->line < q->line ? -1 : 1;
+  if (same_file && p->column != q->column) return p->column < q->column ? -1 : 1;
+  return a->first < b->first ? -1 : a->first > b->first;
+}
+
+void diag_print(const struct diagnostics *diags, FILE *out, bool colour) {
+  static const struct palette plain = {"", "", "", "", ""};
+  static const struct palette bright = {"\033[1m", "\033[1;31m", "\033[1;36m", "\033[1;32m", "\033[0m"};
+  const struct palette *colours = colour ? &bright : &plain;
+  struct group *groups = arena_alloc(diags->arena, ((size_t)diags->count + 1) * sizeof *groups);
+  int n = 0;
+  for (int i = 0; i < diags->count; i++) {
+    bool head = diags->items[i].severity <= SEVERITY_WARNING || n == 0;
+    if (head) groups[n++] = (struct group){i, 1, &diags->items[i]};
+    else groups[n - 1].count++;
+  }
+  qsort(groups, (size_t)n, sizeof *groups, compare_groups);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < groups[i].count; k++) print_one(diags, &diags->items[groups[i].first + k], out, colours);
+  if (diags->errors > 0) fprintf(out, "%d error%s\n", diags->errors, diags->errors == 1 ? "" : "s");
+}
+
+/* Levenshtein distance, bounded by the length of short words. */
+static int edit_distance(const char *a, const char *b) {
+  enum { LONGEST = 64 };
+  int n = (int)strlen(a), m = (int)strlen(b);
+  if (n >= LONGEST || m >= LONGEST) return LONGEST;
+  int row[LONGEST + 1];
+  for (int j = 0; j <= m; j++) row[j] = j;
+  for (int i = 1; i <= n; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= m; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      int best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+      row[j] = change < best ? change : best;
+    }
+  }
+  return row[m];
+}
+
+const char *nearest_word(const char *word, const char *const *candidates, int count) {
+  const char *best = NULL;
+  int best_distance = (int)strlen(word) / 3 + 2;
+  for (int i = 0; i < count; i++) {
+    int distance = edit_distance(word, candidates[i]);
+    if (distance < best_distance && distance < (int)strlen(candidates[i])) {
+      best = candidates[i];
+      best_distance = distance;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,37 @@
+#include "gen/base/text.h"
+
+#include <string.h>
+
+struct text text_in(struct arena *arena) {
+  return (struct text){.arena = arena};
+}
+
+void text_add(struct text *text, const void *bytes, size_t count) {
+  if (text->length + count + 1 > text->capacity) {
+    size_t wider = text->capacity > 0 ? text->capacity : 256;
+    while (wider < text->length + count + 1) wider *= 2;
+    char *copy = arena_alloc(text->arena, wider);
+    if (text->length > 0) memcpy(copy, text->bytes, text->length);
+    text->bytes = copy;
+    text->capacity = wider;
+  }
+  if (count > 0) memcpy(text->bytes + text->length, bytes, count);
+  text->length += count;
+  text->bytes[text->length] = '\0';
+}
+
+void text_puts(struct text *text, const char *string) {
+  text_add(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *more = arena_vprintf(text->arena, format, args);
+  va_end(args);
+  text_puts(text, more);
+}
+
+const char *text_string(const struct text *text) {
+  return text->length > 0 ? text->bytes : "";
+}

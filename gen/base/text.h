@@ -1,0 +1,28 @@
+/* Text: a string that grows at its end, in an arena. */
+#ifndef ACCEL_BASE_TEXT_H
+#define ACCEL_BASE_TEXT_H
+
+#include "gen/base/arena.h"
+
+struct text {
+  struct arena *arena;
+  char *bytes; /* NUL-terminated once anything was added; may hold NULs of its own */
+  size_t length, capacity;
+};
+
+/* An empty text in `arena`. */
+struct text text_in(struct arena *arena);
+
+/* Adds `count` bytes. */
+void text_add(struct text *text, const void *bytes, size_t count);
+
+/* Adds a C string. */
+void text_puts(struct text *text, const char *string);
+
+/* printf at the end. */
+void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The whole as a C string; "" for an empty text. Owned by the arena. */
+const char *text_string(const struct text *text);
+
+#endif
