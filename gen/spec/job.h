@@ -1,0 +1,120 @@
+/* Job: what a job file says, typed, checked against schemas/job.schema.json, with every default filled in.
+ *
+ * The stages behind gen/spec read this structure and nothing of YAML. A member is named as its key; a place for a
+ * message about it comes from job_where. */
+#ifndef ACCEL_SPEC_JOB_H
+#define ACCEL_SPEC_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gen/base/arena.h"
+#include "gen/base/diag.h"
+
+enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV };
+enum data_label { LABEL_CLASS, LABEL_VALUE };
+enum optimizer_name { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum schedule_name { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE };
+enum device_kind { DEVICE_CPU };
+
+/* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
+enum config_kind { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_STRING };
+struct config_value {
+  const char *name;
+  enum config_kind kind;
+  int64_t integer; /* also the boolean, 0 or 1 */
+  double real;     /* also set for CONFIG_INT */
+  const char *string;
+  struct location where;      /* of the value */
+  struct location name_where; /* of the key */
+};
+
+struct data_source {
+  const char *path; /* as written in the job, relative to the working directory of the trainer; NULL when absent */
+  enum data_format format;
+};
+
+struct job {
+  const char *file;   /* as the user named it */
+  const char *digest; /* SHA-256 of the resolved job, 64 hexadecimal digits */
+
+  struct {
+    const char *source; /* resolved against the job file's folder */
+    struct config_value *config;
+    int n_config;
+    const char *weights; /* a safetensors file to start from; NULL: fresh weights */
+  } model;
+
+  struct {
+    struct data_source train, eval; /* eval.path NULL: the tail of train, eval_fraction of it */
+    double eval_fraction;
+    int batch_size;      /* samples of one micro-batch */
+    int sequence_length; /* tokens of a window; 0: the config's block_size */
+    int features;        /* CSV: columns before the label */
+    enum data_label label;
+    bool shuffle;
+  } data;
+
+  struct {
+    int num_steps; /* micro-batches of one optimizer step */
+  } accumulation;
+
+  struct {
+    enum device_kind kind;
+    int threads; /* 0: as many as the machine has */
+  } devices;
+
+  struct {
+    enum optimizer_name name;
+    double lr, beta1, beta2, eps, weight_decay, momentum;
+    double clip_grad_norm; /* 0: no clipping */
+  } optimizer;
+
+  struct {
+    enum schedule_name name;
+    int64_t warmup_steps, decay_steps; /* decay_steps 0: training.steps */
+    double min_lr;
+  } schedule;
+
+  struct {
+    int64_t steps;
+    uint64_t seed;
+    int64_t eval_interval; /* 0: never */
+    int64_t eval_iters;
+  } training;
+
+  struct {
+    const char *project_dir;
+    int64_t every; /* 0: at the end only */
+  } checkpoint;
+
+  struct {
+    int64_t every; /* a log line every so many steps */
+  } tracking;
+
+  const struct spec_node *tree; /* the resolved document behind it: gen/spec's own */
+};
+
+/* An override of the command line: --set key=value. */
+struct job_override {
+  const char *key;   /* "optimizer.lr" */
+  const char *value; /* YAML text of the value */
+};
+
+/* Reads, validates and resolves a job. NULL with errors in `diags` (all of them, not only the first) when it is bad.
+ * The job and its strings live in `arena`. */
+struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
+                     struct diagnostics *diags);
+
+/* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
+ * (a default), the command line for an override. */
+struct location job_where(const struct job *job, const char *key);
+
+/* The resolved job as YAML text, every default filled in, in the schema's order: `accel-gen check --resolved`. */
+const char *job_resolved(struct arena *arena, const struct job *job);
+
+/* The help of a key or group ("optimizer", "optimizer.lr") from the schema: type, range, default, sentence; NULL when
+ * there is no such key. With "" the list of groups. */
+const char *job_help(struct arena *arena, const char *key);
+
+#endif
