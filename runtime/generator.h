@@ -1,0 +1,29 @@
+/* What an emitted program of kind "generate" calls: text from a trained model. Errors as in trainer.h. */
+#ifndef ACCEL_GENERATOR_H
+#define ACCEL_GENERATOR_H
+
+#include "trainer.h"
+
+struct accel_generation;
+
+/* Reads the flags (--help, --version, --weights FILE, --prompt TEXT, --tokens N, --temperature T, --top-k K, --seed N),
+ * reserves the arena. The prompt's bytes are the first tokens (vocabulary 256); other vocabularies take --prompt as
+ * token numbers, separated by spaces. */
+struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv);
+
+void *accel_generation_arena(struct accel_generation *run);
+
+/* Reads the parameters from --weights (default: model.safetensors in the project folder). */
+void accel_generation_weights(struct accel_generation *run, void *weights);
+
+/* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the place of the newest one;
+ * -1 when the asked number of tokens is out. */
+int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
+
+/* Picks the next token from `logits` [vocabulary] (temperature, top-k, Philox), prints it, and appends it. */
+void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary);
+
+/* Ends the text with a line end; main's status. */
+int accel_generation_finish(struct accel_generation *run);
+
+#endif

@@ -1,0 +1,125 @@
+/* What an emitted program calls: start, data, events, weights, end. One process, one program, one arena.
+ *
+ * Errors: a function of this header that meets one prints a message (rank, what, where, what to do) to standard error
+ * and ends the process with status 1; bad flags end it with status 2. So an emitted program checks nothing itself and
+ * has no error path in its loop. Nothing is left half written. */
+#ifndef ACCEL_TRAINER_H
+#define ACCEL_TRAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
+enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
+
+/* A parameter of the model: float32 values at `offset` bytes from the start of the weights. */
+struct accel_tensor {
+  const char *name; /* as its published checkpoint names it */
+  size_t offset;
+  int rank;
+  int64_t shape[8];
+  enum accel_init init;
+  double a, b;
+};
+
+enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV };
+enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
+
+struct accel_source {
+  const char *path; /* NULL: none */
+  enum accel_format format;
+};
+
+/* What was decided at generation and the runtime must know. All strings are static. */
+struct accel_program {
+  const char *name;       /* the model's file without its ending: "gpt2" */
+  const char *summary;    /* "4 layers, 0.83 M parameters, float32" */
+  const char *job_digest; /* 64 hexadecimal digits */
+  const char *generator;  /* "accel-gen 0.1.0" */
+  const char *plan;       /* the plan's figures, several lines, for --version */
+
+  int64_t steps;
+  uint64_t seed;
+  int64_t samples_per_step; /* batch size x micro-batches */
+  int64_t tokens_per_step;  /* samples_per_step x sequence length; rows for tables */
+
+  const struct accel_tensor *tensors;
+  int n_tensors;
+  size_t weights_bytes; /* the extent of all parameters, from offset 0 */
+  size_t arena_bytes;
+  int threads; /* 0: as many as the machine has */
+
+  struct accel_source source[ACCEL_SPLITS];
+  double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
+  bool shuffle;
+  int64_t sequence_length; /* tokens of a window; 0 for tables */
+  int64_t vocabulary;      /* tokens must be below it; 0: unknown, not checked */
+  int features;            /* columns before the label of a table; 0 for tokens */
+  bool label_is_class;     /* a table's label: a class number, or a real value */
+  int64_t classes;         /* labels must be below it; 0: unknown */
+
+  int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
+  int64_t eval_iters;                        /* batches of one evaluation */
+  const char *project_dir;
+  const char *weights; /* a safetensors file to start from; NULL: fresh */
+};
+
+/* The run: opaque; made once by accel_start. */
+struct accel_run;
+
+/* Reads the flags (--help, --version, --data FILE, --project-dir DIR, --steps N; nothing that changes the arithmetic),
+ * opens and checks the data, reserves the arena, sets the threads. --help and --version print and end with 0. */
+struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv);
+
+/* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
+void *accel_arena(struct accel_run *run);
+
+/* Fills the parameters at `weights`: from program->weights (every name present, shape equal, float32, float16 and
+ * bfloat16 converted), else by their initialisers from Philox at (seed, tensor, element), the same for any number of
+ * threads. Remembers `weights` for saving. Prints the headline of the run. */
+void accel_fill_weights(struct accel_run *run, void *weights);
+
+/* Steps of this run: program->steps or --steps. */
+int64_t accel_steps(const struct accel_run *run);
+
+/* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
+ * save, the end. */
+int64_t accel_next_event(const struct accel_run *run, int64_t at);
+
+/* Whether an evaluation is due once `at` steps are done. */
+bool accel_eval_is_due(const struct accel_run *run, int64_t at);
+
+/* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
+ * tokens that follow them, [count][sequence_length] each. Which window a position is: with shuffle, a keyed permutation
+ * of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset); without,
+ * in file order. A pure function of (seed, split, position), no state. No allocation, no system call. */
+void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                        int32_t *tokens, int32_t *targets);
+
+/* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
+void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                        float *features, int32_t *labels);
+void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                       float *features, float *labels);
+
+/* What one step left behind, for the log. */
+struct accel_report {
+  double loss, lr, grad_norm;
+};
+
+/* Tells the result of an evaluation, for the next log line. */
+void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
+
+/* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
+ * model.safetensors. Ends the process with status 1 when the loss is not finite. */
+void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* Saves the last weights, closes everything, and gives main's status. */
+int accel_finish(struct accel_run *run);
+
+/* A standard uniform 32-bit word at (seed, stream, index): word index % 4 of Philox-4x32-10 (Salmon, Moraes, Dror,
+ * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011) with key = seed and counter = (index / 4, stream). */
+uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
+
+#endif
