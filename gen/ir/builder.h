@@ -1,0 +1,90 @@
+/* Builder: makes graphs. The model reader opens and closes regions with it, operations make nodes with it, and
+ * differentiation makes backward regions with it. */
+#ifndef ACCEL_IR_BUILDER_H
+#define ACCEL_IR_BUILDER_H
+
+#include "gen/ir/op.h"
+
+struct builder;
+
+/* A builder for a new graph. Errors go to `diags`. */
+struct builder *builder_new(struct arena *arena, struct diagnostics *diags);
+
+struct arena *builder_arena(const struct builder *builder);
+struct graph *builder_graph(const struct builder *builder);
+
+/* The place that nodes and errors made from now on get: the call in the model's source. */
+void builder_at(struct builder *builder, struct location where);
+
+/* Reports an error at that place, followed by the chain of model functions that led there as notes. */
+void builder_error(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Regions (for the model reader) ---- */
+
+/* Opens the region of a call of `name` at `where` (the call's place). scopes and tensors are the actual arguments, in
+ * the current region; the new region's own are written back into `formal_scopes` and `formal_tensors`. */
+void builder_begin_region(struct builder *builder, const char *name, struct location where, struct scope *const *scopes,
+                          int n_scopes, struct value *const *tensors, int n_tensors, struct scope **formal_scopes,
+                          struct value **formal_tensors);
+
+/* Closes it with its results (values of that region) and continues the calling region. A region with parameters becomes
+ * one call node there, an equal region made before being used again; one without is dissolved into its caller. The
+ * values in the calling region are written to `outer`. Closing the outermost region makes it the graph's entry;
+ * `outer` is not written then. */
+void builder_end_region(struct builder *builder, struct value *const *results, int n_results, struct value **outer);
+
+/* Drops all open regions after an error. */
+void builder_abandon(struct builder *builder);
+
+/* The entry: a region without a caller, one root scope, inputs by shape and dtype. */
+void builder_begin_entry(struct builder *builder, const char *name, struct location where, struct scope **root);
+struct value *builder_input(struct builder *builder, const char *name, struct shape shape, enum dtype dtype);
+
+/* Around a loop of the model whose body may hold calls: begin, then iteration before each pass, then end. Iterations
+ * that are one call of the same region each, chained by their results, become one call node with a count;
+ * others stay as they are. `live` are pointers to all variables of the model's function that hold tensors: they are
+ * redirected to the rolled call's results. */
+void builder_loop_begin(struct builder *builder);
+void builder_loop_iteration(struct builder *builder);
+void builder_loop_end(struct builder *builder, struct value ***live, int n_live);
+
+/* ---- Scopes ---- */
+
+/* The scope `name` below `scope`; name may hold dots. The initializer is inherited. */
+struct scope *builder_scope(struct builder *builder, const struct scope *scope, const char *name);
+struct scope *builder_scope_init(struct builder *builder, const struct scope *scope, struct initializer init);
+
+/* ---- Nodes (for operations) ---- */
+
+/* The parameter `name` below `scope`. Naming it twice gives the same value; another shape is an error (NULL).
+ * init.kind INIT_DEFAULT takes the scope's initializer, or `fallback` where the scope has none. */
+struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
+                                struct shape shape, struct initializer fallback);
+
+/* Attribute makers. */
+struct attribute attribute_int(const char *name, int64_t value);
+struct attribute attribute_real(const char *name, double value);
+struct attribute attribute_ints(const char *name, struct shape value);
+
+/* A node of the kind called `kind` over `inputs`; its outputs by the kind's rule. NULL after an error (reported). Any
+ * NULL among the inputs gives NULL silently, so that calls nest without checks. */
+struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
+                          const struct attribute *attributes, int n_attributes);
+
+/* The first output of such a node; with one, two or three inputs. `attributes` may be NULL. */
+struct value *builder_op(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
+                         const struct attribute *attributes, int n_attributes);
+struct value *builder_unary(struct builder *builder, const char *kind, struct value *x);
+struct value *builder_binary(struct builder *builder, const char *kind, struct value *x, struct value *y);
+
+/* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
+ * broadcast operand. x itself when the shapes are equal. */
+struct value *builder_unbroadcast(struct builder *builder, struct value *x, struct shape shape);
+
+/* Whether the gradient of `value` is wanted (in an operation's gradient function). */
+bool builder_wants_gradient(const struct builder *builder, const struct value *value);
+
+/* A name for a value that helps a reader of the program: the model's variable. Kept if the value has none yet. */
+void builder_name(struct builder *builder, struct value *value, const char *name);
+
+#endif

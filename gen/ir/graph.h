@@ -1,0 +1,142 @@
+/* Graph: a model as tensor operations with static shapes, and the one IR that every pass of the plan works on.
+ *
+ * A graph is a list of regions. A region is a function: it has scopes (where its parameters are named), inputs,
+ * nodes in an order that can run, and results. A node applies an operation (gen/ir/op.h) to values; the operation
+ * "call" applies another region, once or `count` times in a row. Regions never nest and never recurse.
+ * Everything lives in the graph's arena. */
+#ifndef ACCEL_IR_GRAPH_H
+#define ACCEL_IR_GRAPH_H
+
+#include "gen/base/diag.h"
+#include "gen/ir/tensor.h"
+
+struct op_kind;
+struct region;
+struct node;
+
+/* A named number of a node, such as axis or eps. */
+enum attribute_kind { ATTRIBUTE_INT, ATTRIBUTE_REAL, ATTRIBUTE_INTS };
+struct attribute {
+  const char *name;
+  enum attribute_kind kind;
+  int64_t integer;
+  double real;
+  struct shape ints; /* a short list of numbers */
+};
+
+enum { MAX_ATTRIBUTES = 6 };
+
+/* How a parameter starts. NORMAL: mean a, deviation b. UNIFORM: [a, b). DEFAULT: what the operation that names the
+ * parameter takes by itself. */
+enum initializer_kind { INIT_DEFAULT, INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_UNIFORM };
+struct initializer {
+  enum initializer_kind kind;
+  double a, b;
+};
+
+/* A parameter of a region: named below one of the region's scopes. */
+struct parameter {
+  int scope;        /* index among the region's scopes */
+  const char *path; /* below that scope: "ln_1.weight" */
+  struct shape shape;
+  enum dtype dtype;
+  struct initializer init;
+  struct value *value; /* the parameter as an operand in its region */
+  struct location where;
+};
+
+enum value_kind {
+  VALUE_INPUT,     /* an input of the region */
+  VALUE_PARAMETER, /* a parameter of the region */
+  VALUE_RESULT     /* a result of a node */
+};
+
+/* A tensor in a region. Pointers identify values; a backward region may use values of its forward region. */
+struct value {
+  int id;           /* unique in the graph, in the order of making */
+  const char *name; /* unique in its region after naming; an identifier of C */
+  struct shape shape;
+  enum dtype dtype;
+  enum value_kind kind;
+  int index; /* among the region's inputs or parameters, or the producer's outputs */
+  struct region *region;
+  struct node *producer; /* NULL unless VALUE_RESULT */
+  bool differentiable;   /* depends on a parameter through floating point */
+};
+
+/* One name below a scope of the calling region: where a scope of the called region is bound. */
+struct scope {
+  struct region *region;
+  int formal;       /* index among that region's scopes */
+  const char *path; /* "" for the scope itself, else "transformer.h.0" */
+  struct initializer init;
+};
+
+/* What a call node adds to a node. inputs of the node are the callee's inputs, outputs its results. With count > 1 the
+ * callee runs count times in a row: an input with carry[i] = r takes result r of the iteration before (the node's
+ * input is what the first one takes, the node's output r what the last one gave); an input with carry[i] = -1 is the
+ * same for all. */
+struct call {
+  struct region *callee;
+  int count;
+  struct scope **scopes; /* [callee->n_scopes][count] */
+  int *carry;            /* [n_inputs] */
+};
+
+struct node {
+  int id;
+  const struct op_kind *kind;
+  struct attribute attributes[MAX_ATTRIBUTES];
+  int n_attributes;
+  struct value **inputs;
+  int n_inputs;
+  struct value **outputs;
+  int n_outputs;
+  struct region *region;
+  struct location where; /* the model's line */
+  struct call *call;     /* of a call node */
+};
+
+/* Growing lists. */
+struct node_list {
+  struct node **items;
+  int count, capacity;
+};
+struct value_list {
+  struct value **items;
+  int count, capacity;
+};
+struct parameter_list {
+  struct parameter *items;
+  int count, capacity;
+};
+
+struct region {
+  int id;
+  const char *name; /* the model's function; made unique among regions */
+  struct location where;
+  int n_scopes;
+  struct value_list inputs;
+  struct parameter_list parameters;
+  struct node_list nodes;
+  struct value_list results;
+};
+
+struct graph {
+  struct arena *arena;
+  struct region **regions; /* callees before callers; the entry is the last one */
+  int n_regions, regions_capacity;
+  struct region *entry;
+  int next_value, next_node;
+};
+
+/* Reading attributes; the node must have them. */
+int64_t node_int(const struct node *node, const char *name);
+double node_real(const struct node *node, const char *name);
+struct shape node_ints(const struct node *node, const char *name);
+
+/* One node a line: "%7 x [12][64][128] = add(%3, %5)"; regions with their parameters; stable from run to run. */
+const char *graph_text(struct arena *arena, const struct graph *graph);
+const char *region_text(struct arena *arena, const struct region *region);
+
+#endif

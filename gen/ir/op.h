@@ -1,0 +1,112 @@
+/* Operation: everything that the generator knows of one tensor operation. One file of gen/ops exports one
+ * `const struct op_file op_file_NAME`; the build collects them into op_files. Nothing outside an op's own file may ask
+ * which operation it has; it asks the fields below. */
+#ifndef ACCEL_IR_OP_H
+#define ACCEL_IR_OP_H
+
+#include "gen/ir/graph.h"
+
+struct builder;
+
+/* What a node is to the passes. */
+enum op_class {
+  OP_ELEMENTWISE, /* each element of the one result from the elements of the (broadcast) inputs at the same place; its
+                     template is a scalar expression, so that chains fuse into one loop */
+  OP_VIEW,        /* the result is the input's memory under other strides; no kernel unless a copy is needed */
+  OP_KERNEL,      /* a kernel of its own */
+  OP_CALL         /* another region */
+};
+
+/* PyTorch's autocast lists; for the precision pass. */
+enum autocast { AUTOCAST_WIDEST, AUTOCAST_LOW, AUTOCAST_FLOAT32 };
+
+struct op_kind {
+  const char *name; /* "layer_norm"; an identifier of C */
+  enum op_class class;
+  const char *template_name; /* below templates/DEVICE/, without ".c.j2"; NULL: the name. The template defines the
+                                macro of this name */
+
+  /* Names of operands, as the kernel's parameters; ends with NULL. Behind the last name, operands are numbered. */
+  const char *input_names[10], *output_names[6];
+
+  /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for 6), returns
+   * the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their shapes. */
+  int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+               const char **error);
+
+  /* Gradient: d_outputs[i] is the gradient of output i, or NULL where none flows. Builds nodes and sets d_inputs[i],
+   * of the input's shape, for each input with builder_wants_gradient; the others stay NULL. May use the node's own
+   * inputs and outputs: what it uses is saved for backward. NULL: the operation has no gradient. */
+  void (*gradient)(struct builder *builder, const struct node *node, struct value *const *d_outputs,
+                   struct value **d_inputs);
+
+  /* Two contributions to one value's gradient, both made by this kind: their sum made smarter than by an addition, or
+   * NULL. contributions: n values of equal shape. */
+  struct value *(*sum)(struct builder *builder, struct value *const *contributions, int n);
+
+  /* OP_VIEW: the result's offset and strides from the input's, in elements; false when no strides can say it. */
+  bool (*view)(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides);
+  /* OP_VIEW: the other way: the input's strides that give the result these strides; false when there are none or when
+   * the result holds only a part of the input. */
+  bool (*unview)(const struct node *node, const int64_t *out_strides, int64_t *in_strides);
+
+  /* OP_KERNEL: whether operand `index` (an output when `output`) may have these strides. NULL: dense only. */
+  bool (*accepts)(const struct node *node, bool output, int index, const int64_t *strides);
+  /* The result is a concatenation: gives the part of output 0 that input `index` is, so that producers write in place.
+   * NULL for all others. */
+  bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
+  /* Bits of the outputs that the kernel can add to what stands there (gradient accumulation). */
+  unsigned accumulates;
+  /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
+  int in_place[6];
+
+  enum autocast autocast;
+
+  /* Floating-point operations of one execution. NULL: one for each element of the first output. */
+  double (*flops)(const struct node *node);
+
+  /* float64 truth on dense arrays (integers as doubles). */
+  void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
+
+  /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
+  bool random;
+};
+
+/* An argument of a tensor function as the model wrote it. */
+enum argument_kind { ARGUMENT_SCOPE, ARGUMENT_TENSOR, ARGUMENT_INT, ARGUMENT_REAL, ARGUMENT_STRING };
+struct argument {
+  enum argument_kind kind;
+  struct scope *scope;
+  struct value *tensor;
+  int64_t integer; /* also enumerators */
+  double real;     /* also set for ARGUMENT_INT */
+  const char *string;
+  struct location where;
+};
+
+/* A function of accel/model.h that builds nodes. The C compiler has checked the call against its prototype; variadic
+ * arguments follow one by one. Returns the result, or NULL once an error was reported through builder_error. */
+struct op_function {
+  const char *name;
+  struct value *(*build)(struct builder *builder, const struct argument *arguments, int count);
+};
+
+/* What one file gives: kinds end with a NULL, functions with a NULL name; either may be absent. */
+struct op_file {
+  const char *name;
+  const struct op_kind *const *kinds;
+  const struct op_function *functions;
+};
+
+/* Made by the build from the files of gen/ops. */
+extern const struct op_file *const op_files[];
+extern const int op_file_count;
+
+/* By name; NULL when there is none. */
+const struct op_kind *op_kind_find(const char *name);
+const struct op_function *op_function_find(const char *name);
+
+/* The one operation that is not in gen/ops: a region's call. */
+extern const struct op_kind op_call;
+
+#endif
