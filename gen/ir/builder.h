@@ -40,13 +40,12 @@ void builder_abandon(struct builder *builder);
 void builder_begin_entry(struct builder *builder, const char *name, struct location where, struct scope **root);
 struct value *builder_input(struct builder *builder, const char *name, struct shape shape, enum dtype dtype);
 
-/* Around a loop of the model whose body may hold calls: begin, then iteration before each pass, then end. Iterations
- * that are one call of the same region each, chained by their results, become one call node with a count;
- * others stay as they are. `live` are pointers to all variables of the model's function that hold tensors: they are
- * redirected to the rolled call's results. */
+/* Around a loop of the model: begin, then iteration before each pass, then end. When the region is closed, a loop
+ * whose iterations are one call of the same region each, chained by their results, becomes one call node with a count;
+ * every other loop stays as the nodes that it made. */
 void builder_loop_begin(struct builder *builder);
 void builder_loop_iteration(struct builder *builder);
-void builder_loop_end(struct builder *builder, struct value ***live, int n_live);
+void builder_loop_end(struct builder *builder);
 
 /* ---- Scopes ---- */
 
