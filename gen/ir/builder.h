@@ -21,10 +21,12 @@ void builder_error(struct builder *builder, const char *format, ...) __attribute
 
 /* ---- Regions (for the model reader) ---- */
 
-/* Opens the region of a call of `name` at `where` (the call's place). scopes and tensors are the actual arguments, in
- * the current region; the new region's own are written back into `formal_scopes` and `formal_tensors`. */
-void builder_begin_region(struct builder *builder, const char *name, struct location where, struct scope *const *scopes,
-                          int n_scopes, struct value *const *tensors, int n_tensors, struct scope **formal_scopes,
+/* Opens the region of a call of the model's function `name`, defined at `definition`, from `call_site`. scopes and
+ * tensors are the actual arguments, in the current region; the new region's own are written back into `formal_scopes`
+ * and `formal_tensors`. */
+void builder_begin_region(struct builder *builder, const char *name, struct location definition,
+                          struct location call_site, struct scope *const *scopes, int n_scopes,
+                          struct value *const *tensors, int n_tensors, struct scope **formal_scopes,
                           struct value **formal_tensors);
 
 /* Closes it with its results (values of that region) and continues the calling region. A region with parameters becomes
@@ -33,10 +35,14 @@ void builder_begin_region(struct builder *builder, const char *name, struct loca
  * `outer` is not written then. */
 void builder_end_region(struct builder *builder, struct value *const *results, int n_results, struct value **outer);
 
+/* Works inside a region that is made by hand, as differentiation does: nodes go to its end until builder_leave. */
+void builder_enter(struct builder *builder, struct region *region);
+void builder_leave(struct builder *builder);
+
 /* Drops all open regions after an error. */
 void builder_abandon(struct builder *builder);
 
-/* The entry: a region without a caller, one root scope, inputs by shape and dtype. */
+/* The entry: a region without a caller, one root scope, inputs by shape and dtype; `where` is its definition. */
 void builder_begin_entry(struct builder *builder, const char *name, struct location where, struct scope **root);
 struct value *builder_input(struct builder *builder, const char *name, struct shape shape, enum dtype dtype);
 

@@ -113,8 +113,9 @@ struct parameter_list {
 
 struct region {
   int id;
-  const char *name; /* the model's function; made unique among regions */
-  struct location where;
+  const char *function; /* the model's function */
+  const char *name;     /* the same, made unique among regions */
+  struct location where; /* its definition */
   int n_scopes;
   struct value_list inputs;
   struct parameter_list parameters;

@@ -1,0 +1,107 @@
+#include "gen/ir/graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/ir/op.h"
+
+static const struct attribute *find_attribute(const struct node *node, const char *name) {
+  for (int i = 0; i < node->n_attributes; i++)
+    if (strcmp(node->attributes[i].name, name) == 0) return &node->attributes[i];
+  assert(!"the node has the attribute that its own operation asks for");
+  return NULL;
+}
+
+int64_t node_int(const struct node *node, const char *name) {
+  return find_attribute(node, name)->integer;
+}
+
+double node_real(const struct node *node, const char *name) {
+  return find_attribute(node, name)->real;
+}
+
+struct shape node_ints(const struct node *node, const char *name) {
+  return find_attribute(node, name)->ints;
+}
+
+static void print_value(struct text *text, const struct value *value, const struct region *here) {
+  if (value->region != here) text_printf(text, "%s.", value->region->name);
+  text_puts(text, value->name != NULL ? value->name : arena_printf(text->arena, "%%%d", value->id));
+}
+
+static void print_typed(struct text *text, const struct value *value, const struct region *here) {
+  print_value(text, value, here);
+  if (value->dtype != DTYPE_FLOAT32) text_printf(text, " %s", dtype_name(value->dtype));
+  text_printf(text, " %s", shape_text(text->arena, value->shape));
+}
+
+static void print_scopes(struct text *text, const struct call *call) {
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    const struct scope *first = call->scopes[i * call->count], *last = call->scopes[(i + 1) * call->count - 1];
+    text_printf(text, " scope%d=%d:%s", i, first->formal, first->path);
+    if (strcmp(first->path, last->path) != 0) text_printf(text, "..%s", last->path);
+  }
+}
+
+static void print_node(struct text *text, const struct node *node, const struct region *region) {
+  text_puts(text, "  ");
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (i > 0) text_puts(text, ", ");
+    print_typed(text, node->outputs[i], region);
+  }
+  text_printf(text, " = %s(", node->call != NULL ? node->call->callee->name : node->kind->name);
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (i > 0) text_puts(text, ", ");
+    print_value(text, node->inputs[i], region);
+  }
+  text_puts(text, ")");
+  for (int i = 0; i < node->n_attributes; i++) {
+    const struct attribute *a = &node->attributes[i];
+    if (a->kind == ATTRIBUTE_INT) text_printf(text, " %s=%lld", a->name, (long long)a->integer);
+    if (a->kind == ATTRIBUTE_REAL) text_printf(text, " %s=%.17g", a->name, a->real);
+    if (a->kind == ATTRIBUTE_INTS) text_printf(text, " %s=%s", a->name, shape_text(text->arena, a->ints));
+  }
+  if (node->call != NULL && node->call->count > 1) text_printf(text, " times %d", node->call->count);
+  if (node->call != NULL) print_scopes(text, node->call);
+  text_puts(text, "\n");
+}
+
+static void print_initializer(struct text *text, struct initializer init) {
+  static const char *const names[] = {"default", "zeros", "ones", "normal", "uniform"};
+  text_puts(text, names[init.kind]);
+  if (init.kind >= INIT_NORMAL) text_printf(text, "(%g, %g)", init.a, init.b);
+}
+
+const char *region_text(struct arena *arena, const struct region *region) {
+  struct text text = text_in(arena);
+  text_printf(&text, "region %s(", region->name);
+  for (int i = 0; i < region->inputs.count; i++) {
+    if (i > 0) text_puts(&text, ", ");
+    print_typed(&text, region->inputs.items[i], region);
+  }
+  text_puts(&text, ")\n");
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    text_printf(&text, "  parameter %d:%s %s ", p->scope, p->path, shape_text(arena, p->shape));
+    print_initializer(&text, p->init);
+    text_puts(&text, "\n");
+  }
+  for (int i = 0; i < region->nodes.count; i++) print_node(&text, region->nodes.items[i], region);
+  text_puts(&text, "  return");
+  for (int i = 0; i < region->results.count; i++) {
+    text_puts(&text, i > 0 ? ", " : " ");
+    print_value(&text, region->results.items[i], region);
+  }
+  text_puts(&text, "\n");
+  return text_string(&text);
+}
+
+const char *graph_text(struct arena *arena, const struct graph *graph) {
+  struct text text = text_in(arena);
+  for (int i = 0; i < graph->n_regions; i++) {
+    if (i > 0) text_puts(&text, "\n");
+    text_puts(&text, region_text(arena, graph->regions[i]));
+  }
+  return text_string(&text);
+}

@@ -1,0 +1,14 @@
+/* Names: every value of a region gets an identifier of C that no other value of it has. */
+#ifndef ACCEL_IR_NAMES_H
+#define ACCEL_IR_NAMES_H
+
+#include "gen/ir/graph.h"
+
+/* Names the inputs, parameters and results of a region: the model's variable where it is known, else the operation.
+ * Values that were named before by name_values keep their names. */
+void name_values(struct arena *arena, struct region *region);
+
+/* `text` as an identifier of C: other characters become '_'; a leading digit gets one in front; keywords one behind. */
+const char *identifier(struct arena *arena, const char *text);
+
+#endif

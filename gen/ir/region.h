@@ -1,0 +1,40 @@
+/* Regions as data: making, comparing and editing them. Passes and the builder share these. */
+#ifndef ACCEL_IR_REGION_H
+#define ACCEL_IR_REGION_H
+
+#include "gen/ir/graph.h"
+
+/* An empty region, not yet in a graph. */
+struct region *region_new(struct arena *arena, const char *name, struct location where, int n_scopes);
+
+/* Adds a region at the end of the graph and makes its name unique there. */
+void graph_add(struct graph *graph, struct region *region);
+
+/* A region of the graph that is `region` in all but identity: name, inputs, parameters, nodes, results; or NULL. */
+struct region *graph_find_equal(const struct graph *graph, const struct region *region);
+
+/* A value of `region`; the caller enters it into the list that `kind` names. */
+struct value *value_new(struct graph *graph, struct region *region, enum value_kind kind, int index, struct shape shape,
+                        enum dtype dtype);
+
+/* A new input at the end of the region's inputs. */
+struct value *region_input(struct graph *graph, struct region *region, struct shape shape, enum dtype dtype);
+
+/* A node without outputs, not yet in a region. `inputs` is copied. */
+struct node *node_new(struct graph *graph, const struct op_kind *kind, struct value *const *inputs, int n_inputs,
+                      struct location where);
+
+/* A new output at the end of the node's outputs. */
+struct value *node_output(struct graph *graph, struct node *node, struct shape shape, enum dtype dtype);
+
+/* Puts a node at the end of a region, or takes one out. */
+void region_append(struct graph *graph, struct region *region, struct node *node);
+void region_remove(struct region *region, const struct node *node);
+
+/* Whether a node other than `but` (may be NULL), or the region's results, uses the value. */
+bool value_is_used(const struct region *region, const struct value *value, const struct node *but);
+
+/* Whether the scopes of a loop's iterations are all the same, or differ in one number that grows by a constant. */
+bool scopes_progress(struct scope *const *scopes, int count);
+
+#endif
