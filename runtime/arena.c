@@ -1,0 +1,33 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
+#include "arena.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const size_t huge_page = (size_t)2 << 20;
+
+bool rt_arena_open(struct arena *arena, size_t bytes, struct problem *problem) {
+  *arena = (struct arena){.bytes = bytes, .mapped = bytes + huge_page};
+  if (arena->mapped < bytes) return rt_problem(problem, "the arena of %zu bytes is beyond the address space", bytes);
+  arena->mapping = mmap(NULL, arena->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (arena->mapping == MAP_FAILED) {
+    arena->mapping = NULL;
+    rt_problem(problem, "the arena of %.1f MiB could not be reserved: %s", (double)bytes / (1 << 20), strerror(errno));
+    return rt_help(problem, "free memory, raise the limit ('ulimit -v'), or generate a smaller plan "
+                            "(data.batch_size, model.config)");
+  }
+  uintptr_t start = ((uintptr_t)arena->mapping + huge_page - 1) / huge_page * huge_page;
+  arena->base = (void *)start;
+#ifdef MADV_HUGEPAGE
+  /* Fewer faults at first touch and fewer misses of the address cache; a system without them works as well. */
+  (void)madvise(arena->base, bytes, MADV_HUGEPAGE);
+#endif
+  return true;
+}
+
+void rt_arena_close(struct arena *arena) {
+  if (arena->mapping != NULL) munmap(arena->mapping, arena->mapped);
+  *arena = (struct arena){0};
+}

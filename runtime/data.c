@@ -1,0 +1,110 @@
+#include "data.h"
+
+#include "digits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const split_names[ACCEL_SPLITS] = {"train", "eval"};
+
+static bool is_table(const struct data_file *file) {
+  return file->format == ACCEL_CSV;
+}
+
+static int64_t file_count(const struct data_file *file) {
+  return is_table(file) ? file->table.rows : file->tokens.count;
+}
+
+static bool open_table(struct data_file *file, const struct accel_program *program, struct problem *problem) {
+  int columns = program->features + 1;
+  if (!rt_csv_read(&file->table, columns, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
+    return false;
+  rt_unmap(&file->mapping); /* the text is not needed any more */
+  return !program->label_is_class || rt_table_check_classes(&file->table, program->classes, file->path, problem);
+}
+
+static bool open_file(struct data_file *file, struct accel_source source, const struct accel_program *program,
+                      enum accel_split split, struct problem *problem) {
+  char cure[96];
+  snprintf(cure, sizeof cure, "correct data.%s.path in the job%s", split_names[split],
+           split == ACCEL_TRAIN ? ", or name a file with --data FILE" : "");
+  *file = (struct data_file){.path = source.path, .format = source.format};
+  if (source.path == NULL) return true;
+  if (!rt_map(&file->mapping, source.path, cure, problem)) return false;
+  if (is_table(file)) return open_table(file, program, problem);
+  return rt_tokens_find(&file->tokens, source.format, source.path, file->mapping.bytes, file->mapping.size, problem) &&
+         rt_tokens_check(&file->tokens, source.path, program->vocabulary, problem);
+}
+
+static void cut(struct data_split *split, const struct data_file *file, const struct accel_program *program,
+                enum accel_split which, int64_t first, int64_t count) {
+  split->file = file;
+  split->order = is_table(file) ? rt_order_of_rows(program->seed, which, program->shuffle, first, count)
+                                : rt_order_of_windows(program->seed, which, program->shuffle, first, count,
+                                                      program->sequence_length);
+}
+
+static void cut_splits(struct data *data, const struct accel_program *program) {
+  const struct data_file *train = &data->file[ACCEL_TRAIN], *eval = &data->file[ACCEL_EVAL];
+  int64_t all = file_count(train), kept = all;
+  if (eval->path == NULL && program->eval_fraction > 0) {
+    kept = (int64_t)((double)all * (1.0 - program->eval_fraction)); /* as nanoGPT cuts: int(n * 0.9) */
+    cut(&data->split[ACCEL_EVAL], train, program, ACCEL_EVAL, kept, all - kept);
+  }
+  if (eval->path != NULL) cut(&data->split[ACCEL_EVAL], eval, program, ACCEL_EVAL, 0, file_count(eval));
+  if (train->path != NULL) cut(&data->split[ACCEL_TRAIN], train, program, ACCEL_TRAIN, 0, kept);
+}
+
+static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
+                       int64_t needed, struct problem *problem) {
+  if (split->file == NULL) {
+    rt_problem(problem, "no data to %s", which == ACCEL_TRAIN ? "train on" : "evaluate on");
+    return rt_help(problem, which == ACCEL_TRAIN ? "name a file with --data FILE, or set data.train.path in the job"
+                                                 : "set data.eval.path or data.eval_fraction in the job");
+  }
+  if (split->order.samples >= needed) return true;
+  const char *unit = is_table(split->file) ? "row" : "window";
+  rt_problem(problem, "%s: %" PRId64 " %ss for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
+             split->file->path, split->order.samples, unit, split_names[which], program->sequence_length, needed);
+  if (is_table(split->file))
+    rt_problem(problem, "%s: %" PRId64 " rows for %s are too few: %" PRId64 " needed", split->file->path,
+               split->order.samples, split_names[which], needed);
+  return rt_help(problem, which == ACCEL_TRAIN ? "give a larger file with --data, or make the batch or a window smaller"
+                                               : "give a larger file, or a larger data.eval_fraction");
+}
+
+static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
+  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, program->samples_per_step, problem)) return false;
+  return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
+}
+
+bool rt_data_open(struct data *data, const struct accel_program *program, const char *train_path,
+                  struct problem *problem) {
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary};
+  for (enum accel_split split = 0; split < ACCEL_SPLITS; split++) {
+    struct accel_source source = program->source[split];
+    if (split == ACCEL_TRAIN && train_path != NULL) source.path = train_path;
+    if (!open_file(&data->file[split], source, program, split, problem)) return false;
+  }
+  cut_splits(data, program);
+  return check_sizes(data, program, problem);
+}
+
+void rt_data_describe(const struct data *data, char *out, size_t size) {
+  const struct data_file *file = &data->file[ACCEL_TRAIN];
+  const char *samples = is_table(file) ? "rows" : "windows", *units = is_table(file) ? "rows" : "tokens";
+  char all[32], train[32], eval[32];
+  rt_digits(all, sizeof all, file_count(file));
+  rt_digits(train, sizeof train, data->split[ACCEL_TRAIN].order.samples);
+  rt_digits(eval, sizeof eval, data->split[ACCEL_EVAL].order.samples);
+  int length = snprintf(out, size, "%s: %s %s, %s %s to train on", file->path, all, units, train, samples);
+  if (data->split[ACCEL_EVAL].file == NULL || length < 0 || (size_t)length >= size) return;
+  snprintf(out + length, size - (size_t)length, ", %s to evaluate", eval);
+}
+
+void rt_data_close(struct data *data) {
+  for (int i = 0; i < ACCEL_SPLITS; i++) {
+    rt_unmap(&data->file[i].mapping);
+    rt_table_free(&data->file[i].table);
+  }
+}

@@ -1,0 +1,101 @@
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char space_help[] = "check the free space, the quota and the rights of the folder, or choose another with "
+                                 "--project-dir";
+
+static bool cannot(struct problem *problem, const char *path, const char *what, int error) {
+  rt_problem(problem, "%s: %s: %s", path, what, strerror(error));
+  return rt_help(problem, "%s", space_help);
+}
+
+static bool too_long(struct problem *problem, const char *path) {
+  rt_problem(problem, "%.200s…: the path is too long", path);
+  return rt_help(problem, "choose a shorter folder with --project-dir");
+}
+
+bool rt_join(char *out, size_t size, const char *folder, const char *name, struct problem *problem) {
+  int length = snprintf(out, size, "%s/%s", folder, name);
+  return (length >= 0 && (size_t)length < size) || too_long(problem, folder);
+}
+
+bool rt_writer_open(struct writer *writer, const char *path, struct problem *problem) {
+  int length = snprintf(writer->path, sizeof writer->path, "%s", path);
+  if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
+  snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
+  writer->file = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
+}
+
+/* Leaves nothing of an unfinished file. */
+static bool give_up(struct writer *writer, const char *what, struct problem *problem) {
+  int error = errno;
+  if (writer->file >= 0) close(writer->file);
+  writer->file = -1;
+  unlink(writer->partial);
+  return cannot(problem, writer->path, what, error);
+}
+
+bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem) {
+  static const size_t most = (size_t)1 << 30; /* Linux writes at most 2 GiB at once */
+  for (const char *at = bytes; size > 0;) {
+    ssize_t written = write(writer->file, at, size < most ? size : most);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return give_up(writer, "cannot be written", problem);
+    at += written;
+    size -= (size_t)written;
+  }
+  return true;
+}
+
+/* Makes the rename itself durable. A file system that cannot sync a folder says EINVAL: nothing to be done there. */
+static bool sync_folder_of(const char *path, struct problem *problem) {
+  char folder[4096];
+  snprintf(folder, sizeof folder, "%s", path);
+  char *slash = strrchr(folder, '/');
+  if (slash == NULL)
+    strcpy(folder, ".");
+  else
+    slash[slash == folder] = '\0';
+  int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return cannot(problem, folder, "cannot be opened", errno);
+  int status = fsync(file), error = errno;
+  close(file);
+  return status == 0 || error == EINVAL || cannot(problem, folder, "cannot be synced", error);
+}
+
+bool rt_writer_commit(struct writer *writer, struct problem *problem) {
+  if (fsync(writer->file) != 0) return give_up(writer, "cannot be synced", problem);
+  int status = close(writer->file);
+  writer->file = -1;
+  if (status != 0) return give_up(writer, "cannot be closed", problem);
+  if (rename(writer->partial, writer->path) != 0) return give_up(writer, "cannot be replaced", problem);
+  return sync_folder_of(writer->path, problem);
+}
+
+static bool make_folder(const char *path, struct problem *problem) {
+  struct stat status;
+  if (mkdir(path, 0777) == 0) return true;
+  int error = errno;
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) return true;
+  return cannot(problem, path, "the folder cannot be made", error);
+}
+
+bool rt_make_folders(const char *path, struct problem *problem) {
+  char upper[4096];
+  int length = snprintf(upper, sizeof upper, "%s", path);
+  if (length < 0 || (size_t)length >= sizeof upper) return too_long(problem, path);
+  for (char *at = upper + 1; length > 0 && *at != '\0'; at++) {
+    if (*at != '/') continue;
+    *at = '\0';
+    if (!make_folder(upper, problem)) return false;
+    *at = '/';
+  }
+  return make_folder(path, problem);
+}

@@ -1,0 +1,172 @@
+/* Text from a trained model: the functions of generator.h. */
+#include "generator.h"
+
+#include "arena.h"
+#include "files.h"
+#include "flags.h"
+#include "mapping.h"
+#include "sampler.h"
+#include "weights.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct accel_generation {
+  const struct accel_program *program;
+  struct arena arena;
+  const char *weights_path; /* NULL: the project folder's model.safetensors */
+  struct sampler sampler;
+  int32_t *tokens; /* the prompt and what was made of it */
+  int64_t count, capacity;
+  float *scratch; /* vocabulary floats for the sampler */
+};
+
+static bool is_bytes(const struct accel_program *program) {
+  return program->vocabulary == 256;
+}
+
+static noreturn void fail(const char *what, const char *help, int status) {
+  struct problem problem;
+  rt_problem(&problem, "%s", what);
+  rt_help(&problem, "%s", help);
+  rt_fail(&problem, status);
+}
+
+/* Readable whatever a young model says: bytes as they are, but no control characters for the terminal to obey. */
+static void print_token(const struct accel_generation *run, int32_t token) {
+  if (!is_bytes(run->program)) {
+    printf("%" PRId32 " ", token);
+    return;
+  }
+  bool control = (token < ' ' && token != '\n' && token != '\t') || token == 127;
+  putchar(control ? '?' : token);
+}
+
+static void add_token(struct accel_generation *run, int32_t token) {
+  run->tokens[run->count++] = token;
+  print_token(run, token);
+}
+
+static void add_numbers(struct accel_generation *run, const char *prompt) {
+  const char *at = prompt + strspn(prompt, " ");
+  while (*at != '\0') {
+    char *end;
+    errno = 0;
+    long long token = strtoll(at, &end, 10);
+    bool in_vocabulary =
+        token >= 0 && token <= INT32_MAX && (run->program->vocabulary == 0 || token < run->program->vocabulary);
+    if (end == at || errno != 0 || !in_vocabulary || (*end != ' ' && *end != '\0'))
+      fail("--prompt must be token numbers below the vocabulary, separated by spaces",
+           "for example --prompt '464 3616'", 2);
+    add_token(run, (int32_t)token);
+    at = end + strspn(end, " ");
+  }
+}
+
+static void add_prompt(struct accel_generation *run, const char *prompt, int64_t tokens) {
+  size_t length = strlen(prompt);
+  run->capacity = (int64_t)length + tokens;
+  if (run->capacity < tokens || run->capacity > INT64_MAX / 8)
+    fail("--tokens is too large", "--help lists the flags", 2);
+  run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
+  if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
+  if (is_bytes(run->program))
+    for (size_t i = 0; i < length; i++) add_token(run, (unsigned char)prompt[i]);
+  else
+    add_numbers(run, prompt);
+  if (run->count == 0) fail("--prompt is empty", "the model needs a token to go on from", 2);
+  run->capacity = run->count + tokens;
+}
+
+struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
+  struct problem problem;
+  struct accel_generation *run = calloc(1, sizeof *run);
+  if (run == NULL) fail("no memory to start", "", 1);
+  run->program = program;
+  run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
+  const char *prompt = is_bytes(program) ? "\n" : "0";
+  int64_t tokens = 500;
+  const struct flag flags[] = {
+      {"--weights",
+       "FILE",
+       "a safetensors file (default: the project folder's)",
+       FLAG_TEXT,
+       0,
+       {.text = &run->weights_path}},
+      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &prompt}},
+      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &tokens}},
+      {"--temperature",
+       "T",
+       "below 1 more likely, above 1 more varied text; 0: the likeliest (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.temperature}},
+      {"--top-k",
+       "K",
+       "choose among the K likeliest tokens; 0: among all (default: 0)",
+       FLAG_COUNT,
+       0,
+       {.count = &run->sampler.top_k}},
+      {"--seed",
+       "N",
+       "another text for another number (default: the job's)",
+       FLAG_SEED,
+       0,
+       {.seed = &run->sampler.seed}},
+  };
+  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  if (program->threads > 0) omp_set_num_threads(program->threads);
+  rt_guard_mappings();
+  if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
+  add_prompt(run, prompt, tokens);
+  return run;
+}
+
+void *accel_generation_arena(struct accel_generation *run) {
+  return run->arena.base;
+}
+
+void accel_generation_weights(struct accel_generation *run, void *weights) {
+  struct problem problem;
+  char path[4096];
+  const char *from = run->weights_path;
+  if (from == NULL) {
+    if (!rt_join(path, sizeof path, run->program->project_dir, "model.safetensors", &problem)) rt_fail(&problem, 1);
+    from = path;
+  }
+  if (!rt_weights_load(run->program, from, weights, &problem)) rt_fail(&problem, 1);
+}
+
+int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
+  int64_t length = run->program->sequence_length;
+  if (run->count == run->capacity) return -1;
+  int64_t held = run->count < length ? run->count : length;
+  memcpy(tokens, run->tokens + run->count - held, (size_t)held * sizeof *tokens);
+  memset(tokens + held, 0, (size_t)(length - held) * sizeof *tokens);
+  return held - 1;
+}
+
+void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  if (run->scratch == NULL) run->scratch = malloc((size_t)vocabulary * sizeof *run->scratch);
+  if (run->scratch == NULL) fail("no memory for the choice of a token", "free memory and try again", 1);
+  int64_t token = rt_sample(&run->sampler, logits, vocabulary, (uint64_t)run->count, run->scratch);
+  if (token < 0) {
+    putchar('\n');
+    fail("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);
+  }
+  add_token(run, (int32_t)token);
+  fflush(stdout);
+}
+
+int accel_generation_finish(struct accel_generation *run) {
+  putchar('\n');
+  rt_arena_close(&run->arena);
+  free(run->tokens);
+  free(run->scratch);
+  free(run);
+  return fflush(stdout) == 0 ? 0 : 1;
+}

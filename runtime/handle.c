@@ -1,0 +1,106 @@
+/* What happens between steps: lines, evaluations, saves. */
+#include "run.h"
+
+#include "safetensors.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* How often the progress line moves, in seconds. */
+static const double progress_pace = 0.25;
+
+int64_t accel_next_event(const struct accel_run *run, int64_t at) {
+  int64_t next = rt_events_next(&run->cadences, at);
+  double step = rt_stopwatch_step(run->watch);
+  if (run->log.terminal && step > 0 && (double)(next - at) * step > progress_pace) {
+    int64_t soon = (int64_t)(progress_pace / step);
+    next = at + (soon > 0 ? soon : 1);
+  }
+  rt_stopwatch_start(run->watch);
+  return next;
+}
+
+bool accel_eval_is_due(const struct accel_run *run, int64_t at) {
+  rt_stopwatch_stop(run->watch); /* what follows is evaluation, not training */
+  return rt_events_eval(&run->cadences, at);
+}
+
+void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss) {
+  run->eval_at = at;
+  run->eval_loss = eval_loss;
+}
+
+static void check_loss(struct accel_run *run, int64_t at, double loss) {
+  struct problem problem;
+  if (isfinite(loss)) return;
+  rt_log_clear(&run->log);
+  rt_problem(&problem, "the loss is %f after step %" PRId64 "; stopped, no weights written for this step", loss, at);
+  rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, or look "
+                    "for wrong values in the data");
+  rt_fail(&problem, 1);
+}
+
+static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  if (run->weights == NULL) return true;
+  run->saved_at = at;
+  return rt_safetensors_write(run->model_path, program->tensors, program->n_tensors, run->weights, problem);
+}
+
+/* The rest of the run at its pace so far, evaluations and saves included, the first step not. */
+static double seconds_left(const struct accel_run *run, int64_t at) {
+  const struct stopwatch *watch = run->watch;
+  double left = (double)(run->cadences.steps - at);
+  if (at <= 1) return left * rt_stopwatch_step(watch);
+  return left * (rt_now() - watch->first_step_end) / (double)(at - 1);
+}
+
+static struct figures figures_of(const struct accel_run *run, int64_t at, struct accel_report report) {
+  double step = rt_stopwatch_step(run->watch);
+  const struct stopwatch *watch = run->watch;
+  return (struct figures){
+      .step = at,
+      .steps = run->cadences.steps,
+      .loss = report.loss,
+      .lr = report.lr,
+      .grad_norm = report.grad_norm,
+      .has_eval = run->eval_at == at,
+      .eval_loss = run->eval_loss,
+      .tokens_per_s = step > 0 ? (double)run->program->tokens_per_step / step : 0,
+      .step_ms = 1e3 * step,
+      .left_s = seconds_left(run, at),
+      .first_step_s = run->first_step_told ? -1 : watch->first_step_end - watch->process_start,
+  };
+}
+
+/* A run's first step also sets up libraries and touches memory for the first time. It is told apart and left out of
+ * the first line's pace, unless the line is about nothing else. */
+static void note_first_step(struct accel_run *run, bool line_is_due) {
+  run->watch->first_step_end = rt_now();
+  if (!line_is_due) rt_stopwatch_reset(run->watch);
+}
+
+void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {
+  struct problem problem;
+  bool line = rt_events_line(&run->cadences, at) || run->eval_at == at;
+  rt_stopwatch_stop(run->watch);
+  rt_stopwatch_count(run->watch, at);
+  run->reported_at = at;
+  check_loss(run, at, report.loss);
+  if (run->watch->first_step_end == 0) note_first_step(run, line);
+  struct figures figures = figures_of(run, at, report);
+  if (!line) {
+    rt_log_progress(&run->log, &figures);
+    return;
+  }
+  if (rt_events_save(&run->cadences, at)) {
+    if (!save(run, at, &problem)) {
+      rt_log_clear(&run->log);
+      rt_fail(&problem, 1);
+    }
+    figures.saved = run->weights != NULL ? run->model_path : NULL;
+  }
+  if (!rt_log_line(&run->log, &figures, &problem)) rt_fail(&problem, 1);
+  run->first_step_told = true;
+  rt_stopwatch_reset(run->watch);
+}

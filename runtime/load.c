@@ -1,0 +1,60 @@
+/* Samples for a step. No allocation, no system call: the files are mapped, the tables are in memory. */
+#include "run.h"
+
+#include <inttypes.h>
+
+/* The data was checked at the start; a file that is written to meanwhile must still not lead a gather astray. */
+static void fail_changed(const struct accel_run *run, const struct data_split *split, int32_t token) {
+  struct problem problem;
+  rt_problem(&problem, "%s: token %d, not below the vocabulary of %" PRId64 ", was not there at the start",
+             split->file->path, token, run->data.vocabulary);
+  rt_help(&problem, "start again, and leave the file as it is while the program runs");
+  rt_fail(&problem, 1);
+}
+
+static void fail_no_split(void) {
+  struct problem problem;
+  rt_problem(&problem, "no data to evaluate on");
+  rt_help(&problem, "set data.eval.path or data.eval_fraction in the job");
+  rt_fail(&problem, 1);
+}
+
+static const struct data_split *split_of(const struct accel_run *run, enum accel_split which) {
+  const struct data_split *split = &run->data.split[which];
+  if (split->file == NULL || split->order.samples == 0) fail_no_split();
+  return split;
+}
+
+void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
+                        int32_t *targets) {
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t start = rt_order_start(&split->order, position + i);
+    int32_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
+    int32_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
+    if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
+    if (vocabulary > 0 && next >= vocabulary) fail_changed(run, split, next);
+  }
+}
+
+/* A row's features in `features`; returns its label. */
+static float load_row(const struct data_split *split, int64_t position, float *features) {
+  const struct table *table = &split->file->table;
+  const float *row = table->values + rt_order_start(&split->order, position) * table->columns;
+  for (int column = 0; column < table->columns - 1; column++) features[column] = row[column];
+  return row[table->columns - 1];
+}
+
+void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                        int32_t *labels) {
+  const struct data_split *split = split_of(run, which);
+  for (int64_t i = 0; i < count; i++)
+    labels[i] = (int32_t)load_row(split, position + i, features + i * run->program->features);
+}
+
+void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                       float *labels) {
+  const struct data_split *split = split_of(run, which);
+  for (int64_t i = 0; i < count; i++) labels[i] = load_row(split, position + i, features + i * run->program->features);
+}

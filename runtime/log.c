@@ -1,0 +1,109 @@
+#include "log.h"
+
+#include "digits.h"
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool metrics_failed(struct log *log, struct problem *problem) {
+  rt_problem(problem, "%s: cannot be written: %s", log->metrics_path, strerror(errno));
+  return rt_help(problem, "check the free space, the quota and the rights of the folder, or choose another with "
+                          "--project-dir");
+}
+
+bool rt_log_open(struct log *log, const char *folder, bool is_table, struct problem *problem) {
+  *log = (struct log){.terminal = isatty(STDOUT_FILENO), .is_table = is_table};
+  if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
+  log->metrics = fopen(log->metrics_path, "w");
+  if (log->metrics == NULL) return metrics_failed(log, problem);
+  fcntl(fileno(log->metrics), F_SETFD, FD_CLOEXEC);
+  return true;
+}
+
+/* Adds `"name": value` to an object's text. */
+static void add_figure(char *out, size_t size, const char *name, const char *format, double value) {
+  char text[48] = "null";
+  if (isfinite(value)) snprintf(text, sizeof text, format, value);
+  size_t at = strlen(out);
+  snprintf(out + at, size - at, ", \"%s\": %s", name, text);
+}
+
+void rt_metrics_text(char *out, size_t size, const struct figures *figures) {
+  snprintf(out, size, "{\"step\": %" PRId64, figures->step);
+  /* 9 digits tell every float32 from its neighbours. */
+  add_figure(out, size, "loss", "%.9g", figures->loss);
+  if (figures->has_eval) add_figure(out, size, "eval_loss", "%.9g", figures->eval_loss);
+  add_figure(out, size, "lr", "%.9g", figures->lr);
+  add_figure(out, size, "grad_norm", "%.9g", figures->grad_norm);
+  add_figure(out, size, "tokens_per_s", "%.1f", figures->tokens_per_s);
+  add_figure(out, size, "step_ms", "%.4f", figures->step_ms);
+  if (figures->first_step_s >= 0) add_figure(out, size, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  size_t at = strlen(out);
+  snprintf(out + at, size - at, "}\n");
+}
+
+static bool add_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
+  char text[512];
+  rt_metrics_text(text, sizeof text, figures);
+  if (fputs(text, log->metrics) < 0 || fflush(log->metrics) != 0) return metrics_failed(log, problem);
+  return true;
+}
+
+/* A loss in 9 columns: four digits behind the point while it is of ordinary size. */
+static void loss_text(char *out, size_t size, double loss) {
+  snprintf(out, size, fabs(loss) < 1e4 ? "%.4f" : "%.3e", loss);
+}
+
+static void print_header(const struct log *log) {
+  printf("%8s %9s %9s %8s %8s %10s %8s %7s\n", "step", "loss", "eval", "lr", "norm", log->is_table ? "rows/s" : "tok/s",
+         "ms", "left");
+}
+
+static void print_figures(const struct figures *figures) {
+  char loss[32], eval[32] = "", norm[32], rate[32], left[32];
+  loss_text(loss, sizeof loss, figures->loss);
+  if (figures->has_eval) loss_text(eval, sizeof eval, figures->eval_loss);
+  snprintf(norm, sizeof norm, fabs(figures->grad_norm) < 1e4 ? "%.3f" : "%.1e", figures->grad_norm);
+  rt_digits(rate, sizeof rate, (int64_t)figures->tokens_per_s);
+  rt_duration(left, sizeof left, figures->left_s);
+  printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
+         figures->step_ms < 10 ? 2 : 1, figures->step_ms, left);
+  if (figures->saved != NULL) printf("   saved %s", figures->saved);
+}
+
+bool rt_log_line(struct log *log, const struct figures *figures, struct problem *problem) {
+  rt_log_clear(log);
+  if (!log->has_header) print_header(log);
+  log->has_header = true;
+  print_figures(figures);
+  putchar('\n');
+  fflush(stdout); /* who follows through a pipe sees a line when it is written */
+  return add_metrics(log, figures, problem);
+}
+
+void rt_log_clear(struct log *log) {
+  if (log->has_progress) printf("\r\033[K");
+  log->has_progress = false;
+}
+
+void rt_log_progress(struct log *log, const struct figures *figures) {
+  char left[32];
+  if (!log->terminal) return;
+  rt_log_clear(log);
+  rt_duration(left, sizeof left, figures->left_s);
+  printf("%8" PRId64 " of %" PRId64 ", loss %.4f, %s left", figures->step, figures->steps, figures->loss, left);
+  fflush(stdout);
+  log->has_progress = true;
+}
+
+bool rt_log_close(struct log *log, struct problem *problem) {
+  rt_log_clear(log);
+  FILE *metrics = log->metrics;
+  log->metrics = NULL;
+  return metrics == NULL || fclose(metrics) == 0 || metrics_failed(log, problem);
+}

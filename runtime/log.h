@@ -1,0 +1,49 @@
+/* What a run tells: lines for people on standard output, metrics.jsonl for programs. */
+#ifndef RUNTIME_LOG_H
+#define RUNTIME_LOG_H
+
+#include "problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The figures of one line. */
+struct figures {
+  int64_t step, steps;
+  double loss, lr, grad_norm;
+  bool has_eval;
+  double eval_loss;
+  double tokens_per_s, step_ms;
+  double left_s;       /* to the end of the run */
+  double first_step_s; /* from the process's start to the end of its first step; negative: told before */
+  const char *saved;   /* a path when weights were saved; else NULL */
+};
+
+struct log {
+  bool terminal;     /* standard output is one: a progress line is kept at its end */
+  bool has_progress; /* and stands there now */
+  bool has_header;
+  bool is_table; /* rows a second instead of tokens */
+  char metrics_path[4096];
+  FILE *metrics;
+};
+
+/* Begins metrics.jsonl in `folder` anew. */
+bool rt_log_open(struct log *log, const char *folder, bool is_table, struct problem *problem);
+
+/* Prints a line, the columns' names before the first, and adds it to metrics.jsonl. */
+bool rt_log_line(struct log *log, const struct figures *figures, struct problem *problem);
+
+/* On a terminal, renews the progress line. */
+void rt_log_progress(struct log *log, const struct figures *figures);
+
+/* Removes the progress line, before something else is printed. */
+void rt_log_clear(struct log *log);
+
+bool rt_log_close(struct log *log, struct problem *problem);
+
+/* One object of metrics.jsonl, with its line end. A figure that is not finite is null, for JSON has no other. */
+void rt_metrics_text(char *out, size_t size, const struct figures *figures);
+
+#endif

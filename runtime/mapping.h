@@ -1,0 +1,23 @@
+/* A file read through memory. */
+#ifndef RUNTIME_MAPPING_H
+#define RUNTIME_MAPPING_H
+
+#include "problem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping {
+  const uint8_t *bytes; /* NULL for an empty file */
+  size_t size;
+};
+
+/* Maps the regular file at `path`. `cure` is the help of an error, such as the key that names the file. */
+bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct problem *problem);
+
+void rt_unmap(struct mapping *mapping);
+
+/* From here on, reading a mapped file that was cut meanwhile ends the process with a message, not with SIGBUS. */
+void rt_guard_mappings(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* The run: everything that accel_start made. */
+#ifndef RUNTIME_RUN_H
+#define RUNTIME_RUN_H
+
+#include "arena.h"
+#include "data.h"
+#include "events.h"
+#include "log.h"
+#include "stopwatch.h"
+#include "trainer.h"
+
+struct accel_run {
+  const struct accel_program *program;
+  struct cadences cadences;
+  const char *project_dir;
+  char model_path[4096]; /* where weights are saved */
+  struct arena arena;
+  struct data data;
+  struct log log;
+  struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
+  const void *weights;     /* as remembered for saving; NULL: none yet */
+  int64_t saved_at;        /* the step count of the last save; -1: none */
+  int64_t reported_at;     /* the last step count that was handled */
+  int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */
+  double eval_loss;
+  bool first_step_told;
+};
+
+#endif

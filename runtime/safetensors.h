@@ -1,0 +1,47 @@
+/* The safetensors format (https://github.com/huggingface/safetensors): 8 bytes with the header's length, a JSON header,
+ * the tensors' bytes. Knows nothing of models and, for reading, nothing of files, so that it can be fuzzed. */
+#ifndef RUNTIME_SAFETENSORS_H
+#define RUNTIME_SAFETENSORS_H
+
+#include "files.h"
+#include "problem.h"
+#include "trainer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One tensor of a file. */
+struct stored_tensor {
+  const char *name;
+  char dtype[12]; /* as the file spells it: "F32" */
+  int rank;
+  int64_t shape[8];
+  const uint8_t *bytes; /* perhaps not aligned */
+  size_t size;
+};
+
+/* A file's tensors, in the order of their bytes. */
+struct safetensors {
+  struct stored_tensor *tensors;
+  int count;
+  void *header; /* the JSON that holds the names */
+};
+
+/* Reads the header of the file in `bytes` and proves that every tensor lies inside, where its shape says, without
+ * overlaps and without holes. The tensors point into `bytes`. */
+bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8_t *bytes, size_t size,
+                         struct problem *problem);
+
+void rt_safetensors_free(struct safetensors *file);
+
+/* Writes float32 tensors, which stand at their offsets from `base`, in the order of their offsets. */
+bool rt_safetensors_write(const char *path, const struct accel_tensor *tensors, int count, const void *base,
+                          struct problem *problem);
+
+/* "[2, 3]", for messages. */
+const char *rt_shape_text(char *out, size_t size, int rank, const int64_t *shape);
+
+/* The number of values of a shape. */
+int64_t rt_shape_count(int rank, const int64_t *shape);
+
+#endif

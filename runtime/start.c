@@ -1,0 +1,96 @@
+/* The beginning and the end of a run. */
+#include "run.h"
+
+#include "digits.h"
+#include "files.h"
+#include "flags.h"
+#include "safetensors.h"
+#include "weights.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *read_flags(struct accel_run *run, const struct accel_program *program, int argc, char **argv) {
+  const char *data = NULL;
+  const struct flag flags[] = {
+      {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
+      {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
+      {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
+  };
+  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  return data;
+}
+
+struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv) {
+  static struct stopwatch watch;
+  struct problem problem;
+  watch = (struct stopwatch){.process_start = rt_process_start()};
+  struct accel_run *run = calloc(1, sizeof *run);
+  if (run == NULL) {
+    rt_problem(&problem, "no memory to start");
+    rt_fail(&problem, 1);
+  }
+  run->program = program;
+  run->cadences = (struct cadences){program->steps, program->log_every, program->eval_every, program->save_every};
+  run->project_dir = program->project_dir;
+  run->watch = &watch;
+  run->saved_at = run->eval_at = -1;
+  const char *data = read_flags(run, program, argc, argv);
+  if (program->threads > 0) omp_set_num_threads(program->threads);
+  rt_guard_mappings();
+  if (!rt_data_open(&run->data, program, data, &problem) || !rt_arena_open(&run->arena, program->arena_bytes, &problem))
+    rt_fail(&problem, 1);
+  return run;
+}
+
+void *accel_arena(struct accel_run *run) {
+  return run->arena.base;
+}
+
+int64_t accel_steps(const struct accel_run *run) {
+  return run->cadences.steps;
+}
+
+static void print_headline(const struct accel_run *run) {
+  const struct accel_program *program = run->program;
+  char data[600];
+  rt_data_describe(&run->data, data, sizeof data);
+  printf("%s %s, 1 rank x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary,
+         omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
+  printf("%s\n", data);
+  fflush(stdout);
+}
+
+void accel_fill_weights(struct accel_run *run, void *weights) {
+  const struct accel_program *program = run->program;
+  struct problem problem;
+  if (program->weights == NULL)
+    rt_weights_init(program, weights);
+  else if (!rt_weights_load(program, program->weights, weights, &problem))
+    rt_fail(&problem, 1);
+  run->weights = weights;
+  /* Only now, when nothing of the input can be wrong any more, the first file is written. */
+  if (!rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", &problem) ||
+      !rt_make_folders(run->project_dir, &problem) ||
+      !rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, &problem))
+    rt_fail(&problem, 1);
+  print_headline(run);
+}
+
+static void free_run(struct accel_run *run) {
+  rt_data_close(&run->data);
+  rt_arena_close(&run->arena);
+  free(run);
+}
+
+int accel_finish(struct accel_run *run) {
+  struct problem problem;
+  const struct accel_program *program = run->program;
+  bool saved = run->weights == NULL || run->saved_at == run->reported_at;
+  if (!saved && !rt_safetensors_write(run->model_path, program->tensors, program->n_tensors, run->weights, &problem))
+    rt_fail(&problem, 1);
+  if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
+  free_run(run);
+  return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,28 @@
+/* Token files: what stands in their bytes. Knows nothing of files, so that it can be fuzzed. */
+#ifndef RUNTIME_TOKENS_H
+#define RUNTIME_TOKENS_H
+
+#include "problem.h"
+#include "trainer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tokens {
+  const uint8_t *bytes; /* where the first token stands */
+  int64_t count;
+  int width;            /* bytes of a token: 1 or 2, little endian */
+  int64_t bytes_before; /* of the file, for the offsets of messages */
+};
+
+/* Finds the tokens in the `size` bytes of a file of one of the token formats; `path` is for messages. */
+bool rt_tokens_find(struct tokens *tokens, enum accel_format format, const char *path, const uint8_t *bytes,
+                    size_t size, struct problem *problem);
+
+/* Whether every token is below `vocabulary` (0: any will do). Reads all of them where the format does not say so. */
+bool rt_tokens_check(const struct tokens *tokens, const char *path, int64_t vocabulary, struct problem *problem);
+
+/* Copies tokens first … first + count - 1; returns the largest. */
+int32_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);
+
+#endif

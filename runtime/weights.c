@@ -1,0 +1,163 @@
+#include "weights.h"
+
+#include "half.h"
+#include "init.h"
+#include "mapping.h"
+#include "safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 8 };
+
+/* What the model classes of Transformers put before the names of their inner model: GPT2LMHeadModel's own files say
+ * "transformer.wte.weight" where the published file says "wte.weight". */
+static const char outer_prefix[] = "transformer.";
+
+void rt_weights_init(const struct accel_program *program, void *weights) {
+  for (int i = 0; i < program->n_tensors; i++)
+    rt_init_tensor(&program->tensors[i], i, program->seed, (float *)((char *)weights + program->tensors[i].offset));
+}
+
+/* A list of names that grows up to what is shown. */
+struct names {
+  char text[600];
+  int count;
+};
+
+static void add_name(struct names *names, const char *name) {
+  size_t at = strlen(names->text);
+  if (names->count++ < NAMES_SHOWN)
+    snprintf(names->text + at, sizeof names->text - at, "%s%.64s", at == 0 ? "" : ", ", name);
+}
+
+static void end_names(struct names *names) {
+  size_t at = strlen(names->text);
+  if (names->count > NAMES_SHOWN)
+    snprintf(names->text + at, sizeof names->text - at, " and %d more", names->count - NAMES_SHOWN);
+}
+
+/* The file's tensors by name, for the search. */
+struct index {
+  const struct stored_tensor **by_name;
+  int count;
+};
+
+static int by_name(const void *a, const void *b) {
+  return strcmp((*(const struct stored_tensor *const *)a)->name, (*(const struct stored_tensor *const *)b)->name);
+}
+
+static const struct stored_tensor *find(const struct index *index, const char *prefix, const char *name) {
+  char whole[1024];
+  int length = snprintf(whole, sizeof whole, "%s%s", prefix, name);
+  if (length < 0 || (size_t)length >= sizeof whole) return NULL;
+  struct stored_tensor wanted = {.name = whole};
+  const struct stored_tensor *key = &wanted, **found = NULL;
+  if (index->count > 0) found = bsearch(&key, index->by_name, (size_t)index->count, sizeof *index->by_name, by_name);
+  return found != NULL ? *found : NULL;
+}
+
+/* Finds each parameter's tensor under the prefix; returns how many are missing. */
+static int match(const struct accel_program *program, const struct index *index, const char *prefix,
+                 const struct stored_tensor **matched, struct names *missing) {
+  *missing = (struct names){0};
+  for (int i = 0; i < program->n_tensors; i++) {
+    matched[i] = find(index, prefix, program->tensors[i].name);
+    if (matched[i] == NULL) add_name(missing, program->tensors[i].name);
+  }
+  end_names(missing);
+  return missing->count;
+}
+
+static bool is_convertible(const char *dtype) {
+  return strcmp(dtype, "F32") == 0 || strcmp(dtype, "F16") == 0 || strcmp(dtype, "BF16") == 0;
+}
+
+static bool check_tensor(const struct accel_tensor *wanted, const struct stored_tensor *stored, const char *path,
+                         struct problem *problem) {
+  char has[200], needs[200];
+  if (wanted->rank != stored->rank ||
+      memcmp(wanted->shape, stored->shape, (size_t)wanted->rank * sizeof(int64_t)) != 0) {
+    rt_problem(problem, "%s: tensor '%s' has the shape %s, the model's is %s", path, stored->name,
+               rt_shape_text(has, sizeof has, stored->rank, stored->shape),
+               rt_shape_text(needs, sizeof needs, wanted->rank, wanted->shape));
+    return rt_help(problem, "give the weights of this model, or set model.config to that of the weights");
+  }
+  if (is_convertible(stored->dtype)) return true;
+  rt_problem(problem, "%s: tensor '%s' is of dtype %s; F32, F16 and BF16 are read", path, stored->name, stored->dtype);
+  return rt_help(problem, "save the weights in one of these");
+}
+
+static void convert(float *out, const struct stored_tensor *stored, int64_t count) {
+  bool brain = strcmp(stored->dtype, "BF16") == 0;
+  if (strcmp(stored->dtype, "F32") == 0) {
+    memcpy(out, stored->bytes, (size_t)count * sizeof *out);
+    return;
+  }
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t bits = (uint16_t)(stored->bytes[2 * i] | stored->bytes[2 * i + 1] << 8);
+    out[i] = brain ? rt_from_bfloat16(bits) : rt_from_float16(bits);
+  }
+}
+
+static void warn_of_extra(const struct safetensors *file, const struct accel_program *program,
+                          const struct stored_tensor *const *matched, const char *path) {
+  struct names extra = {0};
+  for (int i = 0; i < file->count; i++) {
+    bool used = false;
+    for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == &file->tensors[i];
+    if (!used) add_name(&extra, file->tensors[i].name);
+  }
+  end_names(&extra);
+  if (extra.count > 0) rt_warn("%s: tensors that this model has not: %s", path, extra.text);
+}
+
+static bool fill(const struct accel_program *program, const struct safetensors *file, const struct index *index,
+                 const struct stored_tensor **matched, const char *path, void *weights, struct problem *problem) {
+  struct names missing, ignored;
+  if (match(program, index, "", matched, &missing) > 0 && match(program, index, outer_prefix, matched, &ignored) > 0) {
+    rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
+    return rt_help(problem, "give the weights of this model; its parameters are listed by 'accel-gen plan'");
+  }
+  for (int i = 0; i < program->n_tensors; i++)
+    if (!check_tensor(&program->tensors[i], matched[i], path, problem)) return false;
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_tensor *tensor = &program->tensors[i];
+    convert((float *)((char *)weights + tensor->offset), matched[i], rt_shape_count(tensor->rank, tensor->shape));
+  }
+  warn_of_extra(file, program, matched, path);
+  return true;
+}
+
+static bool load(const struct accel_program *program, const struct safetensors *file, const char *path, void *weights,
+                 struct problem *problem) {
+  struct index index = {calloc((size_t)file->count + 1, sizeof *index.by_name), file->count};
+  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
+  bool loaded = false;
+  if (index.by_name == NULL || matched == NULL) {
+    rt_problem(problem, "%s: no memory for the list of tensors", path);
+  } else {
+    for (int i = 0; i < file->count; i++) index.by_name[i] = &file->tensors[i];
+    qsort(index.by_name, (size_t)file->count, sizeof *index.by_name, by_name);
+    loaded = fill(program, file, &index, matched, path, weights, problem);
+  }
+  free(index.by_name);
+  free(matched);
+  return loaded;
+}
+
+bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
+  struct mapping mapping;
+  struct safetensors file;
+  if (!rt_map(&mapping, path, "correct model.weights in the job, or give an existing safetensors file", problem))
+    return false;
+  bool loaded = rt_safetensors_read(&file, path, mapping.bytes, mapping.size, problem);
+  if (loaded) {
+    loaded = load(program, &file, path, weights, problem);
+    rt_safetensors_free(&file);
+  }
+  rt_unmap(&mapping);
+  return loaded;
+}

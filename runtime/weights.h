@@ -1,0 +1,15 @@
+/* A program's parameters: fresh, from a file, to a file. */
+#ifndef RUNTIME_WEIGHTS_H
+#define RUNTIME_WEIGHTS_H
+
+#include "problem.h"
+#include "trainer.h"
+
+/* Fills every parameter by its initialiser. */
+void rt_weights_init(const struct accel_program *program, void *weights);
+
+/* Fills every parameter from the safetensors file at `path`. Nothing is written to `weights` before all of the file is
+ * found right. Tensors of the file that the program has not are named in a warning. */
+bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem);
+
+#endif

@@ -1,0 +1,103 @@
+/* What an emitted trainer does with the runtime, around a model so small that it is written by hand: the frequency of
+ * each byte. Its loss is the windows' cross-entropy, so it falls and is checked by tests. Tests set what a job would
+ * set by environment variables (FAKE_…). */
+#include "trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTH = 32, BATCH = 4, VOCABULARY = 256 };
+
+static const struct accel_tensor tensors[] = {
+    {"bias", 0, 1, {VOCABULARY}, ACCEL_ZEROS, 0, 0},
+    {"noise.weight", VOCABULARY * sizeof(float), 2, {8, 6}, ACCEL_NORMAL, 0, 0.02},
+};
+
+struct arena {
+  float bias[VOCABULARY], noise[8][6];
+  int32_t tokens[BATCH][LENGTH], targets[BATCH][LENGTH];
+};
+
+static struct arena *arena;
+
+static int64_t number(const char *name, int64_t fallback) {
+  const char *text = getenv(name);
+  return text != NULL ? strtoll(text, NULL, 10) : fallback;
+}
+
+static double loss_and_gradient(double gradient[VOCABULARY]) {
+  double total = 0, loss = 0;
+  for (int i = 0; i < VOCABULARY; i++) total += exp(arena->bias[i]);
+  for (int i = 0; i < VOCABULARY; i++) gradient[i] = exp(arena->bias[i]) / total;
+  for (int b = 0; b < BATCH; b++)
+    for (int t = 0; t < LENGTH; t++) {
+      loss -= (arena->bias[arena->targets[b][t]] - log(total)) / (BATCH * LENGTH);
+      gradient[arena->targets[b][t]] -= 1.0 / (BATCH * LENGTH);
+    }
+  return loss;
+}
+
+static struct accel_report step(struct accel_run *run, int64_t at) {
+  double gradient[VOCABULARY], norm = 0;
+  accel_load_windows(run, ACCEL_TRAIN, at * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
+  double loss = loss_and_gradient(gradient);
+  for (int i = 0; i < VOCABULARY; i++) {
+    norm += gradient[i] * gradient[i];
+    arena->bias[i] -= (float)(5 * gradient[i]);
+  }
+  if (at + 1 == number("FAKE_NAN_AT", -1)) loss = NAN;
+  return (struct accel_report){loss, 5, sqrt(norm)};
+}
+
+static double evaluate(struct accel_run *run) {
+  double gradient[VOCABULARY], loss = 0;
+  for (int i = 0; i < 2; i++) {
+    accel_load_windows(run, ACCEL_EVAL, i * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
+    loss += loss_and_gradient(gradient) / 2;
+  }
+  return loss;
+}
+
+int main(int argc, char **argv) {
+  struct accel_program program = {
+      .name = "fake",
+      .summary = "1 layer, 304 parameters, float32",
+      .job_digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+      .generator = "accel-gen 0.1.0",
+      .plan = "model     fake: 304 parameters",
+      .steps = number("FAKE_STEPS", 20),
+      .seed = 1337,
+      .samples_per_step = BATCH,
+      .tokens_per_step = BATCH * LENGTH,
+      .tensors = tensors,
+      .n_tensors = 2,
+      .weights_bytes = (VOCABULARY + 48) * sizeof(float),
+      .arena_bytes = sizeof *arena,
+      .threads = (int)number("FAKE_THREADS", 0),
+      .source = {{getenv("FAKE_TRAIN"), (enum accel_format)number("FAKE_FORMAT", ACCEL_BYTES)},
+                 {getenv("FAKE_EVAL"), (enum accel_format)number("FAKE_FORMAT", ACCEL_BYTES)}},
+      .eval_fraction = 0.1,
+      .shuffle = true,
+      .sequence_length = LENGTH,
+      .vocabulary = number("FAKE_VOCABULARY", VOCABULARY),
+      .log_every = number("FAKE_LOG_EVERY", 5),
+      .eval_every = number("FAKE_EVAL_EVERY", 10),
+      .save_every = number("FAKE_SAVE_EVERY", 0),
+      .eval_iters = 2,
+      .project_dir = "runs/fake",
+      .weights = getenv("FAKE_WEIGHTS"),
+  };
+  struct accel_run *run = accel_start(&program, argc, argv);
+  arena = accel_arena(run);
+  accel_fill_weights(run, arena->bias);
+  int64_t at = 0;
+  struct accel_report report = {0};
+  while (at < accel_steps(run)) {
+    int64_t until = accel_next_event(run, at);
+    for (; at < until; at++) report = step(run, at);
+    if (accel_eval_is_due(run, at)) accel_report_eval(run, at, evaluate(run));
+    accel_handle_events(run, at, report);
+  }
+  return accel_finish(run);
+}
