@@ -249,6 +249,7 @@ static bool loop_calls(const struct region *region, const struct loop *loop, str
 
 /* Which result of the iteration before each input is; false when an input is neither that nor the same for all. */
 static bool find_carries(struct node *const *calls, int count, int *carry) {
+  int carried = 0;
   for (int i = 0; i < calls[0]->n_inputs; i++) {
     carry[i] = -1;
     for (int r = 0; r < calls[0]->n_outputs && carry[i] < 0; r++)
@@ -261,8 +262,10 @@ static bool find_carries(struct node *const *calls, int count, int *carry) {
     if (carry[i] < 0 && calls[0]->inputs[i]->differentiable) return false;
     for (int j = 0; j < i; j++)
       if (carry[i] >= 0 && carry[j] == carry[i]) return false;
+    carried += carry[i] >= 0;
   }
-  return true;
+  /* A result that the next iteration does not take would have a gradient in the last iteration alone. */
+  return carried == calls[0]->n_outputs;
 }
 
 static bool used_elsewhere(const struct region *region, const struct node *maker, const struct node *allowed) {

@@ -81,8 +81,25 @@ struct call {
   int count;
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
+  /* Of a repeated call that is differentiated: behind the callee's results stand outputs that keep what a carried input
+   * was in each iteration, [count] + its shape. history[h] is that input. */
+  int n_histories;
+  int *history;
+  /* Of a call of a backward region: the call that it goes back over. Iterations run from the last to the first, with
+   * that call's scopes and saved values; an input with stacked[i] has a leading dimension, one slice an iteration. */
+  struct node *forward;
+  bool *stacked;
 };
 
+/* Growing lists. */
+struct node_list {
+  struct node **items;
+  int count, capacity;
+};
+struct value_list {
+  struct value **items;
+  int count, capacity;
+};
 struct node {
   int id;
   const struct op_kind *kind;
@@ -95,19 +112,22 @@ struct node {
   struct region *region;
   struct location where; /* the model's line */
   struct call *call;     /* of a call node */
+  struct node_list body; /* of a fused elementwise node: its parts, in order */
 };
 
-/* Growing lists. */
-struct node_list {
-  struct node **items;
-  int count, capacity;
-};
-struct value_list {
-  struct value **items;
-  int count, capacity;
-};
 struct parameter_list {
   struct parameter *items;
+  int count, capacity;
+};
+
+/* A gradient that a backward region adds to its parameter: of parameter `parameter` of the forward region. */
+struct parameter_gradient {
+  int parameter;
+  struct value *value;
+  bool accumulate; /* others have written before: add */
+};
+struct gradient_list {
+  struct parameter_gradient *items;
   int count, capacity;
 };
 
@@ -121,6 +141,10 @@ struct region {
   struct parameter_list parameters;
   struct node_list nodes;
   struct value_list results;
+  /* Of a backward region: the region whose gradient it is. It uses that region's parameters and values as they are;
+   * what it uses is kept from the forward run. */
+  struct region *forward;
+  struct gradient_list gradients;
 };
 
 struct graph {
