@@ -1,0 +1,73 @@
+/* The GPT of nanoGPT (github.com/karpathy/nanoGPT): torch.nn.Linear's layout, the erf form of gelu, biases by choice,
+ * and the names of its state dict.
+ *
+ * B batch, T tokens of a sequence, C n_embd, H n_head, D = C / H. */
+#include <accel/model.h>
+#include <math.h>
+
+struct config {
+  int n_layer, n_head, n_embd;
+  int vocab_size, block_size;
+  bool bias;
+  double dropout;
+};
+
+const struct config defaults = {.bias = true, .dropout = 0.0};
+
+static tensor dense(scope s, tensor x, int width, struct config c) {
+  return c.bias ? linear(s, x, width) : linear_no_bias(s, x, width);
+}
+
+static tensor norm(scope s, tensor x, struct config c) {
+  return c.bias ? layer_norm(s, x) : layer_norm_no_bias(s, x);
+}
+
+/* What goes back into the residual stream starts smaller the more layers there are. */
+static tensor dense_residual(scope s, tensor x, struct config c) {
+  return dense(init_normal(s, 0.02 / sqrt(2.0 * c.n_layer)), x, c.n_embd, c);
+}
+
+/* One of the three parts of qkv [B][T][3 C] as [B][H][T][D]. */
+static tensor heads(tensor qkv, int part, struct config c) {
+  tensor x = split(qkv, 2, 3, part);
+  x = reshape(x, dim(x, 0), dim(x, 1), c.n_head, c.n_embd / c.n_head);
+  return transpose(x, 1, 2);
+}
+
+/* [B][H][T][D] as [B][T][C]. */
+static tensor merge(tensor x, struct config c) {
+  x = transpose(x, 1, 2);
+  return reshape(x, dim(x, 0), dim(x, 1), c.n_embd);
+}
+
+static tensor attend(scope s, tensor x, struct config c) {
+  tensor qkv = dense(at(s, "c_attn"), x, 3 * c.n_embd, c);
+  tensor y = attention(heads(qkv, 0, c), heads(qkv, 1, c), heads(qkv, 2, c), CAUSAL);
+  return dense_residual(at(s, "c_proj"), merge(y, c), c);
+}
+
+static tensor mlp(scope s, tensor x, struct config c) {
+  return dense_residual(at(s, "c_proj"), gelu(dense(at(s, "c_fc"), x, 4 * c.n_embd, c)), c);
+}
+
+static tensor block(scope s, tensor x, struct config c) {
+  tensor a = attend(at(s, "attn"), norm(at(s, "ln_1"), x, c), c);
+  x = add(x, dropout(a, c.dropout));
+  tensor m = mlp(at(s, "mlp"), norm(at(s, "ln_2"), x, c), c);
+  return add(x, dropout(m, c.dropout));
+}
+
+/* tokens [B][T] to logits [B][T][vocab_size]. lm_head is tied to the token table. */
+tensor predict(scope s, struct config c, tensor tokens) {
+  s = at(init_normal(s, 0.02), "transformer");
+  tensor places = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
+  tensor x = embedding(at(s, "wte"), tokens, c.vocab_size, c.n_embd);
+  x = dropout(add(x, slice(places, 0, 0, dim(tokens, 1))), c.dropout);
+  for (int i = 0; i < c.n_layer; i++) x = block(nth(s, "h", i), x, c);
+  x = norm(at(s, "ln_f"), x, c);
+  return matmul_transposed(x, parameter(at(s, "wte"), "weight", c.vocab_size, c.n_embd));
+}
+
+tensor model(scope s, struct config c, tensor tokens, tensor targets) {
+  return cross_entropy(predict(s, c, tokens), targets);
+}

@@ -1,0 +1,177 @@
+/* accel/model.h: what a model is written with.
+ *
+ * A model is an ordinary C file of functions over `tensor` values. accel-gen reads it with a C compiler's front end,
+ * evaluates it over the numbers of the job, and so learns the model's operations, shapes and parameters. It is never
+ * run. docs/models.md is the tutorial; docs/operations.md says what each operation becomes.
+ *
+ * The entry point returns the loss, a scalar:
+ *
+ *   tensor model(scope s, struct config c, tensor tokens, tensor targets);
+ *
+ * `struct config` is the model's own; its fields are filled from the job's model.config, and those that a job may leave
+ * out from `const struct config defaults = {.dropout = 0.0};` where the model has that. Tensors come by name from the
+ * job's data. Token files give `tokens` and `targets`, int32 [batch][sequence]; tables give `features`, float32
+ * [batch][columns], and `labels`, [batch], int32 for classes and float32 for values.
+ *
+ * Shapes below are row-major; [...] is any number of leading dimensions. An axis counts from 0, or from the last one
+ * backwards when it is negative. */
+#ifndef ACCEL_MODEL_H
+#define ACCEL_MODEL_H
+
+#include <stdbool.h>
+
+/* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
+typedef struct accel_tensor *tensor;
+
+/* A place for parameters: a prefix of their names, and how they start. */
+typedef struct accel_scope *scope;
+
+/* Which keys a query of attention sees: all of them, or those at its own place and before. */
+enum accel_mask { FULL, CAUSAL };
+
+
+/* ---- Scopes: known when the model is read ---- */
+
+/* The scope `name` below s. at(s, "attn.c_proj") is at(at(s, "attn"), "c_proj"). */
+scope at(scope s, const char *name);
+
+/* The i-th scope `name` below s: nth(s, "h", 3) is at(s, "h.3"). */
+scope nth(scope s, const char *name, int i);
+
+/* s with another start for the weights of linear, embedding and parameter below it. Biases of linear then start at
+ * zero; norms keep their ones and zeros. Without any, these are PyTorch's: linear uniform within 1/sqrt(inputs),
+ * embedding normal with deviation 1; a bare parameter starts at zero. */
+scope init_normal(scope s, double deviation); /* mean 0 */
+scope init_uniform(scope s, double bound);    /* within [-bound, bound) */
+scope init_zeros(scope s);
+scope init_ones(scope s);
+
+
+/* ---- Shapes: known when the model is read ---- */
+
+/* The extent of x along an axis, and the number of its axes. */
+int dim(tensor x, int axis);
+int rank(tensor x);
+
+
+/* ---- Parameters and layers that have them ---- */
+
+/* parameter(s, "weight", 50257, 768): the parameter `name` below s with these extents. The same full name is the same
+ * parameter wherever it is written; so weights are tied. */
+#define parameter(s, name, ...) parameter_of((s), (name), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor parameter_of(scope s, const char *name, int rank, ...);
+
+/* Row tokens[...] of the parameter weight [vocab][width]: tokens [...] gives [...][width]. */
+tensor embedding(scope s, tensor tokens, int vocab, int width);
+
+/* y = x weight^T + bias: x [...][in] gives [...][out]; weight [out][in], bias [out], as torch.nn.Linear. */
+tensor linear(scope s, tensor x, int out);
+tensor linear_no_bias(scope s, tensor x, int out);
+
+/* y = x weight + bias, with weight [in][out]: GPT-2's published layout (transformers' Conv1D). */
+tensor linear_transposed(scope s, tensor x, int out);
+
+/* y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis; weight and bias are [columns], eps is 1e-5
+ * (Ba, Kiros, Hinton, arXiv:1607.06450). */
+tensor layer_norm(scope s, tensor x);
+tensor layer_norm_no_bias(scope s, tensor x);
+tensor layer_norm_eps(scope s, tensor x, double eps);
+
+/* y = x / sqrt(mean of squares + eps) * weight over the last axis; eps is 1e-6 (Zhang, Sennrich, arXiv:1910.07467). */
+tensor rms_norm(scope s, tensor x);
+tensor rms_norm_eps(scope s, tensor x, double eps);
+
+
+/* ---- Products ---- */
+
+/* a [...][m][k] times b [...][k][n], or b [k][n] for all: [...][m][n]. */
+tensor matmul(tensor a, tensor b);
+
+/* a times the transpose of b: b is [...][n][k] or [n][k]. */
+tensor matmul_transposed(tensor a, tensor b);
+
+/* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL
+ * hides the keys that come after the query (Vaswani et al., arXiv:1706.03762, section 3.2.1). */
+tensor attention(tensor q, tensor k, tensor v, enum accel_mask mask);
+
+
+/* ---- Elements: one result for each place; NumPy's rule of broadcasting ---- */
+
+tensor add(tensor a, tensor b);     /* a + b */
+tensor sub(tensor a, tensor b);     /* a - b */
+tensor mul(tensor a, tensor b);     /* a * b */
+tensor divide(tensor a, tensor b);  /* a / b */
+tensor maximum(tensor a, tensor b); /* the larger one */
+tensor minimum(tensor a, tensor b); /* the smaller one */
+
+tensor scale(tensor x, double factor); /* x * factor */
+tensor shift(tensor x, double offset); /* x + offset */
+tensor neg(tensor x);                  /* -x */
+tensor square(tensor x);               /* x * x */
+tensor sqrt_of(tensor x);
+tensor rsqrt_of(tensor x); /* 1 / sqrt(x) */
+tensor exp_of(tensor x);
+tensor log_of(tensor x); /* natural logarithm */
+tensor tanh_of(tensor x);
+tensor sigmoid(tensor x);   /* 1 / (1 + exp(-x)) */
+tensor relu(tensor x);      /* max(x, 0) */
+tensor silu(tensor x);      /* x * sigmoid(x) */
+tensor gelu(tensor x);      /* x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel, arXiv:1606.08415) */
+tensor gelu_tanh(tensor x); /* its approximation by tanh, as in GPT-2 */
+
+/* int32 as float32. */
+tensor cast_float(tensor x);
+
+/* In training each element becomes 0 with probability p and is scaled by 1 / (1 - p) otherwise; else it is x. */
+tensor dropout(tensor x, double p);
+
+/* constant(0.5, 3, 4): float32 [3][4], each element 0.5. */
+#define constant(value, ...) constant_of((value), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor constant_of(double value, int rank, ...);
+
+
+/* ---- Shapes ---- */
+
+/* reshape(x, 12, 64, 4, 32): the same elements in row-major order under other extents; one of them may be -1: what is
+ * left. */
+#define reshape(x, ...) reshape_to((x), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor reshape_to(tensor x, int rank, ...);
+
+/* Axes a and b exchanged. */
+tensor transpose(tensor x, int a, int b);
+
+/* Part number `which` of x cut into `parts` equal parts along an axis. */
+tensor split(tensor x, int axis, int parts, int which);
+
+/* `count` places along an axis from `start` on. */
+tensor slice(tensor x, int axis, int start, int count);
+
+/* concat(1, a, b, c): one behind the other along an axis. */
+#define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor concat_of(int axis, int count, ...);
+
+
+/* ---- Sums ---- */
+
+/* Over one axis, which is then gone; over all of them, which gives a scalar. */
+tensor sum(tensor x, int axis);
+tensor mean(tensor x, int axis);
+tensor sum_all(tensor x);
+tensor mean_all(tensor x);
+
+/* exp(x) / sum of exp(x), over the last axis. */
+tensor softmax(tensor x);
+
+/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar. The
+ * second one leaves out the places whose target is `ignored`. */
+tensor cross_entropy(tensor logits, tensor targets);
+tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
+
+
+/* ---- How the functions above count their arguments: 1 to 16 ---- */
+
+#define ACCEL_COUNT(...) ACCEL_PICK(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define ACCEL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+
+
+#endif
