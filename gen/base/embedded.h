@@ -1,0 +1,21 @@
+/* Embedded: the files that travel inside the command, so that it works from any folder. build/gen/embedded.c, which
+ * tools/embed.c writes, defines them. */
+#ifndef ACCEL_BASE_EMBEDDED_H
+#define ACCEL_BASE_EMBEDDED_H
+
+struct embedded_file {
+  const char *name; /* relative to its root, with slashes: "cpu/layer_norm.c.j2" */
+  const char *text;
+};
+
+/* The files of templates/, sorted by name. */
+extern const struct embedded_file accel_templates[];
+extern const int accel_template_count;
+
+/* schemas/job.schema.json */
+extern const char accel_job_schema[];
+
+/* include/accel/model.h */
+extern const char accel_model_header[];
+
+#endif

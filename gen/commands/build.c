@@ -1,0 +1,84 @@
+/* accel-gen build: generate into a temporary folder, compile there, move the program into its place. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/commands/commands.h"
+#include "gen/commands/process.h"
+
+/* What the compiler gets beside the program and the runtime. CFLAGS of the environment takes their place. */
+#define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
+
+/* The flags that the runtime needs: what pkg-config says, looking first beside this command. */
+static bool find_runtime(const struct options *options, struct words *flags) {
+  const char *old = getenv("PKG_CONFIG_PATH");
+  if (options->binary != NULL) {
+    const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
+                                    old != NULL ? ":" : "", old != NULL ? old : "");
+    setenv("PKG_CONFIG_PATH", path, 1);
+  }
+  struct words command = words_in(options->arena);
+  words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
+  words_split(&command, "--cflags --libs accel-runtime");
+  const char *output = process_read(&command);
+  if (output == NULL) {
+    fprintf(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
+                    "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
+    return false;
+  }
+  words_split(flags, output);
+  return true;
+}
+
+static const char *environment(const char *name, const char *otherwise) {
+  const char *value = getenv(name);
+  return value != NULL && value[0] != '\0' ? value : otherwise;
+}
+
+static bool compile(const struct options *options, const char *source, const char *program) {
+  struct words command = words_in(options->arena);
+  words_split(&command, environment("CC", "cc"));
+  words_split(&command, environment("CFLAGS", TRAINER_CFLAGS));
+  words_add(&command, "-o");
+  words_add(&command, program);
+  words_add(&command, source);
+  if (!find_runtime(options, &command)) return false;
+  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
+  if (process_run(&command)) return true;
+  fprintf(stderr, "accel-gen: the compiler failed; %s\n",
+          options->verbose ? "its command is above" : "run with -v to see its command");
+  return false;
+}
+
+/* Generates and compiles inside `folder`; the finished program takes its place by a rename. */
+static int build_in(const struct options *options, const char *folder) {
+  struct options inner = *options;
+  inner.output = arena_printf(options->arena, "%s/program.c", folder);
+  int status = command_generate(&inner);
+  if (status != STATUS_OK) return status;
+  const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
+  if (!compile(options, inner.output, beside)) {
+    unlink(beside);
+    return STATUS_CANNOT;
+  }
+  if (rename(beside, options->output) == 0) return STATUS_OK;
+  perror(options->output);
+  unlink(beside);
+  return STATUS_CANNOT;
+}
+
+int command_build(const struct options *options) {
+  if (options->output == NULL) {
+    fprintf(stderr, "accel-gen: build needs -o PROGRAM\n");
+    return STATUS_BAD_JOB;
+  }
+  char *folder = arena_printf(options->arena, "%s/accel-gen.XXXXXX", environment("TMPDIR", "/tmp"));
+  if (mkdtemp(folder) == NULL) {
+    perror(folder);
+    return STATUS_CANNOT;
+  }
+  int status = build_in(options, folder);
+  remove_folder(options->arena, folder);
+  return status;
+}

@@ -1,0 +1,26 @@
+/* Commands: what each word behind `accel-gen` does. Each returns an exit status (gen/commands/options.h) and prints
+ * its own messages to standard error. */
+#ifndef ACCEL_COMMANDS_COMMANDS_H
+#define ACCEL_COMMANDS_COMMANDS_H
+
+#include "gen/commands/options.h"
+
+/* accel-gen JOB -o FILE: writes the program. */
+int command_generate(const struct options *options);
+
+/* accel-gen plan JOB: what the program will need. */
+int command_plan(const struct options *options);
+
+/* accel-gen check JOB: whether the job is good; with --resolved, the job with every default filled in. */
+int command_check(const struct options *options);
+
+/* accel-gen build JOB -o PROGRAM: generates and compiles. */
+int command_build(const struct options *options);
+
+/* accel-gen help [TOPIC]: a command, a group or a key of the job. */
+int command_help(const struct options *options);
+
+/* accel-gen version */
+int command_version(const struct options *options);
+
+#endif

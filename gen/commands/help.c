@@ -1,0 +1,53 @@
+/* accel-gen help: the commands, one command, or a key of the job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/version.h"
+#include "gen/commands/commands.h"
+
+static void print_overview(const struct options *options) {
+  printf("accel-gen writes a training program in C for one job.\n\nusage:\n");
+  for (const struct command *command = options->commands; command->name != NULL; command++)
+    printf("  accel-gen %-58s %s\n", command->synopsis, command->summary);
+  printf("\noptions of a job:\n"
+         "  -o FILE                     where to write; - is standard output\n"
+         "  --set KEY=VALUE             override a key of the job: --set training.steps=10\n"
+         "  --program train|generate    the training program, or one that writes text from the trained weights\n"
+         "  --templates DIR             templates in the place of the built-in ones\n"
+         "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
+         "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"
+         "\ntopics of `accel-gen help TOPIC`: a command, a group, or a key such as optimizer.lr\n");
+  const char *groups = job_help(options->arena, "");
+  if (groups != NULL) printf("\n%s", groups);
+}
+
+static bool print_command(const struct options *options, const char *name) {
+  for (const struct command *command = options->commands; command->name != NULL; command++) {
+    if (strcmp(command->name, name) != 0 || name[0] == '\0') continue;
+    printf("usage: accel-gen %s\n%s\n", command->synopsis, command->summary);
+    return true;
+  }
+  return false;
+}
+
+int command_help(const struct options *options) {
+  const char *topic = options->argument;
+  if (topic == NULL || topic[0] == '\0') {
+    print_overview(options);
+    return STATUS_OK;
+  }
+  if (print_command(options, topic)) return STATUS_OK;
+  const char *text = job_help(options->arena, strcmp(topic, "job") == 0 ? "" : topic);
+  if (text == NULL) {
+    fprintf(stderr, "accel-gen: no help on '%s'; `accel-gen help` lists the topics\n", topic);
+    return STATUS_BAD_JOB;
+  }
+  fputs(text, stdout);
+  return STATUS_OK;
+}
+
+int command_version(const struct options *options) {
+  (void)options;
+  printf("accel-gen %s\n", ACCEL_VERSION);
+  return STATUS_OK;
+}

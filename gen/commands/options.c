@@ -1,0 +1,178 @@
+#include "gen/commands/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is read so far. */
+struct reader {
+  struct options *options;
+  const struct command *command;
+  char **next; /* the arguments that are left, ending with NULL */
+  const char *colour;
+  int overrides_capacity;
+};
+
+/* An option: where its value goes. Exactly one of value, flag and read is set. */
+struct option {
+  const char *name, *alias;
+  const char **value;
+  bool *flag;
+  bool (*read)(struct reader *reader, const char *value);
+};
+
+static bool usage_error(const struct reader *reader, const char *message, const char *detail) {
+  fprintf(stderr, "accel-gen: %s%s\n", message, detail);
+  if (reader->command != NULL) fprintf(stderr, "usage: accel-gen %s\n", reader->command->synopsis);
+  fprintf(stderr, "`accel-gen help` lists the commands\n");
+  return false;
+}
+
+static bool read_override(struct reader *reader, const char *value) {
+  struct options *options = reader->options;
+  const char *equals = strchr(value, '=');
+  if (equals == NULL || equals == value) return usage_error(reader, "--set needs KEY=VALUE, not ", value);
+  struct job_override override = {
+      .key = arena_copy(options->arena, value, (size_t)(equals - value)),
+      .value = equals + 1,
+  };
+  options->overrides = arena_grow(options->arena, options->overrides, options->n_overrides, &reader->overrides_capacity,
+                                  sizeof override);
+  options->overrides[options->n_overrides++] = override;
+  return true;
+}
+
+static bool read_program(struct reader *reader, const char *value) {
+  if (strcmp(value, "train") != 0 && strcmp(value, "generate") != 0)
+    return usage_error(reader, "--program is train or generate, not ", value);
+  reader->options->program = value;
+  return true;
+}
+
+static bool read_colour(struct reader *reader, const char *value) {
+  if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 && strcmp(value, "never") != 0)
+    return usage_error(reader, "--color is auto, always or never, not ", value);
+  reader->colour = value;
+  return true;
+}
+
+static bool wants_colour(const char *choice) {
+  if (strcmp(choice, "auto") != 0) return strcmp(choice, "always") == 0;
+  const char *no = getenv("NO_COLOR");
+  return (no == NULL || no[0] == '\0') && isatty(STDERR_FILENO) == 1;
+}
+
+/* Whether `name` stands as a word of its own in the command's list. */
+static bool accepts(const struct command *command, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = command->accepts; (at = strstr(at, name)) != NULL; at += length)
+    if (at[-1] == ' ' && at[length] == ' ') return true;
+  return false;
+}
+
+/* The text behind "NAME=" when the argument has that form; "" for exactly NAME; NULL otherwise. */
+static const char *match(const char *argument, const char *name) {
+  if (name == NULL) return NULL;
+  size_t length = strlen(name);
+  if (strncmp(argument, name, length) != 0) return NULL;
+  if (argument[length] == '\0') return "";
+  return argument[length] == '=' && name[1] == '-' ? argument + length : NULL;
+}
+
+/* Applies one option to `argument`, of the form NAME, NAME VALUE or NAME=VALUE. */
+static bool apply(struct reader *reader, const struct option *option, const char *rest) {
+  if (!accepts(reader->command, option->name)) return usage_error(reader, "this command does not take ", option->name);
+  if (option->flag != NULL) {
+    if (rest[0] == '=') return usage_error(reader, "no value belongs to ", option->name);
+    *option->flag = true;
+    return true;
+  }
+  const char *value = rest[0] == '=' ? rest + 1 : *reader->next;
+  if (value == NULL) return usage_error(reader, "a value is missing behind ", option->name);
+  if (rest[0] != '=') reader->next++;
+  if (option->read != NULL) return option->read(reader, value);
+  *option->value = value;
+  return true;
+}
+
+static bool read_option(struct reader *reader, const char *argument) {
+  struct options *options = reader->options;
+  const struct option known[] = {
+      {.name = "-o", .alias = "--output", .value = &options->output},
+      {.name = "--set", .read = read_override},
+      {.name = "--program", .read = read_program},
+      {.name = "--templates", .value = &options->templates},
+      {.name = "--dump", .value = &options->dump},
+      {.name = "--resolved", .flag = &options->resolved},
+      {.name = "--json", .flag = &options->json},
+      {.name = "-v", .alias = "--verbose", .flag = &options->verbose},
+      {.name = "--color", .read = read_colour},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    const char *rest = match(argument, known[i].name);
+    if (rest == NULL) rest = match(argument, known[i].alias);
+    if (rest != NULL) return apply(reader, &known[i], rest);
+  }
+  return usage_error(reader, "unknown option ", argument);
+}
+
+static const struct command *find_command(const struct options *options, const char *name) {
+  for (const struct command *command = options->commands; command->name != NULL; command++)
+    if (strcmp(command->name, name) == 0) return command;
+  return NULL;
+}
+
+/* The command word, when the first argument is one; else the main form. */
+static const struct command *read_command(struct reader *reader) {
+  const char *first = *reader->next;
+  if (first == NULL) return find_command(reader->options, "help");
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) first = "help";
+  if (strcmp(first, "--version") == 0) first = "version";
+  const struct command *command = find_command(reader->options, first);
+  if (command != NULL && command->name[0] != '\0') {
+    reader->next++;
+    return command;
+  }
+  return find_command(reader->options, "");
+}
+
+static bool read_argument(struct reader *reader, const char *argument) {
+  if (reader->options->argument != NULL) return usage_error(reader, "one argument too many: ", argument);
+  reader->options->argument = argument;
+  return true;
+}
+
+static bool read_rest(struct reader *reader) {
+  bool options_ended = false;
+  while (*reader->next != NULL) {
+    const char *argument = *reader->next++;
+    if (!options_ended && strcmp(argument, "--") == 0) {
+      options_ended = true;
+    } else if (!options_ended && argument[0] == '-' && argument[1] != '\0') {
+      if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+        reader->options->argument = reader->command->name[0] != '\0' ? reader->command->name : NULL;
+        reader->command = find_command(reader->options, "help");
+        return true;
+      }
+      if (!read_option(reader, argument)) return false;
+    } else if (!read_argument(reader, argument)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const struct command *options_read(struct options *options, int argc, char **argv) {
+  struct reader reader = {.options = options, .next = argv + (argc > 0), .colour = "auto"};
+  options->program = "train";
+  reader.command = read_command(&reader);
+  bool good = read_rest(&reader);
+  options->colour = wants_colour(reader.colour);
+  if (!good) return NULL;
+  if (reader.command->needs_argument && options->argument == NULL) {
+    usage_error(&reader, "a job file is missing", "");
+    return NULL;
+  }
+  return reader.command;
+}

@@ -1,0 +1,47 @@
+/* Options: the command line of accel-gen, read once and handed to the command. */
+#ifndef ACCEL_COMMANDS_OPTIONS_H
+#define ACCEL_COMMANDS_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "gen/base/arena.h"
+#include "gen/spec/job.h"
+
+/* Exit statuses of every command. */
+enum status { STATUS_OK = 0, STATUS_CANNOT = 1, STATUS_BAD_JOB = 2 };
+
+struct options {
+  struct arena *arena;            /* of the whole run */
+  const struct command *commands; /* all of them, ending with a NULL name */
+  const char *binary;             /* the folder of the command itself; NULL when the system does not tell */
+  const char *argument;           /* the job file, or the topic of `help`; NULL when absent */
+
+  const char *output;    /* -o FILE; NULL when absent */
+  const char *program;   /* --program: "train" (default) or "generate" */
+  const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */
+  const char *dump;      /* --dump PASS: print the IR behind it; NULL: none */
+  bool resolved;         /* --resolved */
+  bool json;             /* --json */
+  bool verbose;          /* -v */
+  bool colour;           /* colours in messages: --color, NO_COLOR, and whether standard error is a terminal */
+
+  struct job_override *overrides; /* --set KEY=VALUE, in order */
+  int n_overrides;
+};
+
+/* A command and the options that it takes. */
+struct command {
+  const char *name;     /* "" for the main form: a job file without a command word */
+  const char *synopsis; /* behind "accel-gen " */
+  const char *summary;  /* one line */
+  const char *accepts;  /* the option names that it takes, each between spaces: " -o --set " */
+  bool needs_argument;  /* a job file must be given */
+  int (*run)(const struct options *options);
+};
+
+/* Reads argv for its command, one of options->commands, into *options. The command, or NULL once a usage message stands
+ * on standard error;
+ * --help and --version are answered by the `help` and `version` commands that they name. */
+const struct command *options_read(struct options *options, int argc, char **argv);
+
+#endif

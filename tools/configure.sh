@@ -1,0 +1,31 @@
+#!/bin/sh
+# What depends on the machine: where libclang is. Writes response files that gcc and clang read with @:
+#   FOLDER/libclang.cflags, FOLDER/libclang.libs
+# usage: tools/configure.sh FOLDER
+set -eu
+out=$1
+mkdir -p "$out"
+
+# The folder of an LLVM installation of version 17 or later that has libclang with its header; the newest first.
+find_llvm() {
+  for tool in llvm-config-21 llvm-config-20 llvm-config-19 llvm-config-18 llvm-config-17 llvm-config; do
+    command -v "$tool" >/dev/null 2>&1 && usable "$("$tool" --prefix)" && return
+  done
+  for version in 21 20 19 18 17; do
+    usable "/usr/lib/llvm-$version" && return
+  done
+  echo "configure: no libclang 17 or later; install libclang-19-dev (sh tools/install-deps.sh)" >&2
+  exit 1
+}
+
+usable() {
+  [ -f "$1/include/clang-c/Index.h" ] && [ -e "$1/lib/libclang.so" ] || return 1
+  minor=$(sed -n 's/^#define CINDEX_VERSION_MINOR //p' "$1/include/clang-c/Index.h")
+  [ "${minor:-0}" -ge 64 ] || return 1 # 64 came with LLVM 16; clang_getCursorBinaryOperatorKind with 17
+  grep -q clang_getCursorBinaryOperatorKind "$1/include/clang-c/Index.h" || return 1
+  echo "$1"
+}
+
+llvm=$(find_llvm)
+echo "-isystem $llvm/include" >"$out/libclang.cflags"
+echo "-L$llvm/lib -Wl,-rpath,$llvm/lib -lclang" >"$out/libclang.libs"

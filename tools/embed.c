@@ -1,0 +1,96 @@
+/* embed: writes files as C arrays, and what ninja must watch for them.
+ *
+ * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA HEADER
+ *
+ * Defines what gen/base/embedded.h declares. Numbers, not string literals: ISO C bounds a literal's length. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_FILES = 4096, MAX_PATH = 1024 };
+
+struct files {
+  char *paths[MAX_FILES];
+  int count;
+};
+
+static void fail(const char *what, const char *path) {
+  fprintf(stderr, "embed: %s ", what);
+  perror(path);
+  exit(1);
+}
+
+static FILE *open_file(const char *path, const char *mode) {
+  FILE *file = fopen(path, mode);
+  if (file == NULL) fail("cannot open", path);
+  return file;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All files below `folder`; each folder is noted in `depends`, since it changes when a file comes or goes. */
+static void collect(struct files *files, const char *folder, FILE *depends) {
+  DIR *handle = opendir(folder);
+  if (handle == NULL) fail("cannot open", folder);
+  fprintf(depends, " %s", folder);
+  for (struct dirent *entry; (entry = readdir(handle)) != NULL;) {
+    if (entry->d_name[0] == '.') continue;
+    char path[MAX_PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    struct stat status;
+    if (stat(path, &status) != 0) fail("cannot look at", path);
+    if (S_ISDIR(status.st_mode)) {
+      collect(files, path, depends);
+    } else if (files->count < MAX_FILES) {
+      files->paths[files->count++] = strdup(path);
+    }
+  }
+  closedir(handle);
+}
+
+/* The bytes of a file and a closing 0, as a list of numbers. */
+static void write_bytes(FILE *out, const char *path, FILE *depends) {
+  FILE *in = open_file(path, "rb");
+  fprintf(depends, " %s", path);
+  int column = 0;
+  for (int byte; (byte = getc(in)) != EOF;) column += fprintf(out, column % 110 > 100 ? "%d,\n" : "%d,", byte);
+  fprintf(out, "0};\n");
+  fclose(in);
+}
+
+static void write_templates(FILE *out, const char *root, FILE *depends) {
+  struct files files = {.count = 0};
+  collect(&files, root, depends);
+  qsort(files.paths, (size_t)files.count, sizeof files.paths[0], by_name);
+  for (int i = 0; i < files.count; i++) {
+    fprintf(out, "static const char template_%d[] = {", i);
+    write_bytes(out, files.paths[i], depends);
+  }
+  fprintf(out, "const struct embedded_file accel_templates[] = {\n");
+  for (int i = 0; i < files.count; i++)
+    fprintf(out, "    {\"%s\", template_%d},\n", files.paths[i] + strlen(root) + 1, i);
+  fprintf(out, "    {0, 0},\n};\nconst int accel_template_count = %d;\n", files.count);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 6) {
+    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA HEADER\n");
+    return 2;
+  }
+  FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
+  fprintf(depends, "%s:", argv[1]);
+  fprintf(out, "/* Written by tools/embed.c. */\n#include \"gen/base/embedded.h\"\n\n");
+  write_templates(out, argv[3], depends);
+  fprintf(out, "const char accel_job_schema[] = {");
+  write_bytes(out, argv[4], depends);
+  fprintf(out, "const char accel_model_header[] = {");
+  write_bytes(out, argv[5], depends);
+  fprintf(depends, "\n");
+  if (fclose(out) != 0) fail("cannot write", argv[1]);
+  if (fclose(depends) != 0) fail("cannot write", argv[2]);
+  return 0;
+}

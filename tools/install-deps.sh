@@ -1,0 +1,51 @@
+#!/bin/sh
+# Installs the packages that building and testing need, on Debian and Ubuntu, and says nothing when none is missing.
+# On another system it prints what to install, and the build goes on with what is there.
+# usage: tools/install-deps.sh [--test]
+set -eu
+
+packages="gcc libc6-dev ninja-build pkg-config libyaml-dev libjansson-dev libdnnl-dev"
+llvm= # the major version of a libclang that is here already
+for version in 21 20 19 18 17; do
+  if [ -f "/usr/lib/llvm-$version/include/clang-c/Index.h" ]; then llvm=$version && break; fi
+done
+[ -n "$llvm" ] || packages="$packages libclang-LLVM-dev"
+if [ "${1:-}" = --test ]; then
+  packages="$packages clang-LLVM clang-format-LLVM libclang-rt-LLVM-dev libcmocka-dev python3 python3-venv"
+fi
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+  if [ ! -f build/accel-gen ]; then
+    echo "This is not a Debian or Ubuntu system: nothing was installed. What is needed, by its Debian names:"
+    echo "  $packages" | sed 's/LLVM/19/g'
+  fi
+  exit 0
+fi
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo env DEBIAN_FRONTEND=noninteractive "$@"; fi
+}
+
+installed() {
+  dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'
+}
+
+# The packages of the list that are missing, for LLVM version $1.
+missing() {
+  for package in $(echo "$packages" | sed "s/LLVM/$1/g"); do
+    installed "$package" || printf '%s ' "$package"
+  done
+}
+
+if [ -n "$llvm" ] && [ -z "$(missing "$llvm")" ]; then exit 0; fi
+
+as_root apt-get update -qq
+if [ -z "$llvm" ]; then
+  for version in 19 18 17; do
+    if apt-cache show "libclang-$version-dev" >/dev/null 2>&1; then llvm=$version && break; fi
+  done
+fi
+wanted=$(missing "${llvm:-19}")
+echo "installing: $wanted"
+# shellcheck disable=SC2086
+as_root apt-get install -y -qq --no-install-recommends $wanted >/dev/null

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs what the build made below PREFIX (default /usr/local); DESTDIR goes before it.
+set -eu
+prefix=${PREFIX:-/usr/local}
+root=${DESTDIR:-}$prefix
+put() { # MODE FILE FOLDER [NAME]
+  mkdir -p "$root/$3"
+  install -m "$1" "$2" "$root/$3/${4:-}"
+}
+put 755 build/accel-gen bin
+put 644 build/libaccel-runtime.a lib
+for header in trainer generator model; do put 644 "build/include/accel/$header.h" include/accel; done
+put 644 schemas/job.schema.json share/accel-gen
+put 644 share/accel-gen.1 share/man/man1
+put 644 share/accel-gen.bash share/bash-completion/completions accel-gen
+mkdir -p "$root/lib/pkgconfig"
+# Relative to itself, so that the installed tree can move.
+sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"
+echo "installed below $root"
