@@ -1,0 +1,234 @@
+#include "gen/plan/differentiate.h"
+
+#include "gen/ir/names.h"
+#include "gen/ir/region.h"
+
+/* What a backward region takes and gives, in terms of its forward region. */
+struct interface {
+  struct region *backward; /* NULL: the region does not depend on a parameter */
+  int *of_results;         /* its first inputs: gradients of these results */
+  int n_of_results;
+  int *primals; /* its further inputs: these inputs of the forward region */
+  int n_primals;
+  int *of_inputs; /* its results: gradients of these inputs */
+  int n_of_inputs;
+};
+
+struct pass {
+  struct builder *builder;
+  struct arena *arena;
+  struct graph *graph;
+  struct region *backward;      /* the region at hand */
+  struct interface *interfaces; /* by forward region id */
+  struct value_list *sums;      /* by value id: contributions to its gradient, in the region at hand */
+  int n_values;
+};
+
+static void contribute(struct pass *pass, const struct value *value, struct value *gradient) {
+  if (gradient != NULL && value->id < pass->n_values) ARENA_PUSH(pass->arena, pass->sums[value->id], gradient);
+}
+
+static struct value *filled(struct pass *pass, struct shape shape, double number) {
+  struct attribute attributes[] = {attribute_real("value", number), attribute_ints("dims", shape)};
+  return builder_op(pass->builder, "constant", NULL, 0, attributes, 2);
+}
+
+/* The whole gradient of a value; NULL when nothing flows into it. */
+static struct value *gradient_of(struct pass *pass, const struct value *value) {
+  struct value_list *list = &pass->sums[value->id];
+  if (list->count == 0) return NULL;
+  const struct op_kind *kind = list->items[0]->producer != NULL ? list->items[0]->producer->kind : NULL;
+  for (int i = 1; i < list->count; i++)
+    if (list->items[i]->producer == NULL || list->items[i]->producer->kind != kind) kind = NULL;
+  struct value *sum = NULL;
+  if (list->count > 1 && kind != NULL && kind->sum != NULL) sum = kind->sum(pass->builder, list->items, list->count);
+  if (sum == NULL) {
+    sum = list->items[0];
+    for (int i = 1; i < list->count; i++) sum = builder_binary(pass->builder, "add", sum, list->items[i]);
+  }
+  list->items[0] = sum;
+  list->count = 1;
+  if (value->name != NULL) builder_name(pass->builder, sum, arena_printf(pass->arena, "d_%s", value->name));
+  return sum;
+}
+
+/* The output of a repeated call that keeps a carried input of each iteration; made at the first request. */
+static struct value *history_of(struct pass *pass, struct node *node, int input) {
+  struct call *call = node->call;
+  for (int h = 0; h < call->n_histories; h++)
+    if (call->history[h] == input) return node->outputs[call->callee->results.count + h];
+  const struct value *formal = call->callee->inputs.items[input];
+  struct shape shape = {.rank = formal->shape.rank + 1, .dim = {call->count}};
+  for (int i = 0; i < formal->shape.rank; i++) shape.dim[i + 1] = formal->shape.dim[i];
+  int *grown = arena_alloc(pass->arena, ((size_t)call->n_histories + 1) * sizeof(int));
+  for (int h = 0; h < call->n_histories; h++) grown[h] = call->history[h];
+  grown[call->n_histories++] = input;
+  call->history = grown;
+  struct value *value = node_output(pass->graph, node, shape, formal->dtype);
+  value->name = arena_printf(pass->arena, "%s_of_%s", formal->name, call->callee->name);
+  return value;
+}
+
+static int index_of(const int *list, int count, int item) {
+  for (int i = 0; i < count; i++)
+    if (list[i] == item) return i;
+  return -1;
+}
+
+/* The call of the callee's backward region, and what it contributes. */
+static void differentiate_call(struct pass *pass, struct node *node) {
+  const struct call *forward = node->call;
+  const struct interface *interface = &pass->interfaces[forward->callee->id];
+  if (interface->backward == NULL) return;
+  int n = interface->n_of_results + interface->n_primals;
+  struct value **inputs = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof *inputs);
+  struct call *call = arena_alloc(pass->arena, sizeof *call);
+  *call = (struct call){
+      .callee = interface->backward, .count = forward->count, .scopes = forward->scopes, .forward = node};
+  call->carry = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(int));
+  call->stacked = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(bool));
+  bool flows = false;
+  for (int i = 0; i < n; i++) call->carry[i] = -1;
+  for (int i = 0; i < interface->n_of_results; i++) {
+    int result = interface->of_results[i];
+    inputs[i] = gradient_of(pass, node->outputs[result]);
+    flows |= inputs[i] != NULL;
+    for (int k = 0; k < forward->callee->inputs.count && forward->count > 1; k++)
+      if (forward->carry[k] == result) call->carry[i] = index_of(interface->of_inputs, interface->n_of_inputs, k);
+  }
+  if (!flows) return;
+  for (int i = 0; i < interface->n_of_results; i++)
+    if (inputs[i] == NULL) inputs[i] = filled(pass, node->outputs[interface->of_results[i]]->shape, 0);
+  for (int i = 0; i < interface->n_primals; i++) {
+    int primal = interface->primals[i], at = interface->n_of_results + i;
+    call->stacked[at] = forward->count > 1 && forward->carry[primal] >= 0;
+    inputs[at] = call->stacked[at] ? history_of(pass, node, primal) : node->inputs[primal];
+  }
+  struct node *back = node_new(pass->graph, &op_call, inputs, n, node->where);
+  back->call = call;
+  region_append(pass->graph, pass->backward, back);
+  for (int i = 0; i < interface->n_of_inputs; i++) {
+    const struct value *input = node->inputs[interface->of_inputs[i]];
+    contribute(pass, input, node_output(pass->graph, back, input->shape, input->dtype));
+  }
+}
+
+static void differentiate_node(struct pass *pass, struct node *node) {
+  struct value *d_outputs[8] = {0};
+  bool flows = false;
+  for (int i = 0; i < node->n_outputs; i++) {
+    d_outputs[i] = gradient_of(pass, node->outputs[i]);
+    flows |= d_outputs[i] != NULL;
+  }
+  if (!flows || node->kind->gradient == NULL) return;
+  struct value **d_inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *d_inputs);
+  node->kind->gradient(pass->builder, node, d_outputs, d_inputs);
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i]->differentiable) contribute(pass, node->inputs[i], d_inputs[i]);
+}
+
+/* The backward region uses inputs of its forward region: they become inputs of its own. */
+static void take_primals(struct pass *pass, struct region *backward, struct interface *interface) {
+  const struct region *forward = backward->forward;
+  struct value **formals = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof *formals);
+  interface->primals = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
+  for (int i = 0; i < backward->nodes.count; i++) {
+    struct node *node = backward->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      const struct value *value = node->inputs[k];
+      if (value->region != forward || value->kind != VALUE_INPUT) continue;
+      if (formals[value->index] == NULL) {
+        formals[value->index] = region_input(pass->graph, backward, value->shape, value->dtype);
+        formals[value->index]->name = value->name;
+        interface->primals[interface->n_primals++] = value->index;
+      }
+      node->inputs[k] = formals[value->index];
+    }
+  }
+}
+
+static void begin_gradients(struct pass *pass, struct region *forward, struct region *backward,
+                            struct interface *interface, bool entry, double seed) {
+  pass->n_values = pass->graph->next_value;
+  pass->sums = arena_alloc(pass->arena, ((size_t)pass->n_values + 1) * sizeof *pass->sums);
+  interface->of_results = arena_alloc(pass->arena, ((size_t)forward->results.count + 1) * sizeof(int));
+  for (int i = 0; i < forward->results.count; i++) {
+    struct value *result = forward->results.items[i];
+    if (!result->differentiable) continue;
+    if (entry) {
+      contribute(pass, result, filled(pass, result->shape, seed));
+      continue;
+    }
+    struct value *input = region_input(pass->graph, backward, result->shape, result->dtype);
+    input->name = arena_printf(pass->arena, "d_%s", result->name);
+    contribute(pass, result, input);
+    interface->of_results[interface->n_of_results++] = i;
+  }
+}
+
+static void end_gradients(struct pass *pass, struct region *forward, struct region *backward,
+                          struct interface *interface) {
+  for (int i = 0; i < forward->parameters.count; i++) {
+    const struct value_list *list = &pass->sums[forward->parameters.items[i].value->id];
+    for (int k = 0; k < list->count; k++) {
+      builder_name(pass->builder, list->items[k],
+                   arena_printf(pass->arena, "d_%s", forward->parameters.items[i].value->name));
+      ARENA_PUSH(pass->arena, backward->gradients, ((struct parameter_gradient){i, list->items[k], false}));
+    }
+  }
+  interface->of_inputs = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
+  for (int i = 0; i < forward->inputs.count; i++) {
+    const struct value *input = forward->inputs.items[i];
+    if (!input->differentiable) continue;
+    struct value *gradient = gradient_of(pass, input);
+    if (gradient == NULL) gradient = filled(pass, input->shape, 0);
+    ARENA_PUSH(pass->arena, backward->results, gradient);
+    interface->of_inputs[interface->n_of_inputs++] = i;
+  }
+}
+
+static void differentiate_region(struct pass *pass, struct region *forward, bool entry, double seed) {
+  bool depends = false;
+  for (int i = 0; i < forward->results.count; i++) depends |= forward->results.items[i]->differentiable;
+  struct interface *interface = &pass->interfaces[forward->id];
+  if (!depends) return;
+  struct region *backward = region_new(pass->arena, forward->function, forward->where, forward->n_scopes);
+  backward->name = arena_printf(pass->arena, "%s_backward", forward->name);
+  backward->forward = forward;
+  interface->backward = pass->backward = backward;
+  builder_enter(pass->builder, backward);
+  begin_gradients(pass, forward, backward, interface, entry, seed);
+  for (int i = forward->nodes.count - 1; i >= 0; i--) {
+    struct node *node = forward->nodes.items[i];
+    builder_at(pass->builder, node->where);
+    if (node->call != NULL) differentiate_call(pass, node);
+    else differentiate_node(pass, node);
+  }
+  end_gradients(pass, forward, backward, interface);
+  builder_leave(pass->builder);
+  take_primals(pass, backward, interface);
+  name_values(pass->arena, forward); /* it may have new outputs: histories */
+  name_values(pass->arena, backward);
+}
+
+struct region *differentiate(struct builder *builder, double seed) {
+  struct graph *graph = builder_graph(builder);
+  struct region *entry = graph->entry;
+  builder_at(builder, entry->where);
+  if (entry->results.count != 1 || shape_count(entry->results.items[0]->shape) != 1) {
+    builder_error(builder, "'%s' must return one scalar, the loss; this one has shape %s", entry->function,
+                  entry->results.count > 0 ? shape_text(graph->arena, entry->results.items[0]->shape) : "(nothing)");
+    return NULL;
+  }
+  if (!entry->results.items[0]->differentiable) {
+    builder_error(builder, "the loss that '%s' returns depends on no parameter", entry->function);
+    return NULL;
+  }
+  int n = graph->n_regions;
+  struct pass pass = {.builder = builder, .arena = graph->arena, .graph = graph};
+  pass.interfaces = arena_alloc(graph->arena, (size_t)n * sizeof *pass.interfaces);
+  for (int i = 0; i < n; i++) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry, seed);
+  for (int i = 0; i < n; i++)
+    if (pass.interfaces[i].backward != NULL) graph_add(graph, pass.interfaces[i].backward);
+  return pass.interfaces[entry->id].backward;
+}

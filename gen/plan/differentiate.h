@@ -1,0 +1,15 @@
+/* Differentiate: reverse mode over regions. Every region that depends on a parameter gets a backward region. */
+#ifndef ACCEL_PLAN_DIFFERENTIATE_H
+#define ACCEL_PLAN_DIFFERENTIATE_H
+
+#include "gen/ir/builder.h"
+
+/* Adds backward regions to the builder's graph, callees first, the entry's last (returned). The entry's one result is
+ * the loss, a scalar; its gradient starts as `seed`. NULL with an error in the builder's diagnostics when the loss is
+ * not a scalar or depends on no parameter.
+ *
+ * A backward region takes the gradients of the forward region's results, then those of its inputs that it needs; it
+ * gives the gradients of the inputs that depend on parameters. */
+struct region *differentiate(struct builder *builder, double seed);
+
+#endif

@@ -1,0 +1,164 @@
+/* Program: what the plan makes of a job and a graph, ready to be written down.
+ *
+ * A program is a list of functions (one for each region, forward and backward), the memory that they use, and the
+ * figures that follow from both. Passes fill it in the order of gen/plan/plan.c. */
+#ifndef ACCEL_PLAN_PROGRAM_H
+#define ACCEL_PLAN_PROGRAM_H
+
+#include "gen/ir/graph.h"
+#include "gen/spec/job.h"
+
+enum program_kind { PROGRAM_TRAIN, PROGRAM_GENERATE };
+
+/* ---- Memory ---- */
+
+enum storage_kind {
+  STORAGE_INPUT,    /* an input of the function: the caller's memory */
+  STORAGE_RESULT,   /* a result of the function: the caller's memory */
+  STORAGE_WEIGHT,   /* a parameter */
+  STORAGE_GRADIENT, /* a parameter's gradient */
+  STORAGE_SAVED,    /* kept from forward to backward */
+  STORAGE_SCRATCH   /* dead when the function returns */
+};
+
+/* A piece of memory: `count` elements in a row, `copies` times (the iterations of a repeated call). */
+struct storage {
+  enum storage_kind kind;
+  const char *name; /* a C identifier, unique among its function's storages of the kind */
+  enum dtype dtype;
+  int64_t count;
+  int copies;
+  struct function *function; /* whose it is */
+  int index;                 /* INPUT, RESULT: which; WEIGHT, GRADIENT: the parameter */
+  int first, last;           /* SCRATCH: the first and the last step that touch it */
+  int slot;                  /* SCRATCH: storages of one slot share memory */
+  struct storage *shared;    /* taken over by an output in place: the storage that it became part of */
+};
+
+/* Where a value lies: elements of a storage under strides. */
+struct place {
+  struct storage *storage; /* NULL: nowhere yet */
+  int64_t offset;          /* in elements */
+  int64_t strides[MAX_RANK];
+};
+
+struct storage_list {
+  struct storage **items;
+  int count, capacity;
+};
+
+/* A group of scratch storages that are never alive together, or a callee's whole scratch. */
+struct slot {
+  int64_t bytes;
+  struct storage_list storages;
+  struct function **callees; /* functions whose scratch shares the slot */
+  int n_callees, callees_capacity;
+};
+
+/* ---- Code ---- */
+
+/* A kernel: one C function for all nodes that need exactly it. */
+struct kernel {
+  const char *name;
+  const struct node *node; /* the first node that needs it, with the places of its operands */
+  bool accumulate[8];      /* output i adds to what stands there */
+  struct kernel_operand {
+    const char *name;
+    struct shape shape;
+    enum dtype dtype;
+    int64_t strides[MAX_RANK];
+    int64_t extent; /* elements from the first to the last one touched */
+    bool dense;
+  } *outputs, *inputs;
+};
+
+/* One statement of a function: a kernel over places, or a call of another function. */
+struct step {
+  const struct node *node;
+  struct kernel *kernel;    /* NULL for a call */
+  struct function *callee;  /* NULL for a kernel */
+  struct place *outputs, *inputs;
+};
+
+struct function {
+  struct region *region;
+  struct function *forward, *backward; /* each other's; NULL where there is none */
+  const char *name;                    /* "block_forward" */
+  struct step *steps;
+  int n_steps, steps_capacity;
+  struct storage_list storages; /* all of them */
+  struct slot *slots;
+  int n_slots, slots_capacity;
+  bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
+  bool has_saved, has_scratch;
+  int64_t saved_bytes, scratch_bytes;
+  bool random; /* draws random numbers, itself or in a callee */
+};
+
+/* ---- Parameters ---- */
+
+/* A name of the parameter tree. Leaves are parameters; a name whose children are the numbers 0, 1, … with equal
+ * contents is an array. */
+struct weight_node {
+  const char *name;
+  const char *path; /* absolute */
+  struct weight_node *parent;
+  struct weight_node **children;
+  int n_children, capacity;
+  const struct parameter *parameter; /* of a leaf */
+  bool bound;                        /* some function takes a pointer to it */
+  bool array;                        /* the children are its elements */
+  struct weight_struct *type;        /* of a node that is a structure; of an array: of its elements */
+};
+
+/* A C structure of parameters. */
+struct weight_struct {
+  const char *name;
+  struct weight_member {
+    const char *name;
+    struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
+    int64_t offset, bytes;
+  } *members;
+  int n_members, capacity;
+  int64_t bytes;
+};
+
+/* One parameter of the whole model. */
+struct weight {
+  const char *path; /* absolute: the name in a checkpoint */
+  const struct parameter *parameter;
+  int64_t offset; /* bytes from the start of the weights */
+  bool zero;      /* its gradient must be zero before the backward */
+};
+
+struct program {
+  struct arena *arena;
+  const struct job *job;
+  enum program_kind kind;
+  struct graph *graph;
+  struct place *places; /* by value id */
+  int n_places;
+
+  struct function **functions; /* callees before callers */
+  int n_functions, functions_capacity;
+  struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
+
+  struct weight_node *root;
+  struct weight_struct **structs; /* members' types before the types that hold them */
+  int n_structs, structs_capacity;
+  struct weight *weights;
+  int n_weights, weights_capacity;
+
+  struct kernel **kernels;
+  int n_kernels, kernels_capacity;
+
+  /* Figures. */
+  int64_t n_parameters, n_tied; /* elements; names that are used more than once */
+  double flops_per_step, product_flops_per_step;
+  int64_t tokens_per_step;
+  struct {
+    int64_t weights, gradients, optimizer, activations, scratch, batch, total;
+  } bytes;
+};
+
+#endif
