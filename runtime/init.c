@@ -1,23 +1,40 @@
 #include "init.h"
 
+#include "normal.h"
 #include "philox.h"
 #include "safetensors.h"
 
-#include <math.h>
+#include <string.h>
 
-/* Four standard normals from four words (Box and Muller, "A note on the generation of random normal deviates",
- * Annals of Mathematical Statistics 29, 1958). */
-static void four_normals(struct philox_block words, double out[4]) {
-  for (int pair = 0; pair < 4; pair += 2) {
-    double uniform = ((double)words.word[pair] + 1) * 0x1p-32; /* (0, 1]: its logarithm is finite */
-    double radius = sqrt(-2 * log(uniform)), angle = 6.283185307179586 * 0x1p-32 * (double)words.word[pair + 1];
-    out[pair] = radius * cos(angle);
-    out[pair + 1] = radius * sin(angle);
+/* What is made at once: lanes of 4 words, and the values from them in order. */
+enum { BLOCKS = NORMAL_LANES, VALUES = 4 * BLOCKS };
+
+struct words {
+  uint32_t word[4][BLOCKS];
+};
+
+static void draw(struct words *words, uint64_t seed, uint64_t stream, uint64_t first_block) {
+  for (int lane = 0; lane < BLOCKS; lane++) {
+    struct philox_block block = rt_philox_block(seed, stream, first_block + (uint64_t)lane);
+    for (int i = 0; i < 4; i++) words->word[i][lane] = block.word[i];
   }
 }
 
-static void four_uniforms(struct philox_block words, double out[4]) {
-  for (int i = 0; i < 4; i++) out[i] = (double)words.word[i] * 0x1p-32;
+/* Element 4 * block + i comes from its block's word i, with its neighbour. */
+static void to_normals(const struct words *words, float mean, float deviation, float values[VALUES]) {
+  float normal[4][BLOCKS];
+  rt_normals(words->word[0], words->word[1], normal[0], normal[1]);
+  rt_normals(words->word[2], words->word[3], normal[2], normal[3]);
+  for (int lane = 0; lane < BLOCKS; lane++)
+    for (int i = 0; i < 4; i++) values[4 * lane + i] = mean + deviation * normal[i][lane];
+}
+
+/* Rounding could make the upper bound of one just below it: the lower bound takes its place. */
+static void to_uniforms(const struct words *words, double low, double high, float values[VALUES]) {
+  for (int k = 0; k < VALUES; k++) {
+    float value = (float)(low + (high - low) * ((double)words->word[k % 4][k / 4] * 0x1p-32));
+    values[k] = value < (float)high ? value : (float)low;
+  }
 }
 
 static void fill_constant(float *values, int64_t count, float value) {
@@ -25,20 +42,20 @@ static void fill_constant(float *values, int64_t count, float value) {
   for (int64_t i = 0; i < count; i++) values[i] = value;
 }
 
-/* A block of the generator makes elements 4 * block …, whichever thread does it. */
+/* A chunk's values depend on its number alone, whichever thread makes it. */
 static void fill_random(float *values, int64_t count, uint64_t seed, uint64_t stream,
                         const struct accel_tensor *tensor) {
-  bool normal = tensor->init == ACCEL_NORMAL;
-  double base = tensor->a, scale = normal ? tensor->b : tensor->b - tensor->a;
 #pragma omp parallel for
-  for (int64_t block = 0; block < (count + 3) / 4; block++) {
-    double four[4];
-    struct philox_block words = rt_philox_block(seed, stream, (uint64_t)block);
-    if (normal)
-      four_normals(words, four);
+  for (int64_t chunk = 0; chunk < (count + VALUES - 1) / VALUES; chunk++) {
+    float made[VALUES];
+    struct words words;
+    int64_t left = count - chunk * VALUES;
+    draw(&words, seed, stream, (uint64_t)chunk * BLOCKS);
+    if (tensor->init == ACCEL_NORMAL)
+      to_normals(&words, (float)tensor->a, (float)tensor->b, made);
     else
-      four_uniforms(words, four);
-    for (int64_t i = 4 * block; i < count && i < 4 * block + 4; i++) values[i] = (float)(base + scale * four[i % 4]);
+      to_uniforms(&words, tensor->a, tensor->b, made);
+    memcpy(values + chunk * VALUES, made, (size_t)(left < VALUES ? left : VALUES) * sizeof *made);
   }
 }
 

@@ -1,0 +1,103 @@
+/* Which window or row a position is. */
+#include "cmocka_all.h"
+
+#include "runtime/order.h"
+
+#include <stdlib.h>
+
+/* In file order: window after window, and again from the start. */
+static void unshuffled(void **state) {
+  (void)state;
+  struct order order = rt_order_of_windows(1, ACCEL_TRAIN, false, 100, 65, 16);
+  assert_int_equal(order.samples, 4);
+  for (int64_t i = 0; i < 8; i++) assert_int_equal(rt_order_start(&order, i), 100 + 16 * (i % 4));
+}
+
+/* The last window and the token after it end exactly at the end, or one token is missing. */
+static void edges(void **state) {
+  (void)state;
+  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 16, 16).samples, 0);
+  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 17, 16).samples, 1);
+  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 0, 16).samples, 0);
+  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, false, 0, 33, 16).samples, 2);
+  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, false, 0, 32, 16).samples, 1);
+}
+
+/* For every length of file: an epoch has every window of its grid once, all inside the file with their target. */
+static void shuffled_epochs_cover(void **state) {
+  enum { LENGTH = 7, FIRST = 1000 };
+  (void)state;
+  for (int64_t count = LENGTH + 1; count < 80; count++) {
+    struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, FIRST, count, LENGTH);
+    for (int64_t epoch = 0; epoch < 5; epoch++) {
+      bool seen[16] = {false};
+      int64_t first = rt_order_start(&order, epoch * order.samples) % LENGTH;
+      for (int64_t i = 0; i < order.samples; i++) {
+        int64_t start = rt_order_start(&order, epoch * order.samples + i);
+        assert_true(start >= FIRST && start + LENGTH + 1 <= FIRST + count);
+        assert_int_equal(start % LENGTH, first); /* one offset an epoch */
+        assert_false(seen[(start - FIRST) / LENGTH]);
+        seen[(start - FIRST) / LENGTH] = true;
+      }
+    }
+  }
+}
+
+/* Offsets and orders differ between epochs, and every cut is seen over many. */
+static void epochs_differ(void **state) {
+  bool offset[16] = {false};
+  int same = 0;
+  (void)state;
+  struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, 0, 16000, 16);
+  for (int64_t epoch = 0; epoch < 200; epoch++) {
+    int64_t start = rt_order_start(&order, epoch * order.samples);
+    offset[start % 16] = true;
+    same += start / 16 == rt_order_start(&order, 0) / 16;
+  }
+  for (int i = 0; i < 16; i++) assert_true(offset[i]);
+  assert_true(same < 5);
+}
+
+static void seeds_and_splits_differ(void **state) {
+  int same_seed = 0, same_split = 0;
+  (void)state;
+  struct order order = rt_order_of_rows(1, ACCEL_TRAIN, true, 0, 1000), other = order, eval = order;
+  other.seed = 2;
+  eval.split = ACCEL_EVAL;
+  for (int64_t i = 0; i < 1000; i++) {
+    same_seed += rt_order_start(&order, i) == rt_order_start(&other, i);
+    same_split += rt_order_start(&order, i) == rt_order_start(&eval, i);
+  }
+  assert_true(same_seed < 10 && same_split < 10);
+}
+
+/* Evaluation repeats the same samples for ever, shuffled or not, without an offset. */
+static void evaluation_is_fixed(void **state) {
+  (void)state;
+  struct order order = rt_order_of_windows(42, ACCEL_EVAL, true, 50, 161, 16);
+  assert_int_equal(order.samples, 10);
+  for (int64_t i = 0; i < 10; i++) {
+    assert_int_equal(rt_order_start(&order, i), rt_order_start(&order, i + 10));
+    assert_int_equal((rt_order_start(&order, i) - 50) % 16, 0);
+  }
+}
+
+static void far_positions(void **state) {
+  (void)state;
+  struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, 0, INT64_C(1) << 40, 1024);
+  int64_t start = rt_order_start(&order, INT64_MAX);
+  assert_true(start >= 0 && start + 1025 <= INT64_C(1) << 40);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(unshuffled),
+      cmocka_unit_test(edges),
+      cmocka_unit_test(shuffled_epochs_cover),
+      cmocka_unit_test(epochs_differ),
+      cmocka_unit_test(seeds_and_splits_differ),
+      cmocka_unit_test(evaluation_is_fixed),
+      cmocka_unit_test(far_positions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Philox against the published vectors, permutations as bijections, the distribution of initialisers. */
+#include "cmocka_all.h"
+
+#include "runtime/init.h"
+#include "runtime/normal.h"
+#include "runtime/permutation.h"
+#include "runtime/philox.h"
+#include "runtime/trainer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Random123's tests/kat_vectors, the lines "philox4x32 10". */
+static void known_answers(void **state) {
+  static const struct {
+    struct philox_block counter;
+    uint32_t key[2];
+    struct philox_block answer;
+  } vectors[] = {
+      {{{0, 0, 0, 0}}, {0, 0}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
+      {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
+       {0xffffffff, 0xffffffff},
+       {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
+      {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+       {0xa4093822, 0x299f31d0},
+       {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+    struct philox_block got = rt_philox(vectors[i].counter, vectors[i].key[0], vectors[i].key[1]);
+    assert_memory_equal(&got, &vectors[i].answer, sizeof got);
+  }
+}
+
+/* The third vector again: the counter is (index / 4, stream), low words first, and index picks a word. */
+static void words_of_a_stream(void **state) {
+  (void)state;
+  uint64_t seed = 0x299f31d0a4093822, stream = 0x0370734413198a2e, block = 0x05a308d3243f6a88;
+  struct philox_block got = rt_philox_block(seed, stream, block);
+  struct philox_block same =
+      rt_philox((struct philox_block){{0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0);
+  assert_memory_equal(&got, &same, sizeof got);
+  for (uint64_t i = 0; i < 4; i++) assert_int_equal(accel_random(seed, stream, 4 * block + i), got.word[i]);
+}
+
+static void permutation_is_a_bijection(void **state) {
+  (void)state;
+  for (uint64_t n = 1; n <= 5000; n = n < 70 ? n + 1 : n * 3 / 2) {
+    char *seen = calloc(n, 1);
+    for (uint64_t i = 0; i < n; i++) {
+      uint64_t to = rt_permute(1337, n, n, i);
+      assert_true(to < n);
+      assert_false(seen[to]);
+      seen[to] = 1;
+    }
+    free(seen);
+  }
+}
+
+static void permutation_of_a_huge_range(void **state) {
+  (void)state;
+  uint64_t n = ((uint64_t)1 << 40) + 12345;
+  for (uint64_t i = 0; i < 1000; i++) assert_true(rt_permute(7, 1, n, n - 1 - i) < n);
+}
+
+/* Each of 24 orders of 4 is about as frequent as another: chi squared with 23 degrees of freedom is below 50 in
+ * 99.9 % of all cases, and the streams here are fixed. */
+static void permutations_are_fair(void **state) {
+  enum { TRIALS = 24000 };
+  int count[256] = {0};
+  double chi = 0;
+  (void)state;
+  for (uint64_t stream = 0; stream < TRIALS; stream++) {
+    int order = 0;
+    for (uint64_t i = 0; i < 4; i++) order = order * 4 + (int)rt_permute(1, stream, 4, i);
+    count[order]++;
+  }
+  for (int i = 0; i < 256; i++)
+    if (count[i] > 0) chi += (count[i] - 1000.0) * (count[i] - 1000.0) / 1000;
+  assert_true(chi < 50);
+}
+
+/* Against the C library's functions in double, over words of all sizes. */
+static void normals_are_exact(void **state) {
+  (void)state;
+  for (uint64_t i = 0; i < 100000; i += NORMAL_LANES) {
+    uint32_t radius[NORMAL_LANES], angle[NORMAL_LANES];
+    float first[NORMAL_LANES], second[NORMAL_LANES];
+    for (uint64_t k = 0; k < NORMAL_LANES; k++) {
+      radius[k] = accel_random(1, 0, i + k) >> (i / NORMAL_LANES % 32);
+      angle[k] = accel_random(1, 1, i + k);
+    }
+    rt_normals(radius, angle, first, second);
+    for (int k = 0; k < NORMAL_LANES; k++) {
+      double u = ((radius[k] >> 1) + 0.5) * 0x1p-31, t = 2 * acos(-1) * angle[k] * 0x1p-32;
+      /* Near 1, u has a float's 24 bits: what its rounding moves the radius by is allowed on top. */
+      double r = sqrt(-2 * log(u)), allowed = 2e-6 + (r < 0.1 ? 1e-3 : 0);
+      assert_true(fabs(first[k] - r * cos(t)) < allowed);
+      assert_true(fabs(second[k] - r * sin(t)) < allowed);
+    }
+  }
+}
+
+static void extreme_words(void **state) {
+  (void)state;
+  uint32_t radius[NORMAL_LANES] = {0, 1, 0xffffffff, 0x80000000}, angle[NORMAL_LANES] = {0, 0x40000000, 0xffffffff};
+  float first[NORMAL_LANES], second[NORMAL_LANES];
+  rt_normals(radius, angle, first, second);
+  for (int k = 0; k < NORMAL_LANES; k++) assert_true(isfinite(first[k]) && isfinite(second[k]));
+  assert_true(first[0] > 6.6f && first[0] < 6.7f);
+}
+
+static void moments(const float *values, int64_t n, double *mean, double *deviation) {
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; i++) sum += values[i];
+  *mean = sum / (double)n;
+  for (int64_t i = 0; i < n; i++) squares += (values[i] - *mean) * (values[i] - *mean);
+  *deviation = sqrt(squares / (double)n);
+}
+
+static void initialisers_distribute(void **state) {
+  enum { N = 1000003 };
+  double mean, deviation;
+  float *values = malloc(N * sizeof *values);
+  (void)state;
+  struct accel_tensor normal = {"n", 0, 1, {N}, ACCEL_NORMAL, 0.5, 0.02};
+  rt_init_tensor(&normal, 3, 1337, values);
+  moments(values, N, &mean, &deviation);
+  assert_true(fabs(mean - 0.5) < 1e-4 && fabs(deviation - 0.02) < 1e-4);
+  struct accel_tensor uniform = {"u", 0, 1, {N}, ACCEL_UNIFORM, -1, 3};
+  rt_init_tensor(&uniform, 3, 1337, values);
+  moments(values, N, &mean, &deviation);
+  assert_true(fabs(mean - 1) < 5e-3 && fabs(deviation - 4 / sqrt(12)) < 5e-3);
+  for (int64_t i = 0; i < N; i++) assert_true(values[i] >= -1 && values[i] < 3);
+  free(values);
+}
+
+/* Whatever the threads, and whatever the length behind an element. */
+static void initialisers_are_pure(void **state) {
+  enum { N = 10007 };
+  static float one[N], three[N], longer[2 * N];
+  (void)state;
+  struct accel_tensor tensor = {"n", 0, 2, {N, 1}, ACCEL_NORMAL, 0, 1};
+  omp_set_num_threads(1);
+  rt_init_tensor(&tensor, 2, 9, one);
+  omp_set_num_threads(3);
+  rt_init_tensor(&tensor, 2, 9, three);
+  tensor.shape[1] = 2;
+  rt_init_tensor(&tensor, 2, 9, longer);
+  assert_memory_equal(one, three, sizeof one);
+  assert_memory_equal(one, longer, sizeof one);
+  rt_init_tensor(&tensor, 1, 9, longer);
+  assert_memory_not_equal(one, longer, sizeof one);
+}
+
+static void constants(void **state) {
+  float values[5] = {7, 7, 7, 7, 7};
+  (void)state;
+  struct accel_tensor tensor = {"c", 0, 1, {4}, ACCEL_ONES, 0, 0};
+  rt_init_tensor(&tensor, 0, 1, values);
+  assert_true(values[0] == 1 && values[3] == 1 && values[4] == 7);
+  tensor.init = ACCEL_ZEROS;
+  rt_init_tensor(&tensor, 0, 1, values);
+  assert_true(values[0] == 0 && values[3] == 0 && values[4] == 7);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_answers),
+      cmocka_unit_test(words_of_a_stream),
+      cmocka_unit_test(permutation_is_a_bijection),
+      cmocka_unit_test(permutation_of_a_huge_range),
+      cmocka_unit_test(permutations_are_fair),
+      cmocka_unit_test(normals_are_exact),
+      cmocka_unit_test(extreme_words),
+      cmocka_unit_test(initialisers_distribute),
+      cmocka_unit_test(initialisers_are_pure),
+      cmocka_unit_test(constants),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

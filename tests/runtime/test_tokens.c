@@ -1,0 +1,102 @@
+/* Token files: what is found in their bytes, and what damaged ones are told. */
+#include "cmocka_all.h"
+
+#include "runtime/tokens.h"
+
+#include <string.h>
+
+static struct problem problem;
+static struct tokens tokens;
+
+static bool find(enum accel_format format, const void *bytes, size_t size) {
+  return rt_tokens_find(&tokens, format, "t.bin", bytes, size, &problem);
+}
+
+/* An llm.c file of `count` tokens 10, 11, …; returns its size. */
+static size_t make_llmc(uint8_t out[2048], uint32_t magic, uint32_t version, int32_t count) {
+  memset(out, 0, 2048);
+  memcpy(out, &magic, 4);
+  memcpy(out + 4, &version, 4);
+  memcpy(out + 8, &count, 4);
+  for (int32_t i = 0; i < count; i++) out[1024 + 2 * i] = (uint8_t)(10 + i);
+  return 1024 + 2 * (size_t)count;
+}
+
+static void bytes_are_tokens(void **state) {
+  int32_t out[3];
+  (void)state;
+  assert_true(find(ACCEL_BYTES,
+                   "a\xff"
+                   "c",
+                   3));
+  assert_int_equal(tokens.count, 3);
+  assert_int_equal(rt_tokens_copy(&tokens, 1, 2, out), 255);
+  assert_true(out[0] == 255 && out[1] == 'c');
+  assert_true(rt_tokens_check(&tokens, "t.bin", 256, &problem));
+  assert_false(rt_tokens_check(&tokens, "t.bin", 255, &problem));
+  assert_string_equal(problem.what, "t.bin: byte 1: token 255 is not below the model's vocabulary of 255");
+}
+
+static void nanogpt(void **state) {
+  static const uint8_t bytes[] = {1, 0, 0x51, 0xc3, 0xff, 0xff};
+  int32_t out[3];
+  (void)state;
+  assert_true(find(ACCEL_NANOGPT, bytes, sizeof bytes));
+  assert_int_equal(tokens.count, 3);
+  assert_int_equal(rt_tokens_copy(&tokens, 0, 3, out), 65535);
+  assert_true(out[0] == 1 && out[1] == 50001 && out[2] == 65535);
+  assert_true(rt_tokens_check(&tokens, "t.bin", 0, &problem));
+  assert_false(rt_tokens_check(&tokens, "t.bin", 50001, &problem));
+  assert_string_equal(problem.what, "t.bin: byte 2: token 50001 is not below the model's vocabulary of 50001");
+  assert_false(find(ACCEL_NANOGPT, bytes, 5));
+  assert_string_equal(problem.what, "t.bin: byte 4: half a token at the end of a list of uint16");
+}
+
+static void llmc(void **state) {
+  uint8_t bytes[2048];
+  int32_t out[4];
+  (void)state;
+  size_t size = make_llmc(bytes, 20240520, 1, 4);
+  assert_true(find(ACCEL_LLMC, bytes, size));
+  assert_int_equal(tokens.count, 4);
+  assert_int_equal(rt_tokens_copy(&tokens, 0, 4, out), 13);
+  assert_false(rt_tokens_check(&tokens, "t.bin", 12, &problem));
+  assert_string_equal(problem.what, "t.bin: byte 1028: token 12 is not below the model's vocabulary of 12");
+}
+
+static void damaged_llmc(void **state) {
+  uint8_t bytes[2048];
+  (void)state;
+  size_t size = make_llmc(bytes, 20240520, 1, 4);
+  assert_false(find(ACCEL_LLMC, bytes, size - 1));
+  assert_string_equal(problem.what, "t.bin: byte 8: the header says 4 tokens (8 bytes), but 7 bytes follow it");
+  assert_false(find(ACCEL_LLMC, bytes, size + 2));
+  assert_false(find(ACCEL_LLMC, bytes, 1023));
+  assert_string_equal(problem.what, "t.bin: 1023 bytes are too few for llm.c's header of 1024");
+  assert_false(find(ACCEL_LLMC, bytes, 0));
+  make_llmc(bytes, 20240521, 1, 4);
+  assert_false(find(ACCEL_LLMC, bytes, size));
+  assert_string_equal(problem.what, "t.bin: byte 0: magic 20240521 instead of llm.c's 20240520");
+  make_llmc(bytes, 20240801, 7, 4);
+  assert_false(find(ACCEL_LLMC, bytes, size));
+  make_llmc(bytes, 20240520, 2, 4);
+  assert_false(find(ACCEL_LLMC, bytes, size));
+  assert_string_equal(problem.what, "t.bin: byte 4: version 2 of llm.c's format; 1 is read");
+  make_llmc(bytes, 20240520, 1, -4);
+  assert_false(find(ACCEL_LLMC, bytes, size));
+}
+
+static void llmc_taken_for_nanogpt(void **state) {
+  uint8_t bytes[2048];
+  (void)state;
+  size_t size = make_llmc(bytes, 20240520, 1, 4);
+  assert_false(find(ACCEL_NANOGPT, bytes, size));
+  assert_string_equal(problem.what, "t.bin: byte 0: this is llm.c's token format, read as nanoGPT's");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_tokens), cmocka_unit_test(nanogpt),
+                                     cmocka_unit_test(llmc), cmocka_unit_test(damaged_llmc),
+                                     cmocka_unit_test(llmc_taken_for_nanogpt)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
