@@ -33,6 +33,8 @@ struct storage {
   int first, last;           /* SCRATCH: the first and the last step that touch it */
   int slot;                  /* SCRATCH: storages of one slot share memory */
   struct storage *shared;    /* taken over by an output in place: the storage that it became part of */
+  const struct node *carrier; /* of a row of carried values: the repeated call, and which of its inputs */
+  int carried_input;
 };
 
 /* Where a value lies: elements of a storage under strides. */
@@ -47,37 +49,50 @@ struct storage_list {
   int count, capacity;
 };
 
-/* A group of scratch storages that are never alive together, or a callee's whole scratch. */
+/* Memory that a function's scratch uses for storages, or callees' scratch, that are never alive together. */
 struct slot {
   int64_t bytes;
   struct storage_list storages;
-  struct function **callees; /* functions whose scratch shares the slot */
+  struct function **callees;
   int n_callees, callees_capacity;
+};
+
+/* A callee's saved values inside of the caller's: one member a call, an array for a repeated call. */
+struct frame {
+  const char *name;
+  struct function *callee;
+  const struct node *call;
 };
 
 /* ---- Code ---- */
 
-/* A kernel: one C function for all nodes that need exactly it. */
+struct kernel_operand {
+  const char *name;
+  struct shape shape;
+  enum dtype dtype;
+  int64_t strides[MAX_RANK];
+  int64_t extent; /* elements from the first to the last one touched */
+  bool dense, accumulate;
+  int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
+};
+
+/* A kernel: one C function for all steps that need exactly it. */
 struct kernel {
   const char *name;
-  const struct node *node; /* the first node that needs it, with the places of its operands */
-  bool accumulate[8];      /* output i adds to what stands there */
-  struct kernel_operand {
-    const char *name;
-    struct shape shape;
-    enum dtype dtype;
-    int64_t strides[MAX_RANK];
-    int64_t extent; /* elements from the first to the last one touched */
-    bool dense;
-  } *outputs, *inputs;
+  const struct node *node; /* of the first step that needed it */
+  struct kernel_operand *outputs, *inputs;
+  int n_loops; /* of a fused kernel: its loop nest, outermost first */
+  int64_t loops[MAX_RANK];
 };
 
 /* One statement of a function: a kernel over places, or a call of another function. */
 struct step {
-  const struct node *node;
-  struct kernel *kernel;    /* NULL for a call */
-  struct function *callee;  /* NULL for a kernel */
+  struct node *node;
+  struct kernel *kernel;   /* NULL for a call */
+  struct function *callee; /* NULL for a kernel */
+  int call_number;         /* of a call: which of the (forward) region's calls it is; tells random streams apart */
   struct place *outputs, *inputs;
+  bool *accumulate; /* by output: add to what stands there */
 };
 
 struct function {
@@ -86,13 +101,14 @@ struct function {
   const char *name;                    /* "block_forward" */
   struct step *steps;
   int n_steps, steps_capacity;
-  struct storage_list storages; /* all of them */
+  struct storage_list storages; /* all that it owns */
   struct slot *slots;
   int n_slots, slots_capacity;
+  struct frame *frames;
+  int n_frames, frames_capacity;
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
-  bool has_saved, has_scratch;
-  int64_t saved_bytes, scratch_bytes;
-  bool random; /* draws random numbers, itself or in a callee */
+  int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
+  bool random;                         /* draws random numbers, itself or in a callee */
 };
 
 /* ---- Parameters ---- */
