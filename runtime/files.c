@@ -83,8 +83,9 @@ static bool make_folder(const char *path, struct problem *problem) {
   struct stat status;
   if (mkdir(path, 0777) == 0) return true;
   int error = errno;
-  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) return true;
-  return cannot(problem, path, "the folder cannot be made", error);
+  bool exists = stat(path, &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) return true;
+  return cannot(problem, path, "the folder cannot be made", exists ? ENOTDIR : error);
 }
 
 bool rt_make_folders(const char *path, struct problem *problem) {

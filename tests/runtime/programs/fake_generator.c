@@ -1,5 +1,5 @@
 /* What an emitted generator does with the runtime, around fake_trainer's model. */
-#include "generator.h"
+#include "runtime/generator.h"
 
 enum { LENGTH = 32, VOCABULARY = 256 };
 

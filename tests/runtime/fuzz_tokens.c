@@ -1,0 +1,37 @@
+/* Any bytes as a token file of each format; what is accepted is loaded window by window. */
+#include "runtime/order.h"
+#include "runtime/tokens.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void load_all(const struct tokens *tokens, uint64_t seed, int64_t length, bool shuffle) {
+  int32_t window[64];
+  struct order order = rt_order_of_windows(seed, ACCEL_TRAIN, shuffle, 0, tokens->count, length);
+  for (int64_t position = 0; position < 2 * order.samples && position < 1000; position++)
+    rt_tokens_copy(tokens, rt_order_start(&order, position), length + 1, window);
+}
+
+/* The first bytes choose format, window and vocabulary; a good llm.c header is put before the rest on demand, as no
+ * fuzzer finds 1,024 bytes of it soon. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  static uint8_t with_header[1024 + 4096];
+  struct tokens tokens;
+  struct problem problem;
+  if (size < 4) return 0;
+  enum accel_format format = (enum accel_format)(bytes[0] % 3);
+  int64_t length = 1 + bytes[1] % 63, vocabulary = bytes[2] * 257;
+  bool shuffle = bytes[3] & 1, give_header = bytes[3] & 2;
+  bytes += 4, size -= 4;
+  if (format == ACCEL_LLMC && give_header && size <= 4096) {
+    int32_t header[3] = {20240520, 1, (int32_t)(size / 2)};
+    memset(with_header, 0, 1024);
+    memcpy(with_header, header, sizeof header);
+    memcpy(with_header + 1024, bytes, size);
+    bytes = with_header, size += 1024;
+  }
+  if (!rt_tokens_find(&tokens, format, "fuzz", bytes, size, &problem)) return 0;
+  if (rt_tokens_check(&tokens, "fuzz", vocabulary, &problem)) load_all(&tokens, size, length, shuffle);
+  return 0;
+}

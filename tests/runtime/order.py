@@ -1,0 +1,66 @@
+"""Which window or row a position is, written a second time from docs/data.md: the oracle of the runtime, and the
+means to feed another framework the same batches."""
+
+MASK = 0xFFFFFFFF
+TRAIN, EVAL = 0, 1
+SHUFFLE, OFFSET = 2, 3
+
+
+def philox(counter, key):
+    """Philox-4x32-10."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(b >> 32) ^ c[1] ^ k[0], b & MASK, (a >> 32) ^ c[3] ^ k[1], a & MASK]
+        k = [(k[0] + 0x9E3779B9) & MASK, (k[1] + 0xBB67AE85) & MASK]
+    return c
+
+
+def random_word(seed, stream, index):
+    """accel_random"""
+    block = index // 4
+    return philox((block & MASK, block >> 32, stream & MASK, stream >> 32), (seed & MASK, seed >> 32))[index % 4]
+
+
+def permute(seed, stream, n, index):
+    """Where index goes: a Feistel network on the smallest 2^bits >= n (at least 4), walked until below n."""
+    bits = max(2, (n - 1).bit_length())
+    low_bits, high_bits = bits // 2, bits - bits // 2
+    while True:
+        low, high = index % (1 << low_bits), index >> low_bits
+        for step in range(0, 8, 2):
+            low ^= random_word(seed, stream, step << 32 | high) % (1 << low_bits)
+            high ^= random_word(seed, stream, (step + 1) << 32 | low) % (1 << high_bits)
+        index = high << low_bits | low
+        if index < n:
+            return index
+
+
+class Order:
+    """samples: in an epoch; start(position): the first token of a window (length given) or the row."""
+
+    def __init__(self, seed, split, shuffle, first, count, length=None):
+        self.seed, self.split, self.shuffle, self.first = seed, split, shuffle, first
+        self.samples, self.stride, self.offsets = count, 1, 1
+        if length is None:
+            return
+        self.samples, self.stride = max(0, (count - 1) // length), length
+        if shuffle and split == TRAIN and self.samples > 0:
+            if self.samples > 1:
+                self.samples = (count - length) // length
+            self.offsets = min(length, count - self.samples * length)
+
+    def start(self, position):
+        epoch, index = divmod(position, self.samples)
+        if self.split == EVAL:
+            epoch = 0
+        if self.shuffle:
+            index = permute(self.seed, SHUFFLE << 56 | self.split << 48 | epoch, self.samples, index)
+        offset = random_word(self.seed, OFFSET << 56 | self.split, epoch) * self.offsets >> 32
+        return self.first + offset + index * self.stride
+
+
+def splits(count, fraction):
+    """(first, count) of the training and the evaluation split of one source."""
+    kept = int(count * (1.0 - fraction))
+    return (0, kept), (kept, count - kept)

@@ -1,0 +1,141 @@
+/* Writing: whole or not at all, whatever happens meanwhile. */
+#include "cmocka_all.h"
+
+#include "runtime/files.h"
+#include "runtime/safetensors.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/accel-files-XXXXXX";
+static char path[128], partial[160];
+static struct problem problem;
+
+static bool exists(const char *name) {
+  return access(name, F_OK) == 0;
+}
+
+static void content_is(const char *wanted) {
+  char text[64] = "";
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  assert_string_equal(text, wanted);
+}
+
+static bool write_text(const char *text) {
+  struct writer writer;
+  return rt_writer_open(&writer, path, &problem) && rt_writer_add(&writer, text, strlen(text), &problem) &&
+         rt_writer_commit(&writer, &problem);
+}
+
+static void replaces_whole(void **state) {
+  (void)state;
+  assert_true(write_text("old"));
+  content_is("old");
+  assert_true(write_text("new"));
+  content_is("new");
+  assert_false(exists(partial));
+}
+
+/* A file system that is full at any byte: the old file stays, nothing else does. */
+static void survives_a_full_disk(void **state) {
+  static const struct accel_tensor tensor = {"w", 0, 1, {4096}, ACCEL_ZEROS, 0, 0};
+  static float weights[4096];
+  struct rlimit old, limit;
+  (void)state;
+  assert_true(write_text("old"));
+  signal(SIGXFSZ, SIG_IGN); /* then a write past the limit fails with EFBIG */
+  getrlimit(RLIMIT_FSIZE, &old);
+  for (rlim_t most = 0; most < 16384; most += 1021) {
+    limit = (struct rlimit){most, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    bool written = rt_safetensors_write(path, &tensor, 1, weights, &problem);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_false(written);
+    assert_non_null(strstr(problem.what, "cannot be written: File too large"));
+    content_is("old");
+    assert_false(exists(partial));
+  }
+}
+
+/* A process killed between any two writes: the old file stays; the partial one is written over by the next. */
+static void survives_a_kill(void **state) {
+  (void)state;
+  assert_true(write_text("old"));
+  pid_t child = fork();
+  if (child == 0) {
+    struct writer writer;
+    if (rt_writer_open(&writer, path, &problem) && rt_writer_add(&writer, "longer than new", 15, &problem))
+      raise(SIGKILL);
+    _exit(1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+  content_is("old");
+  assert_true(exists(partial));
+  assert_true(write_text("new"));
+  content_is("new");
+  assert_false(exists(partial));
+}
+
+static void reports_what_fails(void **state) {
+  struct writer writer;
+  char missing[160], long_name[5000];
+  (void)state;
+  snprintf(missing, sizeof missing, "%s/none/file", folder);
+  assert_false(rt_writer_open(&writer, missing, &problem));
+  assert_non_null(strstr(problem.what, "none/file.partial: cannot be created: No such file or directory"));
+  memset(long_name, 'a', sizeof long_name - 1);
+  long_name[sizeof long_name - 1] = '\0';
+  assert_false(rt_writer_open(&writer, long_name, &problem));
+  assert_non_null(strstr(problem.what, "the path is too long"));
+  assert_false(rt_make_folders(long_name, &problem));
+  assert_true(write_text("file"));
+  snprintf(missing, sizeof missing, "%s/below", path);
+  assert_false(rt_make_folders(missing, &problem));
+  assert_non_null(strstr(problem.what, "the folder cannot be made"));
+}
+
+static void makes_folders(void **state) {
+  char deep[160], upper[140];
+  struct stat status;
+  (void)state;
+  snprintf(upper, sizeof upper, "%s/a", folder);
+  snprintf(deep, sizeof deep, "%s/b/", upper);
+  assert_true(rt_make_folders(deep, &problem));
+  assert_true(rt_make_folders(deep, &problem));
+  assert_true(stat(deep, &status) == 0 && S_ISDIR(status.st_mode));
+  assert_int_equal(rmdir(deep), 0);
+  assert_int_equal(rmdir(upper), 0);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  if (mkdtemp(folder) == NULL) return -1;
+  snprintf(path, sizeof path, "%s/file", folder);
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  unlink(path);
+  return rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(replaces_whole),     cmocka_unit_test(survives_a_full_disk), cmocka_unit_test(survives_a_kill),
+      cmocka_unit_test(reports_what_fails), cmocka_unit_test(makes_folders),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
