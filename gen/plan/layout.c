@@ -215,6 +215,21 @@ static int history_index(const struct call *call, int input) {
   return -1;
 }
 
+/* Which call of its region a node is, counted in the forward region. */
+static int call_number(const struct node *node) {
+  const struct node *forward = node->call->forward != NULL ? node->call->forward : node;
+  int number = 0;
+  for (int i = 0; i < forward->region->nodes.count && forward->region->nodes.items[i] != forward; i++)
+    number += forward->region->nodes.items[i]->call != NULL;
+  return number;
+}
+
+static const char *row_name(struct pass *pass, const struct node *node, const struct value *formal) {
+  const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, node->call->callee->name);
+  int number = call_number(node);
+  return number > 0 ? arena_printf(pass->arena, "%s_%d", name, number) : name;
+}
+
 static void direct_carries(struct pass *pass, struct node *node) {
   const struct call *call = node->call;
   for (int i = 0; i < call->callee->inputs.count; i++) {
@@ -224,7 +239,7 @@ static void direct_carries(struct pass *pass, struct node *node) {
     int64_t size = shape_count(formal->shape);
     struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
     const char *name = kept != NULL ? kept->name
-                                    : arena_printf(pass->arena, "%s_of_%s_%d", formal->name, call->callee->name, node->id);
+                                    : row_name(pass, node, formal);
     struct storage *row = new_storage(pass, kept != NULL ? STORAGE_SAVED : STORAGE_SCRATCH, name, formal->dtype, size,
                                       copies);
     row->carrier = node;
@@ -354,15 +369,6 @@ static struct function *function_of(const struct program *program, const struct 
   return NULL;
 }
 
-/* Which call of its region a node is, counted in the forward region. */
-static int call_number(const struct node *node) {
-  const struct node *forward = node->call->forward != NULL ? node->call->forward : node;
-  int number = 0;
-  for (int i = 0; i < forward->region->nodes.count && forward->region->nodes.items[i] != forward; i++)
-    number += forward->region->nodes.items[i]->call != NULL;
-  return number;
-}
-
 /* The row in which an input is carried, made by direct_carries. */
 static struct storage *carried_row(const struct pass *pass, const struct node *node, int input) {
   for (int i = 0; i < pass->function->storages.count; i++) {
@@ -419,37 +425,47 @@ static void lower_call(struct pass *pass, struct node *node) {
   pass->function->random |= callee->random;
 }
 
-/* What could not be written where it was wanted is copied there. */
-static void lower_results(struct pass *pass) {
-  const struct region *region = pass->region;
-  int n_gradients = 0;
-  for (int i = 0; i < pass->function->storages.count; i++) {
-    struct storage *storage = pass->function->storages.items[i];
-    struct value *value;
-    bool accumulate = false;
-    if (storage->kind == STORAGE_RESULT) {
-      value = region->results.items[storage->index];
-    } else if (storage->kind == STORAGE_GRADIENT) {
-      value = region->gradients.items[n_gradients].value;
-      accumulate = region->gradients.items[n_gradients++].accumulate;
-    } else {
-      continue;
-    }
-    struct place from = *place_of(pass->program, value);
-    if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
+static struct storage *storage_at(const struct pass *pass, enum storage_kind kind, int nth) {
+  for (int i = 0; i < pass->function->storages.count; i++)
+    if (pass->function->storages.items[i]->kind == kind && nth-- == 0) return pass->function->storages.items[i];
+  return NULL;
+}
+
+/* A value that could not be written where it was wanted is copied there. */
+static void deliver(struct pass *pass, struct value *value, struct storage *storage, bool accumulate) {
+  struct place from = *place_of(pass->program, value);
+  if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
+}
+
+static bool makes(const struct node *node, const struct value *value) {
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i] == value) return true;
+  return false;
+}
+
+/* Gradients are delivered as soon as they are made: the first contribution to a parameter writes, the others add. */
+static void deliver_gradients(struct pass *pass, const struct node *node) {
+  for (int i = 0; i < pass->region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &pass->region->gradients.items[i];
+    if (node != NULL ? makes(node, gradient->value) : !is_local(pass, gradient->value))
+      deliver(pass, gradient->value, storage_at(pass, STORAGE_GRADIENT, i), gradient->accumulate);
   }
 }
 
 static void lower_all(struct pass *pass) {
-  for (int i = 0; i < pass->region->nodes.count; i++) {
-    struct node *node = pass->region->nodes.items[i];
+  struct region *region = pass->region;
+  deliver_gradients(pass, NULL);
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
     pass->function->random |= node->kind->random;
     if (node->kind->part != NULL) lower_parts(pass, node);
     else if (node->kind->class == OP_VIEW) lower_view(pass, node);
     else if (node->call != NULL) lower_call(pass, node);
     else lower_kernel(pass, node);
+    deliver_gradients(pass, node);
   }
-  lower_results(pass);
+  for (int i = 0; i < region->results.count; i++)
+    deliver(pass, region->results.items[i], storage_at(pass, STORAGE_RESULT, i), false);
 }
 
 /* ---- Functions ---- */

@@ -123,6 +123,8 @@ struct weight_node {
   int n_children, capacity;
   const struct parameter *parameter; /* of a leaf */
   bool bound;                        /* some function takes a pointer to it */
+  const struct region *binder;       /* the first such function's region */
+  const char *member;                /* its name in the structure that holds it */
   bool array;                        /* the children are its elements */
   struct weight_struct *type;        /* of a node that is a structure; of an array: of its elements */
 };
@@ -164,6 +166,8 @@ struct program {
   int n_structs, structs_capacity;
   struct weight *weights;
   int n_weights, weights_capacity;
+  struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
+  int bindings_stride;
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;

@@ -1,0 +1,20 @@
+/* Place: memory of functions. Scratch that is never alive together shares a slot; an output takes over the memory of
+ * an input that dies with the step, where the operation allows it; sizes are exact. */
+#ifndef ACCEL_PLAN_PLACE_H
+#define ACCEL_PLAN_PLACE_H
+
+#include "gen/plan/program.h"
+
+/* Fills slots, frames, saved_bytes and scratch_bytes of every function. */
+void place(struct program *program);
+
+/* The storage whose memory this one uses: itself, unless it took over another's. */
+struct storage *storage_root(struct storage *storage);
+
+/* Bytes of all copies of a storage. */
+int64_t storage_bytes(const struct storage *storage);
+
+/* Every member of the arena starts at a multiple of this. */
+int64_t arena_aligned(int64_t bytes);
+
+#endif

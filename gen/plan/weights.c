@@ -1,0 +1,398 @@
+#include "gen/plan/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/names.h"
+
+enum { ALIGNMENT = 64 };
+
+static int64_t aligned(int64_t bytes) {
+  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* ---- The tree of names ---- */
+
+static struct weight_node *child_named(const struct weight_node *node, const char *name, size_t length) {
+  for (int i = 0; i < node->n_children; i++)
+    if (strncmp(node->children[i]->name, name, length) == 0 && node->children[i]->name[length] == '\0')
+      return node->children[i];
+  return NULL;
+}
+
+/* The node at a dotted path below `node`; NULL where there is none. */
+static struct weight_node *node_at(struct weight_node *node, const char *path) {
+  while (node != NULL && *path != '\0') {
+    size_t length = strcspn(path, ".");
+    node = child_named(node, path, length);
+    path += length + (path[length] == '.');
+  }
+  return node;
+}
+
+static struct weight_node *make_node(struct arena *arena, struct weight_node *root, const char *path) {
+  struct weight_node *node = root;
+  for (const char *rest = path; *rest != '\0';) {
+    size_t length = strcspn(rest, ".");
+    struct weight_node *child = child_named(node, rest, length);
+    if (child == NULL) {
+      child = arena_alloc(arena, sizeof *child);
+      child->name = arena_copy(arena, rest, length);
+      child->path = arena_copy(arena, path, (size_t)(rest - path) + length);
+      child->parent = node;
+      node->children = arena_grow(arena, node->children, node->n_children, &node->capacity, sizeof *node->children);
+      node->children[node->n_children++] = child;
+    }
+    node = child;
+    rest += length + (rest[length] == '.');
+  }
+  return node;
+}
+
+static const char *join(struct arena *arena, const char *prefix, const char *path) {
+  if (prefix[0] == '\0') return path;
+  return path[0] == '\0' ? prefix : arena_printf(arena, "%s.%s", prefix, path);
+}
+
+/* ---- Walking all calls of the entry ---- */
+
+struct walk {
+  struct program *program;
+  struct diagnostics *diags;
+  bool ok;
+  void (*visit)(struct walk *walk, const struct region *region, const struct node *after, const char *const *prefixes);
+  int *contributions; /* plan_gradients: by weight, so far */
+};
+
+static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes);
+
+static void walk_call(struct walk *walk, const struct node *node, const char *const *prefixes) {
+  struct arena *arena = walk->program->arena;
+  const struct call *call = node->call;
+  int n = call->callee->n_scopes;
+  for (int k = 0; k < call->count; k++) {
+    int iteration = call->forward != NULL ? call->count - 1 - k : k;
+    const char **inner = arena_alloc(arena, ((size_t)n + 1) * sizeof *inner);
+    for (int i = 0; i < n; i++) {
+      const struct scope *scope = call->scopes[i * call->count + iteration];
+      inner[i] = join(arena, prefixes[scope->formal], scope->path);
+    }
+    walk_region(walk, call->callee, inner);
+  }
+}
+
+static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes) {
+  walk->visit(walk, region, NULL, prefixes);
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->call != NULL) walk_call(walk, node, prefixes);
+    walk->visit(walk, region, node, prefixes);
+  }
+}
+
+/* ---- Which scopes are used ---- */
+
+bool region_uses_scope(const struct program *program, const struct region *region, int formal) {
+  if (region->forward != NULL) region = region->forward;
+  for (int i = 0; i < region->parameters.count; i++)
+    if (region->parameters.items[i].scope == formal) return true;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
+      if (call->scopes[k * call->count]->formal == formal && region_uses_scope(program, call->callee, k)) return true;
+  }
+  return false;
+}
+
+/* ---- Building the tree ---- */
+
+static void add_weight(struct walk *walk, const struct parameter *parameter, const char *path) {
+  struct program *program = walk->program;
+  struct weight_node *node = make_node(program->arena, program->root, path);
+  if (node->parameter != NULL || node->n_children > 0) {
+    const struct parameter *known = node->parameter;
+    if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
+    diag_error(walk->diags, parameter->where, "parameter '%s' is named twice with different shapes", path);
+    if (known != NULL) diag_note(walk->diags, known->where, "it was made here");
+    walk->ok = false;
+    return;
+  }
+  node->parameter = parameter;
+  program->weights = arena_grow(program->arena, program->weights, program->n_weights, &program->weights_capacity,
+                                sizeof *program->weights);
+  program->weights[program->n_weights++] = (struct weight){.path = path, .parameter = parameter};
+}
+
+static void visit_parameters(struct walk *walk, const struct region *region, const struct node *after,
+                             const char *const *prefixes) {
+  if (after != NULL) return;
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    add_weight(walk, p, join(walk->program->arena, prefixes[p->scope], p->path));
+  }
+}
+
+static void visit_bindings(struct walk *walk, const struct region *region, const struct node *after,
+                           const char *const *prefixes) {
+  if (after != NULL) return;
+  for (int i = 0; i < region->n_scopes; i++) {
+    if (!region_uses_scope(walk->program, region, i)) continue;
+    struct weight_node *node = node_at(walk->program->root, prefixes[i]);
+    node->bound = true;
+    if (node->binder == NULL) node->binder = region;
+    if (walk->program->bindings[region->id * walk->program->bindings_stride + i] == NULL)
+      walk->program->bindings[region->id * walk->program->bindings_stride + i] = node;
+  }
+}
+
+/* ---- Structures ---- */
+
+/* The number that a name is; -1 when it is not one. */
+static int64_t as_number(const char *name) {
+  char *end;
+  long number = strtol(name, &end, 10);
+  return *name != '\0' && *end == '\0' && number >= 0 ? number : -1;
+}
+
+static bool same_tree(const struct weight_node *a, const struct weight_node *b) {
+  if ((a->parameter == NULL) != (b->parameter == NULL) || a->n_children != b->n_children) return false;
+  if (a->bound != b->bound) return false;
+  if (a->parameter != NULL) return shape_equal(a->parameter->shape, b->parameter->shape);
+  for (int i = 0; i < a->n_children; i++)
+    if (strcmp(a->children[i]->name, b->children[i]->name) != 0 || !same_tree(a->children[i], b->children[i]))
+      return false;
+  return true;
+}
+
+static bool is_array(const struct weight_node *node) {
+  for (int i = 0; i < node->n_children; i++) {
+    const struct weight_node *child = node->children[i];
+    if (as_number(child->name) != as_number(node->children[0]->name) + i || as_number(child->name) < 0) return false;
+    if (child->parameter != NULL || !same_tree(child, node->children[0])) return false;
+  }
+  return node->n_children > 0;
+}
+
+static struct weight_struct *struct_of(struct program *program, struct weight_node *node);
+
+static void add_member(struct program *program, struct weight_struct *type, const char *prefix,
+                       struct weight_node *node) {
+  struct arena *arena = program->arena;
+  const char *name = prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, node->name) : node->name;
+  node->array = is_array(node);
+  if (node->parameter == NULL && !node->array && !node->bound) {
+    for (int i = 0; i < node->n_children; i++) add_member(program, type, name, node->children[i]);
+    return;
+  }
+  struct weight_member member = {.node = node, .offset = aligned(type->bytes)};
+  const char *base = identifier(arena, name);
+  member.name = base;
+  for (int k = 2, i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, member.name) == 0) {
+      member.name = arena_printf(arena, "%s_%d", base, k++);
+      i = -1;
+    }
+  node->member = member.name;
+  if (node->parameter != NULL) {
+    member.bytes = shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
+  } else {
+    node->type = struct_of(program, node->array ? node->children[0] : node);
+    member.bytes = node->type->bytes * (node->array ? node->n_children : 1);
+    for (int i = 1; i < node->n_children && node->array; i++) struct_of(program, node->children[i]);
+  }
+  type->members = arena_grow(arena, type->members, type->n_members, &type->capacity, sizeof *type->members);
+  type->members[type->n_members++] = member;
+  type->bytes = member.offset + member.bytes;
+}
+
+static bool same_struct(const struct weight_struct *a, const struct weight_struct *b) {
+  if (a->n_members != b->n_members || a->bytes != b->bytes) return false;
+  for (int i = 0; i < a->n_members; i++) {
+    const struct weight_node *p = a->members[i].node, *q = b->members[i].node;
+    if (strcmp(a->members[i].name, b->members[i].name) != 0 || p->type != q->type || p->array != q->array ||
+        a->members[i].bytes != b->members[i].bytes)
+      return false;
+    if (p->parameter != NULL && (q->parameter == NULL || !shape_equal(p->parameter->shape, q->parameter->shape)))
+      return false;
+  }
+  return true;
+}
+
+static const char *struct_name(const struct program *program, const struct weight_node *node) {
+  const char *source = node->binder != NULL ? node->binder->name : node->name;
+  if (node->binder == NULL && as_number(node->name) >= 0 && node->parent != NULL) source = node->parent->name;
+  const char *base = arena_printf(program->arena, "%s_weights", identifier(program->arena, source)), *name = base;
+  for (int k = 2, i = 0; i < program->n_structs; i++)
+    if (strcmp(program->structs[i]->name, name) == 0) {
+      name = arena_printf(program->arena, "%s_%d", base, k++);
+      i = -1;
+    }
+  return name;
+}
+
+static struct weight_struct *struct_of(struct program *program, struct weight_node *node) {
+  struct weight_struct *type = arena_alloc(program->arena, sizeof *type);
+  for (int i = 0; i < node->n_children; i++) add_member(program, type, "", node->children[i]);
+  type->bytes = aligned(type->bytes);
+  for (int i = 0; i < program->n_structs; i++)
+    if (same_struct(program->structs[i], type)) return node->type = program->structs[i];
+  type->name = struct_name(program, node);
+  program->structs =
+      arena_grow(program->arena, program->structs, program->n_structs, &program->structs_capacity, sizeof type);
+  return program->structs[program->n_structs++] = node->type = type;
+}
+
+/* The offset of a node from the start of the weights. */
+static int64_t offset_of(const struct program *program, const struct weight_node *node) {
+  const struct weight_node *holder = node;
+  if (node == program->root) return 0;
+  if (node->parent->array) {
+    int64_t index = as_number(node->name) - as_number(node->parent->children[0]->name);
+    return offset_of(program, node->parent) + index * node->parent->type->bytes;
+  }
+  do holder = holder->parent;
+  while (holder != program->root && !holder->bound && !(holder->parent->array));
+  const struct weight_struct *type = holder->type;
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(program, holder) + type->members[i].offset;
+  return -1;
+}
+
+/* All scopes that a function is called with must be of one type: its parameter's. */
+static void visit_types(struct walk *walk, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  if (after != NULL) return;
+  for (int i = 0; i < region->n_scopes; i++) {
+    if (!region_uses_scope(walk->program, region, i)) continue;
+    const struct weight_node *node = node_at(walk->program->root, prefixes[i]);
+    const struct weight_node *first = walk->program->bindings[region->id * walk->program->bindings_stride + i];
+    const struct weight_struct *type = node->array ? NULL : node->type;
+    if (type == (first->array ? NULL : first->type) && type != NULL) continue;
+    diag_error(walk->diags, region->where, "'%s' is called with scopes '%s' and '%s', below which the parameters differ",
+               region->function, first->path, node->path);
+    diag_help(walk->diags, "give each call a scope that holds the parameters of that call alone");
+    walk->ok = false;
+  }
+}
+
+bool plan_weights(struct program *program, struct diagnostics *diags) {
+  struct walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
+  const char *root[] = {""};
+  program->root = arena_alloc(program->arena, sizeof *program->root);
+  program->root->name = program->root->path = "";
+  for (int r = 0; r < program->graph->n_regions; r++)
+    if (program->graph->regions[r]->n_scopes > program->bindings_stride)
+      program->bindings_stride = program->graph->regions[r]->n_scopes;
+  program->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * program->bindings_stride + 1) *
+                                                      sizeof *program->bindings);
+  walk_region(&walk, program->graph->entry, root);
+  if (!walk.ok) return false;
+  walk.visit = visit_bindings;
+  walk_region(&walk, program->graph->entry, root);
+  struct_of(program, program->root);
+  walk.visit = visit_types;
+  walk_region(&walk, program->graph->entry, root);
+  if (!walk.ok) return false;
+  for (int i = 0; i < program->n_weights; i++)
+    program->weights[i].offset = offset_of(program, node_at(program->root, program->weights[i].path));
+  return true;
+}
+
+/* ---- Gradients ---- */
+
+static struct weight *weight_named(const struct program *program, const char *path) {
+  for (int i = 0; i < program->n_weights; i++)
+    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
+  return NULL;
+}
+
+static bool makes(const struct node *node, const struct value *value) {
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i] == value) return true;
+  return false;
+}
+
+static void visit_gradients(struct walk *walk, const struct region *region, const struct node *after,
+                            const char *const *prefixes) {
+  for (int i = 0; i < region->gradients.count; i++) {
+    struct parameter_gradient *gradient = &region->gradients.items[i];
+    bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
+    if (after != NULL ? !makes(after, gradient->value) : local) continue;
+    const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
+    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
+    int before = walk->contributions[weight - walk->program->weights]++;
+    if (before > 0) gradient->accumulate = true;
+  }
+}
+
+/* A gradient that adds for one parameter and is the first for another needs zeros there. */
+static void visit_zeros(struct walk *walk, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  for (int i = 0; i < region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &region->gradients.items[i];
+    bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
+    if (after != NULL ? !makes(after, gradient->value) : local) continue;
+    const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
+    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
+    if (walk->contributions[weight - walk->program->weights]++ == 0 && gradient->accumulate) weight->zero = true;
+  }
+}
+
+void plan_gradients(struct program *program) {
+  const struct graph *graph = program->graph;
+  const struct region *backward = NULL;
+  for (int r = 0; r < graph->n_regions; r++)
+    if (graph->regions[r]->forward == graph->entry) backward = graph->regions[r];
+  if (backward == NULL) return;
+  struct walk walk = {.program = program, .visit = visit_gradients};
+  const char *root[] = {""};
+  size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);
+  walk.contributions = arena_alloc(program->arena, bytes);
+  walk_region(&walk, backward, root);
+  for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
+    for (int i = 0; i < graph->regions[r]->gradients.count; i++) graph->regions[r]->gradients.items[i].accumulate = true;
+  memset(walk.contributions, 0, bytes);
+  walk.visit = visit_zeros;
+  walk_region(&walk, backward, root);
+  for (int i = 0; i < program->n_weights; i++) /* a parameter without a gradient keeps zeros */
+    if (walk.contributions[i] == 0) program->weights[i].zero = false;
+}
+
+/* ---- Access ---- */
+
+static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
+  if (region->forward != NULL) region = region->forward;
+  return program->bindings[region->id * program->bindings_stride + formal];
+}
+
+const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {
+  return scope_node(program, region, formal)->type;
+}
+
+static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
+  struct weight_node *node = node_at((struct weight_node *)from, path);
+  const struct weight_node *chain[64];
+  int length = 0, count = 0;
+  for (; node != from && length < 64; node = node->parent) chain[length++] = node;
+  while (length-- > 0) {
+    const struct weight_node *at = chain[length];
+    if (at->parent->array && at->parent != from) {
+      parts[count - 1].indexed = true;
+      parts[count - 1].first = as_number(at->name) - as_number(at->parent->children[0]->name);
+    } else if (at->member != NULL && count < 8) {
+      parts[count++] = (struct access_part){.member = at->member};
+    }
+  }
+  return count;
+}
+
+int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
+                  const char *next, struct access_part parts[8]) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  int count = access_parts(from, path, parts);
+  if (next == NULL) return count;
+  struct access_part after[8];
+  access_parts(from, next, after);
+  for (int i = 0; i < count; i++) parts[i].step = after[i].first - parts[i].first;
+  return count;
+}
