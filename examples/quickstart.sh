@@ -1,0 +1,44 @@
+#!/bin/sh
+# From nothing to a trained model: builds the generator, writes a trainer from a job and a GPT in C, trains it on the
+# C sources of this project (or on FILE), and prints text that it wrote.
+#
+# usage: sh examples/quickstart.sh [FILE]
+set -eu
+text=${1:-}
+case $text in '' | /*) ;; *) text=$PWD/$text ;; esac
+cd "$(dirname "$0")/.."
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] && [ -z "${NO_COLOR:-}" ] || say() { printf '\n%s\n' "$*"; }
+show() { # prints a command and runs it
+  echo "\$ $*"
+  "$@"
+}
+
+sh tools/install-deps.sh
+say "1. Build the generator"
+show ninja --quiet
+
+say "2. Gather a text"
+work=build/quickstart
+mkdir -p "$work"
+if [ -n "$text" ]; then
+  cp "$text" "$work/corpus.txt"
+else
+  find gen runtime tools examples templates tests -name '*.[ch]' -o -name '*.j2' | LC_ALL=C sort | xargs cat >"$work/corpus.txt"
+fi
+echo "$work/corpus.txt: $(wc -c <"$work/corpus.txt") bytes"
+
+say "3. Write the trainer and compile it"
+show build/accel-gen plan examples/jobs/quickstart.yaml
+show build/accel-gen examples/jobs/quickstart.yaml -o "$work/trainer.c"
+show build/accel-gen build examples/jobs/quickstart.yaml -o "$work/trainer"
+echo "$work/trainer.c: $(wc -l <"$work/trainer.c") lines"
+
+say "4. Train"
+rm -rf "$work/run"
+show "$work/trainer"
+
+say "5. What it writes now"
+show build/accel-gen build examples/jobs/quickstart.yaml --program generate -o "$work/writer"
+show "$work/writer" --prompt 'static int ' --tokens 600 --temperature 0.7 --seed 1
