@@ -485,8 +485,6 @@ static void place_operands(struct pass *pass) {
 static struct function *new_function(struct program *program, struct region *region) {
   struct function *function = arena_alloc(program->arena, sizeof *function);
   function->region = region;
-  function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
-  function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
   if (region->forward != NULL) {
     function->forward = function_of(program, region->forward);
     function->forward->backward = function;

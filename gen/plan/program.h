@@ -107,6 +107,7 @@ struct function {
   struct frame *frames;
   int n_frames, frames_capacity;
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
+  bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
   bool random;                         /* draws random numbers, itself or in a callee */
 };
@@ -147,6 +148,7 @@ struct weight {
   const struct parameter *parameter;
   int64_t offset; /* bytes from the start of the weights */
   bool zero;      /* its gradient must be zero before the backward */
+  bool tied;      /* several places of the model name it */
 };
 
 struct program {

@@ -62,6 +62,7 @@ struct walk {
   bool ok;
   void (*visit)(struct walk *walk, const struct region *region, const struct node *after, const char *const *prefixes);
   int *contributions; /* plan_gradients: by weight, so far */
+  const struct parameter_gradient **first; /* plan_gradients: by weight, the first contribution */
 };
 
 static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes);
@@ -320,8 +321,10 @@ static void visit_gradients(struct walk *walk, const struct region *region, cons
     if (after != NULL ? !makes(after, gradient->value) : local) continue;
     const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
     struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
-    int before = walk->contributions[weight - walk->program->weights]++;
-    if (before > 0) gradient->accumulate = true;
+    int at = (int)(weight - walk->program->weights);
+    if (walk->contributions[at]++ > 0) gradient->accumulate = true;
+    if (walk->first[at] == NULL) walk->first[at] = gradient;
+    if (walk->first[at] != gradient) weight->tied = true;
   }
 }
 
@@ -348,6 +351,7 @@ void plan_gradients(struct program *program) {
   const char *root[] = {""};
   size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);
   walk.contributions = arena_alloc(program->arena, bytes);
+  walk.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *walk.first);
   walk_region(&walk, backward, root);
   for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++) graph->regions[r]->gradients.items[i].accumulate = true;

@@ -1,0 +1,65 @@
+#include "gen/plan/figures.h"
+
+#include "gen/ir/op.h"
+#include "gen/plan/place.h"
+
+int optimizer_states(const struct job *job) {
+  if (job->optimizer.name == OPTIMIZER_ADAMW) return 2;
+  return job->optimizer.momentum != 0 ? 1 : 0;
+}
+
+static double node_flops(const struct node *node) {
+  if (node->kind->flops != NULL) return node->kind->flops(node);
+  return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
+}
+
+/* All operations of one run of a function, or only its matrix products: what autocast would run in low precision. */
+static double function_flops(const struct function *function, bool products) {
+  double flops = 0;
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, products);
+    else if (!products || step->node->kind->autocast == AUTOCAST_LOW) flops += node_flops(step->node);
+  }
+  return flops;
+}
+
+static void count_flops(struct program *program) {
+  double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
+  for (int products = 0; products < 2; products++) {
+    double flops = times * function_flops(program->forward, products);
+    if (program->backward != NULL) flops += times * function_flops(program->backward, products);
+    if (products) program->product_flops_per_step = flops;
+    else program->flops_per_step = flops;
+  }
+}
+
+static void count_bytes(struct program *program) {
+  const struct region *entry = program->graph->entry;
+  int64_t weights = program->structs[program->n_structs - 1]->bytes;
+  program->bytes.weights = weights;
+  if (program->kind == PROGRAM_TRAIN) {
+    program->bytes.gradients = weights;
+    program->bytes.optimizer = weights * optimizer_states(program->job);
+  }
+  for (int i = 0; i < entry->inputs.count; i++)
+    program->bytes.batch += arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
+  for (int i = 0; i < entry->results.count; i++)
+    program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
+  program->bytes.activations = program->forward->saved_bytes;
+  program->bytes.scratch = program->forward->scratch_bytes;
+  if (program->backward != NULL && program->backward->scratch_bytes > program->bytes.scratch)
+    program->bytes.scratch = program->backward->scratch_bytes;
+  program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
+                         program->bytes.activations + program->bytes.scratch + program->bytes.batch;
+}
+
+void count_figures(struct program *program) {
+  program->n_parameters = 0;
+  for (int i = 0; i < program->n_weights; i++) {
+    program->n_parameters += shape_count(program->weights[i].parameter->shape);
+    program->n_tied += program->weights[i].tied;
+  }
+  count_flops(program);
+  count_bytes(program);
+}

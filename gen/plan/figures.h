@@ -1,0 +1,13 @@
+/* Figures: what a program costs, counted from its plan. */
+#ifndef ACCEL_PLAN_FIGURES_H
+#define ACCEL_PLAN_FIGURES_H
+
+#include "gen/plan/program.h"
+
+/* Fills the figures of the program. Bytes are those of the C types in the emitted arena, to the last one. */
+void count_figures(struct program *program);
+
+/* float32 states that the optimizer keeps for each parameter. */
+int optimizer_states(const struct job *job);
+
+#endif

@@ -1,0 +1,93 @@
+#include "gen/plan/plan.h"
+
+#include <string.h>
+
+#include "gen/plan/differentiate.h"
+#include "gen/plan/figures.h"
+#include "gen/plan/fuse.h"
+#include "gen/plan/kernels.h"
+#include "gen/plan/layout.h"
+#include "gen/plan/place.h"
+#include "gen/plan/prune.h"
+#include "gen/plan/signatures.h"
+#include "gen/plan/weights.h"
+
+struct context {
+  struct program *program;
+  struct builder *builder;
+  struct diagnostics *diags;
+};
+
+static bool pass_read(struct context *context) {
+  return context->builder != NULL;
+}
+
+/* The loss of a step is the mean over its micro-batches. */
+static bool pass_differentiate(struct context *context) {
+  if (context->program->kind != PROGRAM_TRAIN) return true;
+  return differentiate(context->builder, 1.0 / context->program->job->accumulation.num_steps) != NULL;
+}
+
+static bool pass_prune(struct context *context) {
+  prune(context->program->graph);
+  return true;
+}
+
+static bool pass_fuse(struct context *context) {
+  fuse(context->program->graph);
+  return true;
+}
+
+static bool pass_weights(struct context *context) {
+  if (!plan_weights(context->program, context->diags)) return false;
+  plan_gradients(context->program);
+  return true;
+}
+
+static bool pass_layout(struct context *context) {
+  struct program *program = context->program;
+  layout(program);
+  for (int i = 0; i < program->n_functions; i++)
+    if (program->functions[i]->region == program->graph->entry) program->forward = program->functions[i];
+  program->backward = program->forward->backward;
+  return true;
+}
+
+static bool pass_place(struct context *context) {
+  place(context->program);
+  return true;
+}
+
+static bool pass_kernels(struct context *context) {
+  choose_kernels(context->program);
+  plan_signatures(context->program);
+  return true;
+}
+
+static bool pass_figures(struct context *context) {
+  count_figures(context->program);
+  return true;
+}
+
+/* The whole of planning, in order. */
+static bool (*const passes[])(struct context *) = {pass_read,   pass_differentiate, pass_prune,   pass_fuse,   pass_weights,
+                                                   pass_layout, pass_place,         pass_kernels, pass_figures};
+const char *const pass_names[] = {"read",   "differentiate", "prune",   "fuse",    "weights",
+                                  "layout", "place",         "kernels", "figures", NULL};
+
+struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind, struct diagnostics *diags,
+                     const char *dump, const char **dumped) {
+  struct arena *arena = builder_arena(builder);
+  struct program *program = arena_alloc(arena, sizeof *program);
+  program->arena = arena;
+  program->job = job;
+  program->kind = kind;
+  program->graph = builder_graph(builder);
+  struct context context = {program, builder, diags};
+  for (int i = 0; pass_names[i] != NULL; i++) {
+    if (!passes[i](&context) || diags->errors > 0) return NULL;
+    if (dump != NULL && strcmp(dump, pass_names[i]) == 0)
+      *dumped = program->n_functions > 0 ? program_text(arena, program) : graph_text(arena, program->graph);
+  }
+  return program;
+}

@@ -1,0 +1,19 @@
+/* Plan: a job and a graph become a program, pass by pass. */
+#ifndef ACCEL_PLAN_PLAN_H
+#define ACCEL_PLAN_PLAN_H
+
+#include "gen/ir/builder.h"
+#include "gen/plan/program.h"
+
+/* Runs all passes over the builder's graph, whose entry is the model. NULL with errors in `diags`.
+ * dump, when not NULL, names the pass behind which the IR is put into *dumped. */
+struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind, struct diagnostics *diags,
+                     const char *dump, const char **dumped);
+
+/* The names of all passes, in order, ending with NULL. */
+extern const char *const pass_names[];
+
+/* The program's functions, steps and memory as text, stable from run to run. */
+const char *program_text(struct arena *arena, struct program *program);
+
+#endif

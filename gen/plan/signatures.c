@@ -1,0 +1,36 @@
+#include "gen/plan/signatures.h"
+
+static void use_place(struct function *function, const struct place *place) {
+  const struct storage *storage = place->storage;
+  if (storage == NULL) return;
+  const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
+  if (storage->kind == STORAGE_WEIGHT) function->uses_weights[named->parameters.items[storage->index].scope] = true;
+  if (storage->kind == STORAGE_GRADIENT) function->uses_gradients[named->parameters.items[storage->index].scope] = true;
+  if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
+}
+
+static void use_callee(struct function *function, const struct step *step) {
+  const struct call *call = step->node->call;
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    int formal = call->scopes[i * call->count]->formal;
+    function->uses_weights[formal] |= step->callee->uses_weights[i];
+    function->uses_gradients[formal] |= step->callee->uses_gradients[i];
+  }
+}
+
+void plan_signatures(struct program *program) {
+  for (int f = 0; f < program->n_functions; f++) {
+    struct function *function = program->functions[f];
+    const struct region *region = function->region;
+    function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
+    for (int s = 0; s < function->n_steps; s++) {
+      const struct step *step = &function->steps[s];
+      if (step->callee != NULL) use_callee(function, step);
+      for (int i = 0; i < step->node->n_inputs; i++)
+        if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
+      for (int i = 0; i < step->node->n_outputs; i++) use_place(function, &step->outputs[i]);
+    }
+  }
+}
