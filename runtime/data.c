@@ -23,6 +23,19 @@ static bool open_table(struct data_file *file, const struct accel_program *progr
   return !program->label_is_class || rt_table_check_classes(&file->table, program->classes, file->path, problem);
 }
 
+/* Looks at every token once, and lets go of what was looked at. */
+static bool check_tokens(const struct data_file *file, int64_t vocabulary, struct problem *problem) {
+  enum { AT_ONCE = 16 << 20 };
+  const struct tokens *tokens = &file->tokens;
+  if (rt_tokens_need_no_check(tokens, vocabulary)) return true;
+  for (int64_t first = 0; first < tokens->count; first += AT_ONCE) {
+    int64_t count = tokens->count - first < AT_ONCE ? tokens->count - first : AT_ONCE;
+    if (!rt_tokens_check(tokens, first, count, file->path, vocabulary, problem)) return false;
+    if (tokens->count > AT_ONCE) rt_map_forget(tokens->bytes + first * tokens->width, (size_t)(count * tokens->width));
+  }
+  return true;
+}
+
 static bool open_file(struct data_file *file, struct accel_source source, const struct accel_program *program,
                       enum accel_split split, struct problem *problem) {
   char cure[96];
@@ -33,7 +46,7 @@ static bool open_file(struct data_file *file, struct accel_source source, const 
   if (!rt_map(&file->mapping, source.path, cure, problem)) return false;
   if (is_table(file)) return open_table(file, program, problem);
   return rt_tokens_find(&file->tokens, source.format, source.path, file->mapping.bytes, file->mapping.size, problem) &&
-         rt_tokens_check(&file->tokens, source.path, program->vocabulary, problem);
+         check_tokens(file, program->vocabulary, problem);
 }
 
 static void cut(struct data_split *split, const struct data_file *file, const struct accel_program *program,

@@ -11,7 +11,7 @@ static const double progress_pace = 0.25;
 
 int64_t accel_next_event(const struct accel_run *run, int64_t at) {
   int64_t next = rt_events_next(&run->cadences, at);
-  double step = rt_stopwatch_step(run->watch);
+  double step = rt_stopwatch_pace(run->watch);
   if (run->log.terminal && step > 0 && (double)(next - at) * step > progress_pace) {
     int64_t soon = (int64_t)(progress_pace / step);
     next = at + (soon > 0 ? soon : 1);
@@ -51,7 +51,7 @@ static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
 static double seconds_left(const struct accel_run *run, int64_t at) {
   const struct stopwatch *watch = run->watch;
   double left = (double)(run->cadences.steps - at);
-  if (at <= 1) return left * rt_stopwatch_step(watch);
+  if (at <= 1) return left * rt_stopwatch_pace(watch);
   return left * (rt_now() - watch->first_step_end) / (double)(at - 1);
 }
 

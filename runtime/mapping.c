@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "mapping.h"
 
 #include <errno.h>
@@ -38,6 +39,12 @@ bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct 
 void rt_unmap(struct mapping *mapping) {
   if (mapping->bytes != NULL) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
   *mapping = (struct mapping){0};
+}
+
+void rt_map_forget(const uint8_t *from, size_t size) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = ((uintptr_t)from + page - 1) / page * page, end = ((uintptr_t)from + size) / page * page;
+  if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 /* Only calls that are safe inside a signal handler. */

@@ -17,6 +17,10 @@ bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct 
 
 void rt_unmap(struct mapping *mapping);
 
+/* Lets go of the memory that holds what was read from `from` to `from + size`; reading it again maps it again. So a
+ * file that is read through once does not count as this process's memory. */
+void rt_map_forget(const uint8_t *from, size_t size);
+
 /* From here on, reading a mapped file that was cut meanwhile ends the process with a message, not with SIGBUS. */
 void rt_guard_mappings(void);
 

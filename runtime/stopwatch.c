@@ -62,7 +62,12 @@ double rt_stopwatch_step(const struct stopwatch *watch) {
   return watch->steps > 0 ? watch->seconds / (double)watch->steps : 0;
 }
 
+double rt_stopwatch_pace(const struct stopwatch *watch) {
+  return watch->steps > 0 ? rt_stopwatch_step(watch) : watch->pace;
+}
+
 void rt_stopwatch_reset(struct stopwatch *watch) {
+  watch->pace = rt_stopwatch_pace(watch);
   watch->seconds = 0;
   watch->steps = 0;
 }

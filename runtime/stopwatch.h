@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct stopwatch {
+  double pace;            /* seconds a step before the last reset; 0: not known */
   double process_start;   /* seconds; on the same clock as rt_now */
   double first_step_end;  /* 0: not yet */
   bool running;           /* steps are being computed */
@@ -31,6 +32,9 @@ void rt_stopwatch_count(struct stopwatch *watch, int64_t at);
 
 /* Seconds a step since the last reset; 0 when there was none. */
 double rt_stopwatch_step(const struct stopwatch *watch);
+
+/* Seconds a step, since the last reset or, when there was none, before it. */
+double rt_stopwatch_pace(const struct stopwatch *watch);
 
 /* The next line counts anew. */
 void rt_stopwatch_reset(struct stopwatch *watch);

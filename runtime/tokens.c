@@ -1,6 +1,9 @@
 #include "tokens.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files and this machine are little endian");
 
 /* llm.c's header (llmc/dataloader.h): 256 int32, of which magic, version and the number of tokens are used. */
 enum { LLMC_HEADER_BYTES = 1024, LLMC_MAGIC = 20240520, LLMC_VERSION = 1, LLMC_MAGIC_WIDE = 20240801 };
@@ -74,25 +77,38 @@ static int32_t token_at(const struct tokens *tokens, int64_t place) {
   return tokens->bytes[2 * place] | tokens->bytes[2 * place + 1] << 8;
 }
 
-static int32_t largest(const struct tokens *tokens) {
+/* Written by width, so that a compiler makes vector loops of both. */
+static int32_t largest(const struct tokens *tokens, int64_t first, int64_t count) {
+  const uint8_t *bytes = tokens->bytes + first * tokens->width;
   int32_t most = 0;
-#pragma omp parallel for reduction(max : most)
-  for (int64_t i = 0; i < tokens->count; i++) {
-    int32_t token = token_at(tokens, i);
-    if (token > most) most = token;
+  if (tokens->width == 1) {
+#pragma omp parallel for simd reduction(max : most)
+    for (int64_t i = 0; i < count; i++) most = bytes[i] > most ? bytes[i] : most;
+    return most;
+  }
+#pragma omp parallel for simd reduction(max : most)
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t token;
+    memcpy(&token, bytes + 2 * i, sizeof token);
+    most = token > most ? token : most;
   }
   return most;
 }
 
-bool rt_tokens_check(const struct tokens *tokens, const char *path, int64_t vocabulary, struct problem *problem) {
-  int64_t most_possible = tokens->width == 1 ? 255 : 65535;
-  if (vocabulary == 0 || vocabulary > most_possible || largest(tokens) < vocabulary) return true;
-  int64_t place = 0;
+bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary) {
+  return vocabulary == 0 || vocabulary > (tokens->width == 1 ? 255 : 65535);
+}
+
+bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, const char *path, int64_t vocabulary,
+                     struct problem *problem) {
+  int32_t most = largest(tokens, first, count);
+  if (most < vocabulary) return true;
+  int64_t place = first;
   while (token_at(tokens, place) < vocabulary) place++;
   rt_problem(problem, "%s: byte %" PRId64 ": token %d is not below the model's vocabulary of %" PRId64, path,
              tokens->bytes_before + place * tokens->width, token_at(tokens, place), vocabulary);
   return rt_help(problem, "give data made by the tokenizer of this model, or a model with vocab_size %d or more",
-                 largest(tokens) + 1);
+                 most + 1);
 }
 
 int32_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out) {

@@ -19,8 +19,12 @@ struct tokens {
 bool rt_tokens_find(struct tokens *tokens, enum accel_format format, const char *path, const uint8_t *bytes,
                     size_t size, struct problem *problem);
 
-/* Whether every token is below `vocabulary` (0: any will do). Reads all of them where the format does not say so. */
-bool rt_tokens_check(const struct tokens *tokens, const char *path, int64_t vocabulary, struct problem *problem);
+/* Whether tokens first … first + count - 1 are below `vocabulary`. */
+bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, const char *path, int64_t vocabulary,
+                     struct problem *problem);
+
+/* Whether the format allows no token outside of `vocabulary` (0: any will do), so that none has to be looked at. */
+bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary);
 
 /* Copies tokens first … first + count - 1; returns the largest. */
 int32_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);

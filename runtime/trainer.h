@@ -84,7 +84,7 @@ void accel_fill_weights(struct accel_run *run, void *weights);
 int64_t accel_steps(const struct accel_run *run);
 
 /* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
- * save, the end. */
+ * save, the end. The first step counts, as the time to it is measured; on a terminal, so does a progress line. */
 int64_t accel_next_event(const struct accel_run *run, int64_t at);
 
 /* Whether an evaluation is due once `at` steps are done. */
@@ -119,7 +119,8 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
 int accel_finish(struct accel_run *run);
 
 /* A standard uniform 32-bit word at (seed, stream, index): word index % 4 of Philox-4x32-10 (Salmon, Moraes, Dror,
- * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011) with key = seed and counter = (index / 4, stream). */
+ * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011) with key = seed and counter = (index / 4, stream).
+ * An emitted program's streams are below 2^56, the runtime's own are not. */
 uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 
 #endif
