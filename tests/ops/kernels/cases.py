@@ -1,0 +1,395 @@
+"""Cases of every kind: shapes, strides, attributes, and the float64 truth."""
+
+import numpy as np
+
+from kernels import Kernel, Operand
+
+SIZES = [1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 40, 64, 65]
+
+
+def strides_of(shape, order=None, gap=0):
+    """Strides of a tensor whose dimensions lie in memory in `order` (last one fastest), rows `gap` elements apart."""
+    order = order or list(range(len(shape)))
+    strides, step = [0] * len(shape), 1
+    for position, axis in enumerate(reversed(order)):
+        strides[axis] = step
+        step *= shape[axis]
+        if position == 0:
+            step += gap
+    return strides
+
+
+class Memory:
+    """An operand's memory between guard elements, and the values that it stands for."""
+
+    GUARD = 64
+
+    def __init__(self, operand, values):
+        dtype = np.int32 if operand.type == "int32_t" else np.float32
+        # Inputs end at the end of their block, so that the address sanitizer sees a read past them.
+        self.block = np.full(operand.elements + 2 * self.GUARD, 77, dtype)
+        self.array = self.block[self.GUARD : self.GUARD + operand.elements]
+        self.view = np.lib.stride_tricks.as_strided(
+            self.array, operand.shape, [s * self.array.itemsize for s in operand.strides]
+        )
+        self.view[...] = values
+        self.inside = np.zeros(len(self.block), bool)
+        places = sum(
+            (np.arange(n).reshape([-1] + [1] * (operand.rank - 1 - i)) * s
+             for i, (n, s) in enumerate(zip(operand.shape, operand.strides))), np.zeros([], int))
+        self.inside[self.GUARD + np.broadcast_to(places, operand.shape).ravel()] = True
+
+    def untouched(self):
+        return bool((self.block[~self.inside] == 77).all())
+
+
+class Case:
+    def __init__(self, kernel, inputs, truths, in_place=None, stream=None, tolerance=2e-5, scales=None):
+        self.kernel, self.inputs, self.truths = kernel, inputs, truths
+        self.in_place, self.stream, self.tolerance, self.scales = in_place or {}, stream, tolerance, scales or {}
+
+    def check(self, function):
+        """Runs the kernel; what is wrong as a sentence, or None."""
+        given = {operand.name: Memory(operand, self.inputs[operand.name]) for operand in self.kernel.inputs}
+        outputs, before = [], {}
+        for operand in self.kernel.outputs:
+            before[operand.name] = np.random.default_rng(1).standard_normal(operand.shape).astype(np.float32)
+            if operand.name in self.in_place:
+                outputs.append(given[self.in_place[operand.name]])
+            else:
+                outputs.append(Memory(operand, before[operand.name] if operand.accumulate else np.float32(np.nan)))
+        arguments = [m.array for m in outputs] + [given[operand.name].array for operand in self.kernel.inputs]
+        function(*arguments, **({} if self.stream is None else {"stream": self.stream}))
+        for operand, memory in zip(self.kernel.outputs, outputs):
+            truth = np.asarray(self.truths[operand.name], np.float64)
+            if operand.accumulate:
+                truth = truth + before[operand.name]
+            if not memory.untouched():
+                return f"{operand.name}: wrote outside"
+            got = memory.view.astype(np.float64)
+            if np.isnan(got).any() and not np.isnan(truth).any():
+                return f"{operand.name}: NaN"
+            both = np.isnan(got) & np.isnan(truth)
+            scale = max(1e-3, self.scales.get(operand.name, 0.0), float(np.abs(np.where(both, 0, truth)).max(initial=0)))
+            error = float(np.abs(np.where(both, 0, got - truth)).max(initial=0)) / scale
+            if not error < self.tolerance:
+                return f"{operand.name}: error {error:.3g} of the largest value"
+        return None
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0):
+    def operand(letter, shape, lie):
+        order = list(range(len(shape)))
+        if lie == "columns":
+            order[-1], order[-2] = order[-2], order[-1]
+        if lie == "heads" and len(shape) == 4:
+            order[-2], order[-3] = order[-3], order[-2]
+        return Operand(letter, shape, strides_of(shape, order, gap if lie == "gap" else 0),
+                       accumulate=accumulate and letter == "y")
+    oa = operand("a", [*batch, m, k], a)
+    ob = operand("b", [k, n] if b_rank2 else [*batch, k, n], b)
+    oy = operand("y", [*batch, m, n], y)
+    va, vb = normal(rng, *oa.shape), normal(rng, *ob.shape)
+    truth = va.astype(np.float64) @ vb.astype(np.float64)
+    return Case(Kernel("matmul", [oy], [oa, ob], name), {"a": va, "b": vb}, {"y": truth})
+
+
+def build_embedding(name, rng, v=3, c=1, shape=(1,)):
+    tokens, weight = rng.integers(0, v, shape).astype(np.int32), normal(rng, v, c)
+    kernel = Kernel("embedding", [Operand("y", [*shape, c])],
+                    [Operand("weight", [v, c]), Operand("tokens", shape, dtype="int32_t")], name)
+    return Case(kernel, {"weight": weight, "tokens": tokens}, {"y": weight[tokens]})
+
+
+def build_embedding_backward(name, rng, v=3, c=1, shape=(1,), accumulate=False):
+    tokens, dy = rng.integers(0, v, shape).astype(np.int32), normal(rng, *shape, c)
+    truth = np.zeros((v, c))
+    np.add.at(truth, tokens.ravel(), dy.reshape(-1, c).astype(np.float64))
+    kernel = Kernel("embedding_backward", [Operand("dweight", [v, c], accumulate=accumulate)],
+                    [Operand("dy", [*shape, c]), Operand("tokens", shape, dtype="int32_t")], name, rows=v)
+    return Case(kernel, {"dy": dy, "tokens": tokens}, {"dweight": truth})
+
+
+def normalized(x, eps, centred):
+    x = x.astype(np.float64)
+    mean = x.mean(-1, keepdims=True) * centred
+    rstd = 1 / np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + eps)
+    return (x - mean) * rstd, mean[..., 0], rstd[..., 0]
+
+
+def build_norm(kind, name, rng, shape=(1, 1), bias=True, centred=True, eps=1e-5):
+    x, weight, b = normal(rng, *shape) + 1, normal(rng, shape[-1]), normal(rng, shape[-1])
+    n, mean, rstd = normalized(x, eps, centred)
+    rows = int(np.prod(shape[:-1]))
+    inputs = [Operand("x", shape), Operand("weight", [shape[-1]])] + [Operand("bias", [shape[-1]])] * bias
+    outputs = [Operand("y", shape)] + [Operand("mean", [rows])] * centred + [Operand("rstd", [rows])]
+    return Case(Kernel(kind, outputs, inputs, name, eps=eps), {"x": x, "weight": weight, "bias": b},
+                {"y": n * weight + b * bias, "mean": mean.ravel(), "rstd": rstd.ravel()})
+
+
+def build_norm_backward(kind, name, rng, shape=(1, 1), bias=True, centred=True, eps=1e-5, accumulate=False,
+                        add_dx=False, in_place=False):
+    x, weight, dy = normal(rng, *shape) + 1, normal(rng, shape[-1]), normal(rng, *shape)
+    n, mean, rstd = normalized(x, eps, centred)
+    g = dy.astype(np.float64) * weight
+    dx = (g - centred * g.mean(-1, keepdims=True) - n * (g * n).mean(-1, keepdims=True)) * rstd[..., None]
+    c, rows = shape[-1], int(np.prod(shape[:-1]))
+    inputs = [Operand("dy", shape), Operand("x", shape), Operand("weight", [c])]
+    inputs += [Operand("mean", [rows])] * centred + [Operand("rstd", [rows])]
+    outputs = [Operand("dx", shape, accumulate=add_dx), Operand("dweight", [c], accumulate=accumulate)]
+    outputs += [Operand("dbias", [c], accumulate=accumulate)] * bias
+    kernel = Kernel(kind, outputs, inputs, name, **({"bias": int(bias)} if centred else {}))
+    return Case(kernel, {"dy": dy, "x": x, "weight": weight, "mean": mean.ravel(), "rstd": rstd.ravel()},
+                {"dx": dx, "dweight": (dy * n).reshape(-1, c).sum(0), "dbias": dy.astype(np.float64).reshape(-1, c).sum(0)},
+                {"dx": "dy"} if in_place else None, scales={"dx": float(np.abs(g * rstd[..., None]).max())})
+
+
+def softmax64(x):
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def build_softmax(name, rng, shape=(1, 1), in_place=False):
+    x = normal(rng, *shape) * 3
+    return Case(Kernel("softmax", [Operand("y", shape)], [Operand("x", shape)], name), {"x": x},
+                {"y": softmax64(x)}, {"y": "x"} if in_place else None)
+
+
+def build_softmax_backward(name, rng, shape=(1, 1), in_place=False, accumulate=False):
+    y, dy = softmax64(normal(rng, *shape) * 3).astype(np.float32), normal(rng, *shape)
+    truth = y * (dy - (dy.astype(np.float64) * y).sum(-1, keepdims=True))
+    kernel = Kernel("softmax_backward", [Operand("dx", shape, accumulate=accumulate)],
+                    [Operand("dy", shape), Operand("y", shape)], name)
+    return Case(kernel, {"dy": dy, "y": y}, {"dx": truth}, {"dx": "dy"} if in_place else None)
+
+
+def attention64(q, k, v, causal, scale):
+    scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:])), scores, -np.inf)
+    top = scores.max(-1, keepdims=True)
+    lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
+    p = np.exp(scores - lse)
+    return p @ v.astype(np.float64), lse[..., 0], p
+
+
+def head_operand(name, b, h, t, d, lie, accumulate=False):
+    """lie: "dense" [B][H][T][D], "merged" [B][T][H][D], "qkv" [B][T][3 H][D]."""
+    strides = {"dense": None, "merged": [t * h * d, d, h * d, 1], "qkv": [t * 3 * h * d, d, 3 * h * d, 1]}[lie]
+    return Operand(name, [b, h, t, d], strides, accumulate=accumulate)
+
+
+def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0):
+    s = s or t
+    q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, h, s, d), normal(rng, b, h, s, d)
+    scale = float(d) ** -0.5
+    y, lse, _ = attention64(q, k, v, causal, scale)
+    inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, h, s, d, lie), head_operand("v", b, h, s, d, lie)]
+    outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
+    return Case(Kernel("attention", outputs, inputs, name, causal=causal, scale=scale), {"q": q, "k": k, "v": v},
+                {"y": y, "lse": lse})
+
+
+def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False):
+    s = s or t
+    q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, h, s, d), normal(rng, b, h, s, d), normal(rng, b, h, t, d)
+    scale = float(d) ** -0.5
+    y, lse, p = attention64(q, k, v, causal, scale)
+    dp = dy.astype(np.float64) @ v.astype(np.float64).swapaxes(-1, -2)
+    ds = scale * p * (dp - (dy * y).sum(-1, keepdims=True))
+    out = "dense" if lie == "dense" else "merged"
+    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, lie), head_operand("k", b, h, s, d, lie),
+              head_operand("v", b, h, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
+    outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, h, s, d, lie, accumulate),
+               head_operand("dv", b, h, s, d, lie, accumulate)]
+    return Case(Kernel("attention_backward", outputs, inputs, name, causal=causal, scale=scale),
+                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse},
+                {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ dy})
+
+
+def entropy64(logits, targets, ignore):
+    x = logits.astype(np.float64).reshape(-1, logits.shape[-1])
+    t = targets.ravel()
+    lse = np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)) + x.max(-1)
+    counts = t != ignore
+    picked = np.where(counts, lse - x[np.arange(len(t)), np.where(counts, t, 0)], 0)
+    return x, t, lse, counts, picked
+
+
+def entropy_inputs(rng, shape, v, ignored):
+    logits, targets = normal(rng, *shape, v) * 3, rng.integers(0, v, shape).astype(np.int32)
+    if ignored:
+        targets[rng.random(shape) < 0.3] = -1
+        targets.ravel()[0] = 0
+    return logits, targets
+
+
+def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False):
+    logits, targets = entropy_inputs(rng, shape, v, ignored)
+    x, t, lse, counts, picked = entropy64(logits, targets, -1)
+    rows = len(t)
+    kernel = Kernel("cross_entropy", [Operand("loss", []), Operand("lse", [rows]), Operand("scale", [])],
+                    [Operand("logits", [*shape, v]), Operand("targets", shape, dtype="int32_t")], name, ignore=-1)
+    return Case(kernel, {"logits": logits, "targets": targets},
+                {"loss": picked.sum() / counts.sum(), "lse": lse, "scale": 1 / counts.sum()}, tolerance=1e-6)
+
+
+def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_place=False, accumulate=False):
+    logits, targets = entropy_inputs(rng, shape, v, ignored)
+    x, t, lse, counts, _ = entropy64(logits, targets, -1)
+    rows = len(t)
+    p = np.exp(x - lse[:, None])
+    p[np.arange(rows)[counts], t[counts]] -= 1
+    truth = (0.7 / counts.sum() * p * counts[:, None]).reshape(logits.shape)
+    kernel = Kernel("cross_entropy_backward", [Operand("dlogits", [*shape, v], accumulate=accumulate)],
+                    [Operand("d_loss", []), Operand("logits", [*shape, v]), Operand("lse", [rows]), Operand("scale", []),
+                     Operand("targets", shape, dtype="int32_t")], name, ignore=-1)
+    return Case(kernel, {"d_loss": np.float32(0.7), "logits": logits, "lse": lse, "scale": 1 / counts.sum(), "targets": targets},
+                {"dlogits": truth}, {"dlogits": "logits"} if in_place else None)
+
+
+def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
+    x = normal(rng, *shape)
+    kept = [n for i, n in enumerate(shape) if i not in axes]
+    kernel = Kernel("sum", [Operand("y", kept, accumulate=accumulate)], [Operand("x", shape)], name, axes=list(axes))
+    return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))})
+
+
+def philox(counter, key):
+    """Philox-4x32-10 over arrays of counters, [4, n]."""
+    w, mask = [c.astype(np.uint64) for c in counter], np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        a, b = w[0] * np.uint64(0xD2511F53), w[2] * np.uint64(0xCD9E8D57)
+        w = [(b >> np.uint64(32)) ^ w[1] ^ np.uint64(key[0]), b & mask,
+             (a >> np.uint64(32)) ^ w[3] ^ np.uint64(key[1]), a & mask]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return np.stack(w)
+
+
+def build_dropout(name, rng, shape=(1,), p=0.1, site=0, in_place=False):
+    x, stream = normal(rng, *shape), int(rng.integers(0, 2**63))
+    n = x.size
+    blocks = np.arange((n + 3) // 4, dtype=np.uint64)
+    zeros = np.zeros_like(blocks)
+    words = philox([blocks, zeros, zeros + np.uint64(site), zeros], [stream & 0xFFFFFFFF, stream >> 32]).T.ravel()[:n]
+    truth = np.where(words < round(p * 2**32), 0, x.ravel() / (1 - p)).reshape(shape)
+    kernel = Kernel("dropout", [Operand("y", shape)], [Operand("x", shape)], name, random=True, p=p, site=site)
+    return Case(kernel, {"x": x}, {"y": truth}, {"y": "x"} if in_place else None, stream=stream)
+
+
+def build_slice_backward(name, rng, shape=(1,), axis=0, start=0, count=1, accumulate=False):
+    part = [count if i == axis else n for i, n in enumerate(shape)]
+    dy, truth = normal(rng, *part), np.zeros(shape)
+    truth[tuple(slice(start, start + count) if i == axis else slice(None) for i in range(len(shape)))] = dy
+    kernel = Kernel("slice_backward", [Operand("dx", shape, accumulate=accumulate)], [Operand("dy", part)], name,
+                    axis=axis, start=start, size=shape[axis])
+    return Case(kernel, {"dy": dy}, {"dx": truth})
+
+
+BUILDERS = {
+    "matmul": build_matmul,
+    "embedding": build_embedding,
+    "embedding_backward": build_embedding_backward,
+    "layer_norm": lambda name, rng, **a: build_norm("layer_norm", name, rng, **a),
+    "layer_norm_backward": lambda name, rng, **a: build_norm_backward("layer_norm_backward", name, rng, **a),
+    "rms_norm": lambda name, rng, **a: build_norm("rms_norm", name, rng, bias=False, centred=False, **a),
+    "rms_norm_backward": lambda name, rng, **a: build_norm_backward(
+        "rms_norm_backward", name, rng, bias=False, centred=False, **a),
+    "softmax": build_softmax,
+    "softmax_backward": build_softmax_backward,
+    "attention": build_attention,
+    "attention_backward": build_attention_backward,
+    "cross_entropy": build_cross_entropy,
+    "cross_entropy_backward": build_cross_entropy_backward,
+    "sum": build_sum,
+    "dropout": build_dropout,
+    "slice_backward": build_slice_backward,
+}
+KINDS = list(BUILDERS)
+
+ROWS = [dict(shape=s) for s in [(1, 1), (3, 1), (1, 3), (5, 7), (7, 17), (3, 5, 33), (17, 64), (130, 65), (2, 384)]]
+FIXED = {
+    "matmul": [dict(m=m, n=n, k=k, a=a, b=b, y=y)
+               for (m, n, k) in [(1, 1, 1), (5, 7, 3), (1, 17, 5), (17, 1, 7)]
+               for (a, b, y) in [("rows", "rows", "rows"), ("columns", "rows", "rows"), ("rows", "columns", "rows"),
+                                 ("columns", "columns", "columns"), ("gap", "gap", "gap")]]
+    + [dict(batch=(3, 5), m=7, n=5, k=3, b_rank2=True, b="columns"), dict(batch=(3,), m=7, n=5, k=3, accumulate=True),
+       dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads"), dict(m=33, n=17, k=65, accumulate=True),
+       dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
+       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns")],
+    "embedding": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3)), dict(v=65, c=384, shape=(3, 8))],
+    "embedding_backward": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3), accumulate=True),
+                           dict(v=65, c=384, shape=(3, 80)), dict(v=5, c=300, shape=(33,), accumulate=True)],
+    "layer_norm": ROWS + [dict(shape=(7, 17), bias=False)],
+    "layer_norm_backward": ROWS + [dict(shape=(7, 17), bias=False), dict(shape=(130, 65), accumulate=True),
+                                   dict(shape=(700, 40), in_place=True), dict(shape=(9, 33), add_dx=True)],
+    "rms_norm": ROWS,
+    "rms_norm_backward": ROWS + [dict(shape=(130, 65), accumulate=True), dict(shape=(700, 40), in_place=True),
+                                 dict(shape=(9, 33), add_dx=True)],
+    "softmax": ROWS + [dict(shape=(5, 77), in_place=True)],
+    "softmax_backward": ROWS + [dict(shape=(5, 77), in_place=True), dict(shape=(5, 77), accumulate=True)],
+    "attention": [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (17, 7), (33, 17), (64, 32), (40, 16)] for c in (0, 1)]
+    + [dict(b=2, h=3, t=5, d=7, lie="qkv"), dict(b=2, h=3, t=64, d=32, lie="qkv"), dict(b=1, h=2, t=70, d=64, lie="qkv"),
+       dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
+       dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
+    "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
+    + [dict(shape=(50,), v=33, ignored=True)],
+    "cross_entropy_backward": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65)]]
+    + [dict(shape=(50,), v=33, ignored=True, in_place=True), dict(shape=(5, 7), v=17, accumulate=True)],
+    "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
+            [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
+             ((3, 5, 7), (0, 2)), ((3, 5, 65), (0, 1)), ((2, 3, 5, 7), (1, 3)), ((2, 3, 5, 7), (0, 2)),
+             ((1, 5, 1, 7), (0, 2)), ((3, 1), (1,)), ((70, 130), (0,)), ((2, 70, 128), (1,)), ((100, 100), (0, 1)),
+             ((2, 3, 2, 3, 2), (0, 2, 4))] for acc in (False, True)],
+    "dropout": [dict(shape=(1,)), dict(shape=(5, 7), site=3), dict(shape=(17, 65), p=0.5), dict(shape=(64,), in_place=True)],
+    "slice_backward": [dict(shape=(5,), start=1, count=3), dict(shape=(3, 7, 5), axis=1, start=2, count=5),
+                       dict(shape=(3, 7, 5), axis=1, start=0, count=2), dict(shape=(3, 8), axis=1, start=3, count=4, accumulate=True),
+                       dict(shape=(3, 8), axis=0, start=0, count=3)],
+}
+FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
+    dict(b=2, h=2, t=33, d=16, lie="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
+
+
+def fixed(kind):
+    return FIXED[kind]
+
+
+def fuzzed(kind, rng):
+    """Arguments of a random case."""
+    def size():
+        return int(rng.choice(SIZES))
+
+    def flag():
+        return bool(rng.integers(2))
+
+    shape = tuple(size() for _ in range(rng.integers(1, 4)))
+    if kind == "matmul":
+        lies = ["rows", "columns", "gap"]
+        return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
+                    a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
+                    accumulate=flag(), gap=int(rng.integers(5)))
+    if kind.startswith("attention"):
+        causal = int(flag())
+        return dict(b=int(rng.integers(1, 3)), h=int(rng.integers(1, 4)), t=size(), s=size(), d=size(), causal=causal)
+    if kind.startswith("embedding"):
+        return dict(v=size(), c=size(), shape=shape)
+    if kind.startswith("cross_entropy"):
+        return dict(v=size(), shape=shape[:2], ignored=flag())
+    if kind == "sum":
+        axes = sorted(int(a) for a in rng.choice(len(shape), rng.integers(1, len(shape) + 1), replace=False))
+        return dict(shape=shape, axes=axes, accumulate=flag())
+    if kind == "slice_backward":
+        axis = int(rng.integers(len(shape)))
+        start = int(rng.integers(shape[axis]))
+        return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
+    if kind in ("dropout",):
+        return dict(shape=shape, p=float(rng.choice([0.1, 0.2, 0.5])), site=int(rng.integers(100)))
+    return dict(shape=(size(), size()))
+
+
+def build(kind, arguments, name, rng):
+    return BUILDERS[kind](name, rng, **arguments)

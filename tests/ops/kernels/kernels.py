@@ -1,0 +1,133 @@
+"""Renders kernel templates with operands made up here, compiles them and calls them through ctypes."""
+
+import ctypes
+import hashlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import jinja2
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(ROOT / "templates"),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+)
+FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+CACHE = pathlib.Path(tempfile.gettempdir()) / f"accel-gen-kernels-{os.getuid()}"
+HEADERS = """#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <oneapi/dnnl/dnnl.h>
+
+"""
+
+
+class Operand:
+    """An operand as the emitter describes it."""
+
+    def __init__(self, name, shape, strides=None, dtype="float", accumulate=False):
+        self.name, self.shape, self.rank, self.type = name, list(shape), len(shape), dtype
+        self.count = int(np.prod(shape, dtype=np.int64))
+        self.cols = self.shape[-1] if shape else 1
+        self.rows = self.count // self.cols
+        row_major = [int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
+        self.strides = list(strides) if strides is not None else row_major
+        self.dense = self.strides == row_major
+        self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+        self.extent = " * ".join(map(str, shape)) if self.dense and shape else str(self.elements)
+        self.accumulate = accumulate
+
+
+class Kernel:
+    """What a kernel macro gets as `k`."""
+
+    def __init__(self, kind, outputs, inputs, name=None, random=False, **attributes):
+        self.kind, self.name = kind, name or f"{kind}_kernel"
+        self.outputs, self.inputs, self.random = outputs, inputs, random
+        self.__dict__.update(attributes)
+        self.__dict__.update({operand.name: operand for operand in outputs + inputs})
+
+
+def template_of(kind):
+    """The template that defines a kind's macro: the longest name that begins the kind's."""
+    parts = kind.split("_")
+    for end in range(len(parts), 0, -1):
+        name = "cpu/" + "_".join(parts[:end]) + ".c.j2"
+        if (ROOT / "templates" / name).exists():
+            return name
+    raise KeyError(kind)
+
+
+def module_of(kind):
+    return ENVIRONMENT.get_template(template_of(kind)).make_module()
+
+
+def support_text(names):
+    module = ENVIRONMENT.get_template("cpu/support.c.j2").make_module()
+    return "".join(str(getattr(module, name)()) + "\n" for name in names)
+
+
+def kernel_text(kernel):
+    return str(getattr(module_of(kernel.kind), kernel.kind)(kernel))
+
+
+def support_of(kind):
+    return list(getattr(module_of(kind), "support", []))
+
+
+def program_text(kernels):
+    """A whole translation unit: support functions, the kernels, and an exported twin for each."""
+    support = []
+    for kernel in kernels:
+        support += [name for name in support_of(kernel.kind) if name not in support]
+    text = HEADERS + support_text(support)
+    for kernel in kernels:
+        text += kernel_text(kernel) + "\n"
+        operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
+        names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])
+        operands += ["uint64_t stream"] if kernel.random else []
+        text += f"void call_{kernel.name}({', '.join(operands)});\n"
+        text += f"void call_{kernel.name}({', '.join(operands)}) {{ {kernel.name}({', '.join(names)}); }}\n\n"
+    return text
+
+
+def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), kind="so"):
+    """Compiles to a shared object (or, with kind "exe", a program); the same text and flags are compiled once."""
+    base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
+    command = [compiler, *base, *flags]
+    key = hashlib.sha256("\0".join([text, *command]).encode()).hexdigest()[:24]
+    CACHE.mkdir(mode=0o700, exist_ok=True)
+    source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"
+    if not target.exists():
+        source.write_text(text)
+        made = CACHE / f"{key}.{os.getpid()}.tmp"
+        result = subprocess.run([*command, str(source), "-o", str(made), *libraries], capture_output=True, text=True)
+        if result.returncode:
+            raise RuntimeError(f"{' '.join(command)} {source}\n{result.stderr[:4000]}")
+        made.rename(target)
+    return target
+
+
+def load(kernels, compiler="gcc", flags=tuple(SPEED_FLAGS)):
+    """The kernels as callables over arrays in the order of the parameters."""
+    library = ctypes.CDLL(str(compile_text(program_text(kernels), compiler, flags)))
+    functions = {}
+    for kernel in kernels:
+        function = getattr(library, f"call_{kernel.name}")
+
+        def call(*arrays, stream=None, function=function):
+            pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+            function(*pointers, *([] if stream is None else [ctypes.c_uint64(stream)]))
+
+        functions[kernel.name] = call
+    return functions
