@@ -1,0 +1,17 @@
+#include "gen/ir/op.h"
+
+#include <string.h>
+
+const struct op_kind *op_kind_find(const char *name) {
+  for (int i = 0; i < op_file_count; i++)
+    for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++)
+      if (strcmp(op_files[i]->kinds[k]->name, name) == 0) return op_files[i]->kinds[k];
+  return NULL;
+}
+
+const struct op_function *op_function_find(const char *name) {
+  for (int i = 0; i < op_file_count; i++)
+    for (int k = 0; op_files[i]->functions != NULL && op_files[i]->functions[k].name != NULL; k++)
+      if (strcmp(op_files[i]->functions[k].name, name) == 0) return &op_files[i]->functions[k];
+  return NULL;
+}

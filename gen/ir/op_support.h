@@ -1,0 +1,97 @@
+/* What the files of gen/ops share: shape rules, float64 loops, views' strides, and reading the arguments of the
+ * functions of accel/model.h. */
+#ifndef ACCEL_IR_OP_SUPPORT_H
+#define ACCEL_IR_OP_SUPPORT_H
+
+#include "gen/ir/builder.h"
+
+/* ---- Shape rules ---- */
+
+/* "x [3][4]": input `index` of a node as an error names it; with the model's name where it has one. */
+const char *op_operand_text(struct arena *arena, const struct node *node, int index);
+
+/* Sets *error to the node's kind and a sentence; returns 0, as infer does after an error. */
+int op_fail(struct arena *arena, const struct node *node, const char **error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* One result of this shape and dtype; returns 1, the number of results. */
+int op_result(struct shape *shapes, enum dtype *dtypes, struct shape shape, enum dtype dtype);
+
+/* Whether input `index` has this dtype, or at least this rank, or exactly this shape (as a `what`, which says why); an
+ * error otherwise. */
+bool op_check_dtype(struct arena *arena, const struct node *node, int index, enum dtype dtype, const char **error);
+bool op_check_rank(struct arena *arena, const struct node *node, int index, int rank, const char **error);
+bool op_check_shape(struct arena *arena, const struct node *node, int index, struct shape shape, const char *what,
+                    const char **error);
+
+/* The infer of an elementwise kind over float32: the inputs, broadcast. */
+int op_infer_elementwise(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error);
+
+/* ---- Shapes ---- */
+
+/* All dimensions but the last: their product, and as a shape; the last extent. A scalar is one row of one column. */
+int64_t op_rows(struct shape shape);
+int64_t op_columns(struct shape shape);
+struct shape op_leading(struct shape shape);
+
+/* shape with dimension `axis` set to `extent`. */
+struct shape op_with_extent(struct shape shape, int axis, int64_t extent);
+
+/* A shape as an [outer][extent of axis][inner] block. */
+struct op_block {
+  int64_t outer, extent, inner;
+};
+struct op_block op_block(struct shape shape, int axis);
+
+/* Whether the strides are those of a row-major tensor without gaps; strides of dimensions of extent 1 do not count. */
+bool op_is_dense(struct shape shape, const int64_t *strides);
+
+/* Whether the dimensions [first, last) are one dimension of one stride, *stride; with none left, *stride is
+ * `fallback`. Dimensions of extent 1 do not count. */
+bool op_collapse(struct shape shape, const int64_t *strides, int first, int last, int64_t fallback, int64_t *stride);
+
+/* ---- References ---- */
+
+/* outputs[0][i] = apply(node, the inputs' elements at i, broadcast), for elementwise kinds with at most 4 inputs. */
+void op_map(const struct node *node, const double *const *inputs, double *output,
+            double (*apply)(const struct node *node, const double *x));
+
+/* ---- Costs ---- */
+
+/* No floating-point work: views and copies. */
+double op_flops_none(const struct node *node);
+/* `each` for each element of input `index`. */
+double op_flops_each(const struct node *node, int index, double each);
+
+/* ---- Building ---- */
+
+/* The tensor of argument `index`; NULL after an error elsewhere. */
+struct value *op_tensor(const struct argument *arguments, int index);
+
+/* x * value, x + value. */
+struct value *op_scale(struct builder *builder, struct value *x, double value);
+struct value *op_shift(struct builder *builder, struct value *x, double value);
+/* x with these extents; x itself when they are its own. */
+struct value *op_reshape(struct builder *builder, struct value *x, struct shape shape);
+/* x with dimensions a and b swapped. */
+struct value *op_transpose(struct builder *builder, struct value *x, int a, int b);
+/* x with its last two dimensions swapped. */
+struct value *op_matrix_transpose(struct builder *builder, struct value *x);
+struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count);
+/* x over a larger shape. */
+struct value *op_broadcast(struct builder *builder, struct value *x, struct shape shape);
+
+/* An axis of x as the model wrote it (negative: from the end); -1 after an error, reported for `function`. */
+int op_axis(struct builder *builder, const char *function, const struct value *x, const struct argument *argument);
+
+/* Reads the variadic extents from argument `first` on, whose number is argument first - 1; false after an error. An
+ * extent of -1 is let through where `may_infer`. */
+bool op_extents(struct builder *builder, const char *function, const struct argument *arguments, int count, int first,
+                bool may_infer, struct shape *shape);
+
+/* A parameter that starts as `init` whatever the scope says. */
+struct value *op_fixed_parameter(struct builder *builder, const struct scope *scope, const char *name,
+                                 struct shape shape, enum initializer_kind init);
+
+#endif

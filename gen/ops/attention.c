@@ -1,0 +1,203 @@
+/* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762, eq. 1): y = P v, P = softmax(scale q k^T) over the
+ * keys; causal: query t sees the keys s <= t. lse is the logarithm of each softmax's sum, so that backward makes P
+ * again instead of keeping it (Dao et al., arXiv:2205.14135, section 3.1 and appendix B.2): dv = P^T dy, dS = P (dy v^T
+ * - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q. */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+/* The problem's size: batch and heads together, queries, keys, columns. */
+struct size {
+  int64_t heads, queries, keys, columns;
+};
+
+static struct size size_of(struct shape q, struct shape k) {
+  return (struct size){q.dim[0] * q.dim[1], q.dim[2], k.dim[2], q.dim[3]};
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
+  for (int i = 0; i < 3; i++) {
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+    if (node->inputs[i]->shape.rank != 4)
+      return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
+                     op_operand_text(arena, node, i));
+  }
+  if (!shape_equal(op_with_extent(q, 2, k.dim[2]), k))
+    return op_fail(arena, node, error, "%s and %s may differ in dimension 2 alone", op_operand_text(arena, node, 0),
+                   op_operand_text(arena, node, 1));
+  if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
+  shapes[0] = q;
+  shapes[1] = op_leading(q);
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static int64_t seen_keys(const struct node *node, struct size size, int64_t query) {
+  return node_int(node, "causal") && query + 1 < size.keys ? query + 1 : size.keys;
+}
+
+static double dot(const double *a, const double *b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* y += factor x */
+static void add_scaled(double *y, double factor, const double *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] += factor * x[i];
+}
+
+/* One query: y and the logarithm of the sum of its softmax. */
+static double attend(const double *q, const double *k, const double *v, double *y, int64_t keys, int64_t columns,
+                     double scale) {
+  double highest = -INFINITY, sum = 0;
+  for (int64_t s = 0; s < keys; s++) highest = fmax(highest, scale * dot(q, k + s * columns, columns));
+  for (int64_t s = 0; s < keys; s++) sum += exp(scale * dot(q, k + s * columns, columns) - highest);
+  for (int64_t c = 0; c < columns; c++) y[c] = 0;
+  for (int64_t s = 0; s < keys; s++)
+    add_scaled(y, exp(scale * dot(q, k + s * columns, columns) - highest) / sum, v + s * columns, columns);
+  return highest + log(sum);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct size size = size_of(node->inputs[0]->shape, node->inputs[1]->shape);
+  for (int64_t h = 0; h < size.heads; h++)
+    for (int64_t t = 0; t < size.queries; t++) {
+      int64_t row = h * size.queries + t, first_key = h * size.keys * size.columns;
+      outputs[1][row] =
+          attend(inputs[0] + row * size.columns, inputs[1] + first_key, inputs[2] + first_key,
+                 outputs[0] + row * size.columns, seen_keys(node, size, t), size.columns, node_real(node, "scale"));
+    }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0],           node->inputs[0],  node->inputs[1],
+                            node->inputs[2], node->outputs[0], node->outputs[1]};
+  struct attribute attributes[] = {attribute_int("causal", node_int(node, "causal")),
+                                   attribute_real("scale", node_real(node, "scale"))};
+  struct node *backward = builder_node(builder, "attention_backward", inputs, 6, attributes, 2);
+  for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
+}
+
+/* Rows of columns may lie anywhere; the columns of a row lie together. */
+static bool accepts_rows(struct shape shape, const int64_t *strides) {
+  for (int i = 0; i < 3; i++)
+    if (strides[i] < 0) return false;
+  return strides[3] == 1 || shape.dim[3] == 1;
+}
+
+static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+  struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
+  return shape.rank == 4 ? accepts_rows(shape, strides) : op_is_dense(shape, strides);
+}
+
+/* Two products of queries x keys x columns; a causal mask leaves half of them. */
+static double products(const struct node *node, struct size size) {
+  double all = 4.0 * (double)size.heads * (double)size.queries * (double)size.keys * (double)size.columns;
+  return node_int(node, "causal") ? all / 2 : all;
+}
+
+static double flops(const struct node *node) {
+  return products(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
+}
+
+static const struct op_kind kind = {
+    .name = "attention",
+    .class = OP_KERNEL,
+    .input_names = {"q", "k", "v"},
+    .output_names = {"y", "lse"},
+    .infer = infer,
+    .gradient = gradient,
+    .accepts = accepts,
+    .autocast = AUTOCAST_LOW,
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like q", error)) return 0;
+  for (int i = 0; i < 3; i++) {
+    shapes[i] = node->inputs[1 + i]->shape;
+    dtypes[i] = DTYPE_FLOAT32;
+  }
+  return 3;
+}
+
+/* Rows of one query, and the keys of its head. */
+struct query {
+  const double *dy, *q, *y, *k, *v;
+  double *dq, *dk, *dv;
+  double lse;
+};
+
+static void attend_backward(const struct query *at, int64_t keys, int64_t columns, double scale) {
+  double delta = dot(at->dy, at->y, columns);
+  for (int64_t s = 0; s < keys; s++) {
+    const double *k = at->k + s * columns, *v = at->v + s * columns;
+    double p = exp(scale * dot(at->q, k, columns) - at->lse);
+    double ds = p * (dot(at->dy, v, columns) - delta);
+    add_scaled(at->dv + s * columns, p, at->dy, columns);
+    add_scaled(at->dk + s * columns, scale * ds, at->q, columns);
+    add_scaled(at->dq, scale * ds, k, columns);
+  }
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct size size = size_of(node->inputs[1]->shape, node->inputs[2]->shape);
+  for (int o = 0; o < 3; o++)
+    for (int64_t i = 0; i < shape_count(node->outputs[o]->shape); i++) outputs[o][i] = 0;
+  for (int64_t h = 0; h < size.heads; h++)
+    for (int64_t t = 0; t < size.queries; t++) {
+      int64_t row = h * size.queries + t, at = row * size.columns, key = h * size.keys * size.columns;
+      struct query query = {.dy = inputs[0] + at,
+                            .q = inputs[1] + at,
+                            .y = inputs[4] + at,
+                            .k = inputs[2] + key,
+                            .v = inputs[3] + key,
+                            .dq = outputs[0] + at,
+                            .dk = outputs[1] + key,
+                            .dv = outputs[2] + key,
+                            .lse = inputs[5][row]};
+      attend_backward(&query, seen_keys(node, size, t), size.columns, node_real(node, "scale"));
+    }
+}
+
+/* Five products where forward has two: P again, dv, dP, dq, dk. */
+static double flops_backward(const struct node *node) {
+  return 2.5 * products(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
+}
+
+static const struct op_kind kind_backward = {
+    .name = "attention_backward",
+    .class = OP_KERNEL,
+    .template_name = "attention",
+    .input_names = {"dy", "q", "k", "v", "y", "lse"},
+    .output_names = {"dq", "dk", "dv"},
+    .infer = infer_backward,
+    .accepts = accepts,
+    .accumulates = 1 | 2 | 4,
+    .autocast = AUTOCAST_LOW,
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* attention(q, k, v, mask): the scale is 1 / sqrt(columns). */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2)};
+  if (inputs[0] == NULL) return NULL;
+  struct attribute attributes[] = {attribute_int("causal", arguments[3].integer != 0),
+                                   attribute_real("scale", 1 / sqrt((double)op_columns(inputs[0]->shape)))};
+  return builder_op(builder, "attention", inputs, 3, attributes, 2);
+}
+
+const struct op_file op_file_attention = {
+    .name = "attention",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"attention", build}, {0}},
+};

@@ -1,0 +1,41 @@
+/* y = x repeated along the dimensions that NumPy's rule adds or widens, up to the shape `dims`; dx = the sum of dy over
+ * them. */
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape dims = node_ints(node, "dims"), both;
+  if (!shape_broadcast(node->inputs[0]->shape, dims, &both) || !shape_equal(both, dims))
+    return op_fail(arena, node, error, "%s does not broadcast to %s", op_operand_text(arena, node, 0),
+                   shape_text(arena, dims));
+  return op_result(shapes, dtypes, dims, node->inputs[0]->dtype);
+}
+
+static double apply(const struct node *node, const double *x) {
+  (void)node;
+  return x[0];
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_map(node, inputs, outputs[0], apply);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = builder_unbroadcast(builder, dy[0], node->inputs[0]->shape);
+}
+
+static const struct op_kind kind = {
+    .name = "broadcast",
+    .class = OP_ELEMENTWISE,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+const struct op_file op_file_broadcast = {
+    .name = "broadcast",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+};

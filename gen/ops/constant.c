@@ -1,0 +1,37 @@
+/* y = value in every place of the shape `dims`. */
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  (void)arena;
+  (void)error;
+  return op_result(shapes, dtypes, node_ints(node, "dims"), DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  (void)inputs;
+  for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++) outputs[0][i] = node_real(node, "value");
+}
+
+static const struct op_kind kind = {
+    .name = "constant",
+    .class = OP_ELEMENTWISE,
+    .output_names = {"y"},
+    .infer = infer,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* constant_of(value, rank, extents…) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  struct shape shape;
+  if (!op_extents(builder, "constant", arguments, count, 2, false, &shape)) return NULL;
+  struct attribute attributes[] = {attribute_real("value", arguments[0].real), attribute_ints("dims", shape)};
+  return builder_op(builder, "constant", NULL, 0, attributes, 2);
+}
+
+const struct op_file op_file_constant = {
+    .name = "constant",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"constant_of", build}, {0}},
+};

@@ -1,0 +1,81 @@
+/* y = x / (1 - p) where a random number is at least p, else 0 (Srivastava et al., JMLR 15, 2014; scaled in training as
+ * PyTorch does). dx is the same of dy with the same numbers: `site` says which ones. */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+}
+
+/* Word i of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011, section 4.3) at counter (i / 4, site) under the key 0:
+ * the numbers of a kernel whose stream is 0. */
+static uint32_t word(uint64_t i, uint32_t site) {
+  uint32_t w[4] = {(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), site, 0}, key[2] = {0};
+  for (int round = 0; round < 10; round++) {
+    uint64_t a = (uint64_t)0xD2511F53u * w[0], b = (uint64_t)0xCD9E8D57u * w[2];
+    w[0] = (uint32_t)(b >> 32) ^ w[1] ^ key[0];
+    w[1] = (uint32_t)b;
+    w[2] = (uint32_t)(a >> 32) ^ w[3] ^ key[1];
+    w[3] = (uint32_t)a;
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  return w[i % 4];
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  double p = node_real(node, "p"), threshold = round(p * 4294967296.0);
+  uint32_t site = (uint32_t)node_int(node, "site");
+  for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++)
+    outputs[0][i] = word((uint64_t)i, site) < threshold ? 0 : inputs[0][i] / (1 - p);
+}
+
+static struct value *dropout(struct builder *builder, struct value *x, double p, int64_t site) {
+  struct attribute attributes[] = {attribute_real("p", p), attribute_int("site", site)};
+  return builder_op(builder, "dropout", &x, 1, attributes, 2);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = dropout(builder, dy[0], node_real(node, "p"), node_int(node, "site"));
+}
+
+static const struct op_kind kind = {
+    .name = "dropout",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .in_place = {1},
+    .reference = reference,
+    .random = true,
+};
+
+/* The number of random nodes in the region so far: another one for each in the region. */
+static int64_t next_site(const struct region *region) {
+  int64_t site = 0;
+  for (int i = 0; i < region->nodes.count; i++) site += region->nodes.items[i]->kind->random;
+  return site;
+}
+
+/* dropout(x, p): x itself when p is 0. */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  double p = arguments[1].real;
+  if (x == NULL) return NULL;
+  if (!(p >= 0 && p < 1)) {
+    builder_error(builder, "dropout: the probability must be at least 0 and below 1, not %g", p);
+    return NULL;
+  }
+  return p == 0 ? x : dropout(builder, x, p, next_site(x->region));
+}
+
+const struct op_file op_file_dropout = {
+    .name = "dropout",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"dropout", build}, {0}},
+};

@@ -1,0 +1,100 @@
+/* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the places whose token is v. */
+#include <string.h>
+
+#include "gen/ir/op_support.h"
+
+/* tokens' shape with a dimension of `width` behind it. */
+static bool widened(struct shape tokens, int64_t width, struct shape *shape) {
+  *shape = tokens;
+  if (tokens.rank == MAX_RANK) return false;
+  shape->dim[shape->rank++] = width;
+  return true;
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
+  struct shape weight = node->inputs[0]->shape, shape;
+  if (weight.rank != 2 || !widened(node->inputs[1]->shape, weight.dim[1], &shape))
+    return op_fail(arena, node, error, "%s must have 2 dimensions and %s at most %d", op_operand_text(arena, node, 0),
+                   op_operand_text(arena, node, 1), MAX_RANK - 1);
+  return op_result(shapes, dtypes, shape, DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = node->inputs[0]->shape.dim[1], rows = shape_count(node->inputs[1]->shape);
+  for (int64_t r = 0; r < rows; r++)
+    memcpy(outputs[0] + r * width, inputs[0] + (int64_t)inputs[1][r] * width, (size_t)width * sizeof(double));
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct attribute rows = attribute_int("rows", node->inputs[0]->shape.dim[0]);
+  dx[0] = builder_op(builder, "embedding_backward", (struct value *[]){dy[0], node->inputs[1]}, 2, &rows, 1);
+}
+
+static const struct op_kind kind = {
+    .name = "embedding",
+    .class = OP_KERNEL,
+    .input_names = {"weight", "tokens"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
+  struct shape dy = node->inputs[0]->shape, shape;
+  if (!widened(node->inputs[1]->shape, op_columns(dy), &shape) || !shape_equal(shape, dy))
+    return op_fail(arena, node, error, "%s and %s differ before the last dimension", op_operand_text(arena, node, 0),
+                   op_operand_text(arena, node, 1));
+  return op_result(shapes, dtypes, shape_of(2, node_int(node, "rows"), op_columns(dy)), DTYPE_FLOAT32);
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  memset(outputs[0], 0, (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < width; c++) outputs[0][(int64_t)inputs[1][r] * width + c] += inputs[0][r * width + c];
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 1);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "embedding_backward",
+    .class = OP_KERNEL,
+    .template_name = "embedding",
+    .input_names = {"dy", "tokens"},
+    .output_names = {"dweight"},
+    .infer = infer_backward,
+    .accumulates = 1,
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* embedding(scope, tokens, vocab, width); the weight starts normal with deviation 1, as torch.nn.Embedding. */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  int64_t vocab = arguments[2].integer, width = arguments[3].integer;
+  if (vocab < 1 || width < 1) {
+    builder_error(builder, "embedding: vocabulary %lld and width %lld must be at least 1", (long long)vocab,
+                  (long long)width);
+    return NULL;
+  }
+  struct value *weight = builder_parameter(builder, arguments[0].scope, "weight", shape_of(2, vocab, width),
+                                           (struct initializer){INIT_NORMAL, 0, 1});
+  return builder_binary(builder, "embedding", weight, op_tensor(arguments, 1));
+}
+
+const struct op_file op_file_embedding = {
+    .name = "embedding",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"embedding", build}, {0}},
+};

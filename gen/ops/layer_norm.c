@@ -1,0 +1,157 @@
+/* Layer normalisation over the last dimension (Ba, Kiros, Hinton, arXiv:1607.06450, eq. 4).
+ * y[r][c] = n[r][c] weight[c] + bias[c], n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps).
+ * With g = dy weight and averages over a row: dx = rstd (g - avg(g) - n avg(g n)), dweight = the sum over rows of dy n,
+ * dbias = the sum over rows of dy. */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape;
+  if (!op_check_rank(arena, node, 0, 1, error)) return 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+    if (i > 0 &&
+        !op_check_shape(arena, node, i, shape_of(1, op_columns(x)),
+                        arena_printf(arena, "one for each column of %s", op_operand_text(arena, node, 0)), error))
+      return 0;
+  }
+  shapes[0] = x;
+  shapes[1] = shapes[2] = shape_of(1, op_rows(x));
+  dtypes[0] = dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  return 3;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  const double *weight = inputs[1], *bias = node->n_inputs > 2 ? inputs[2] : NULL;
+  for (int64_t r = 0; r < rows; r++) {
+    const double *x = inputs[0] + r * columns;
+    double sum = 0, squares = 0;
+    for (int64_t c = 0; c < columns; c++) sum += x[c];
+    double mean = sum / (double)columns;
+    for (int64_t c = 0; c < columns; c++) squares += (x[c] - mean) * (x[c] - mean);
+    double rstd = 1 / sqrt(squares / (double)columns + node_real(node, "eps"));
+    for (int64_t c = 0; c < columns; c++)
+      outputs[0][r * columns + c] = (x[c] - mean) * rstd * weight[c] + (bias != NULL ? bias[c] : 0);
+    outputs[1][r] = mean;
+    outputs[2][r] = rstd;
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  bool bias = node->n_inputs > 2;
+  struct value *inputs[] = {dy[0], node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
+  struct attribute attribute = attribute_int("bias", bias);
+  struct node *backward = builder_node(builder, "layer_norm_backward", inputs, 5, &attribute, 1);
+  if (backward == NULL) return;
+  for (int i = 0; i < node->n_inputs; i++) dx[i] = backward->outputs[i];
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 7); /* two sums and a difference; then scale, weight and bias */
+}
+
+static const struct op_kind kind = {
+    .name = "layer_norm",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight", "bias"},
+    .output_names = {"y", "mean", "rstd"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
+  shapes[0] = node->inputs[1]->shape;
+  shapes[1] = shapes[2] = node->inputs[2]->shape;
+  dtypes[0] = dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  return node_int(node, "bias") ? 3 : 2;
+}
+
+/* One row: dx, and its share of dweight and dbias (NULL: none). */
+static void row_backward(int64_t columns, const double *dy, const double *x, const double *weight, double mean,
+                         double rstd, double *dx, double *dweight, double *dbias) {
+  double sum = 0, product = 0;
+  for (int64_t c = 0; c < columns; c++) {
+    sum += dy[c] * weight[c];
+    product += dy[c] * weight[c] * (x[c] - mean) * rstd;
+  }
+  for (int64_t c = 0; c < columns; c++) {
+    double n = (x[c] - mean) * rstd;
+    dx[c] = rstd * (dy[c] * weight[c] - sum / (double)columns - n * product / (double)columns);
+    dweight[c] += dy[c] * n;
+    if (dbias != NULL) dbias[c] += dy[c];
+  }
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[1]->shape), rows = op_rows(node->inputs[1]->shape);
+  double *dbias = node->n_outputs > 2 ? outputs[2] : NULL;
+  for (int64_t c = 0; c < columns; c++) outputs[1][c] = 0;
+  for (int64_t c = 0; c < columns && dbias != NULL; c++) dbias[c] = 0;
+  for (int64_t r = 0; r < rows; r++)
+    row_backward(columns, inputs[0] + r * columns, inputs[1] + r * columns, inputs[2], inputs[3][r], inputs[4][r],
+                 outputs[0] + r * columns, outputs[1], dbias);
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 14);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "layer_norm_backward",
+    .class = OP_KERNEL,
+    .template_name = "layer_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd"},
+    .output_names = {"dx", "dweight", "dbias"},
+    .infer = infer_backward,
+    .accumulates = 1 | 2 | 4,
+    .in_place = {1},
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */
+
+static struct value *layer_norm(struct builder *builder, const struct argument *arguments, double eps, bool bias) {
+  struct value *x = op_tensor(arguments, 1);
+  if (x == NULL) return NULL;
+  struct shape shape = shape_of(1, op_columns(x->shape));
+  struct value *inputs[3] = {x};
+  inputs[1] = op_fixed_parameter(builder, arguments[0].scope, "weight", shape, INIT_ONES);
+  if (bias) inputs[2] = op_fixed_parameter(builder, arguments[0].scope, "bias", shape, INIT_ZEROS);
+  struct attribute attribute = attribute_real("eps", eps);
+  return builder_op(builder, "layer_norm", inputs, bias ? 3 : 2, &attribute, 1);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return layer_norm(builder, arguments, 1e-5, true);
+}
+
+static struct value *build_no_bias(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return layer_norm(builder, arguments, 1e-5, false);
+}
+
+static struct value *build_eps(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return layer_norm(builder, arguments, arguments[2].real, true);
+}
+
+const struct op_file op_file_layer_norm = {
+    .name = "layer_norm",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions =
+        (const struct op_function[]){
+            {"layer_norm", build}, {"layer_norm_no_bias", build_no_bias}, {"layer_norm_eps", build_eps}, {0}},
+};

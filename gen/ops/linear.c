@@ -1,0 +1,65 @@
+/* y = x weight^T + bias, written with matmul, transpose and add; x [..., in] gives [..., out]. Without an initializer
+ * of the scope, weight and bias start uniform within 1 / sqrt(in), as torch.nn.Linear; with one, biases are zero. */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static struct initializer pytorch_start(int64_t in) {
+  double bound = 1 / sqrt((double)in);
+  return (struct initializer){INIT_UNIFORM, -bound, bound};
+}
+
+static struct value *bias_of(struct builder *builder, const struct scope *scope, int64_t in, int64_t out) {
+  struct shape shape = shape_of(1, out);
+  if (scope->init.kind != INIT_DEFAULT) return op_fixed_parameter(builder, scope, "bias", shape, INIT_ZEROS);
+  return builder_parameter(builder, scope, "bias", shape, pytorch_start(in));
+}
+
+enum layout { OUT_IN, IN_OUT };
+
+static struct value *linear(struct builder *builder, const char *function, const struct argument *arguments,
+                            enum layout layout, bool bias) {
+  const struct scope *scope = arguments[0].scope;
+  struct value *x = op_tensor(arguments, 1);
+  int64_t out = arguments[2].integer;
+  if (x == NULL) return NULL;
+  if (out < 1 || x->shape.rank < 1 || x->dtype != DTYPE_FLOAT32) {
+    builder_error(
+        builder,
+        "%s: x %s %s to %lld columns; x must be float32 with at least one dimension, and the columns at least 1",
+        function, dtype_name(x->dtype), shape_text(builder_arena(builder), x->shape), (long long)out);
+    return NULL;
+  }
+  int64_t in = op_columns(x->shape);
+  struct shape shape = layout == OUT_IN ? shape_of(2, out, in) : shape_of(2, in, out);
+  struct value *weight = builder_parameter(builder, scope, "weight", shape, pytorch_start(in));
+  if (weight != NULL && layout == OUT_IN) weight = op_matrix_transpose(builder, weight);
+  struct shape result = op_with_extent(x->shape, x->shape.rank - 1, out);
+  struct value *rows = x->shape.rank > 1 ? x : op_reshape(builder, x, shape_of(2, (int64_t)1, in));
+  struct value *y = builder_binary(builder, "matmul", rows, weight);
+  if (bias) y = builder_binary(builder, "add", y, bias_of(builder, scope, in, out));
+  return op_reshape(builder, y, result);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return linear(builder, "linear", arguments, OUT_IN, true);
+}
+
+static struct value *build_no_bias(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return linear(builder, "linear_no_bias", arguments, OUT_IN, false);
+}
+
+/* The layout of GPT-2's published weights: [in][out]. */
+static struct value *build_transposed(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return linear(builder, "linear_transposed", arguments, IN_OUT, true);
+}
+
+const struct op_file op_file_linear = {
+    .name = "linear",
+    .functions =
+        (const struct op_function[]){
+            {"linear", build}, {"linear_no_bias", build_no_bias}, {"linear_transposed", build_transposed}, {0}},
+};

@@ -1,0 +1,113 @@
+/* y = a b over the last two dimensions: a [..., M, K] times b [..., K, N], or times one b [K, N] for all.
+ * da = dy b^T, db = a^T dy; with one b for all, a and dy are taken as one matrix of all their rows. */
+#include "gen/ir/op_support.h"
+
+static int64_t extent(const struct value *value, int from_end) {
+  return value->shape.dim[value->shape.rank - from_end];
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  const struct value *a = node->inputs[0], *b = node->inputs[1];
+  for (int i = 0; i < 2; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, i, 2, error)) return 0;
+  const char *left = op_operand_text(arena, node, 0), *right = op_operand_text(arena, node, 1);
+  if (extent(a, 1) != extent(b, 2))
+    return op_fail(arena, node, error, "%s and %s: a has %lld columns but b has %lld rows", left, right,
+                   (long long)extent(a, 1), (long long)extent(b, 2));
+  if (b->shape.rank > 2 && !shape_equal(op_leading(op_leading(a->shape)), op_leading(op_leading(b->shape))))
+    return op_fail(arena, node, error, "%s and %s: the dimensions before the last two differ", left, right);
+  return op_result(shapes, dtypes, op_with_extent(a->shape, a->shape.rank - 1, extent(b, 1)), DTYPE_FLOAT32);
+}
+
+static void multiply(const double *a, const double *b, double *y, int64_t m, int64_t k, int64_t n) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      double sum = 0;
+      for (int64_t p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+      y[i * n + j] = sum;
+    }
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *a = node->inputs[0], *b = node->inputs[1];
+  int64_t m = extent(a, 2), k = extent(a, 1), n = extent(b, 1), matrices = shape_count(a->shape) / (m * k);
+  for (int64_t i = 0; i < matrices; i++)
+    multiply(inputs[0] + i * m * k, inputs[1] + (b->shape.rank > 2 ? i * k * n : 0), outputs[0] + i * m * n, m, k, n);
+}
+
+/* All rows of x as one matrix. */
+static struct value *as_matrix(struct builder *builder, struct value *x) {
+  return op_reshape(builder, x, shape_of(2, op_rows(x->shape), op_columns(x->shape)));
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *a = node->inputs[0], *b = node->inputs[1];
+  if (builder_wants_gradient(builder, a))
+    dx[0] = builder_binary(builder, "matmul", dy[0], op_matrix_transpose(builder, b));
+  if (!builder_wants_gradient(builder, b)) return;
+  bool one = b->shape.rank == 2;
+  struct value *left = one ? as_matrix(builder, a) : a, *right = one ? as_matrix(builder, dy[0]) : dy[0];
+  dx[1] = builder_binary(builder, "matmul", op_matrix_transpose(builder, left), right);
+}
+
+/* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
+static bool is_matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+  return (column_stride == 1 && row_stride >= columns) || (row_stride == 1 && column_stride >= rows);
+}
+
+/* With one b for all, all rows of a and y are one matrix; otherwise the leading dimensions are a loop. */
+static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+  struct shape shape = output ? node->outputs[0]->shape : node->inputs[index]->shape;
+  int last = shape.rank - 1;
+  bool one = node->inputs[1]->shape.rank == 2;
+  for (int i = 0; i < shape.rank; i++)
+    if (strides[i] < 1 && shape.dim[i] != 1) return false;
+  if (!one) return is_matrix(shape.dim[last - 1], shape.dim[last], strides[last - 1], strides[last]);
+  int64_t row_stride;
+  if (!op_collapse(shape, strides, 0, last, strides[last - 1], &row_stride)) return false;
+  return is_matrix(op_rows(shape), shape.dim[last], row_stride, strides[last]);
+}
+
+static double flops(const struct node *node) {
+  return 2 * (double)shape_count(node->outputs[0]->shape) * (double)extent(node->inputs[0], 1);
+}
+
+static const struct op_kind kind = {
+    .name = "matmul",
+    .class = OP_KERNEL,
+    .input_names = {"a", "b"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .accepts = accepts,
+    .accumulates = 1,
+    .autocast = AUTOCAST_LOW,
+    .flops = flops,
+    .reference = reference,
+};
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return builder_binary(builder, "matmul", op_tensor(arguments, 0), op_tensor(arguments, 1));
+}
+
+/* matmul_transposed(a, b) = a b^T */
+static struct value *build_transposed(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *a = op_tensor(arguments, 0), *b = op_tensor(arguments, 1);
+  if (a == NULL || b == NULL) return NULL;
+  if (b->shape.rank < 2 || a->shape.rank < 1 || op_columns(a->shape) != op_columns(b->shape)) {
+    struct arena *arena = builder_arena(builder);
+    builder_error(builder, "matmul_transposed: a %s and b %s must have the same number of columns",
+                  shape_text(arena, a->shape), shape_text(arena, b->shape));
+    return NULL;
+  }
+  return builder_binary(builder, "matmul", a, op_matrix_transpose(builder, b));
+}
+
+const struct op_file op_file_matmul = {
+    .name = "matmul",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"matmul", build}, {"matmul_transposed", build_transposed}, {0}},
+};

@@ -1,0 +1,14 @@
+/* parameter_of(scope, name, rank, extents…): a parameter by itself. It starts at zero where its scope says nothing. */
+#include "gen/ir/op_support.h"
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  struct shape shape;
+  if (!op_extents(builder, "parameter", arguments, count, 3, false, &shape)) return NULL;
+  return builder_parameter(builder, arguments[0].scope, arguments[1].string, shape,
+                           (struct initializer){.kind = INIT_ZEROS});
+}
+
+const struct op_file op_file_parameter = {
+    .name = "parameter",
+    .functions = (const struct op_function[]){{"parameter_of", build}, {0}},
+};

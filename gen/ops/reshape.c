@@ -1,0 +1,121 @@
+/* y = the elements of x in row-major order under the extents `dims`; dx = dy under x's. */
+#include <string.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  const struct value *x = node->inputs[0];
+  struct shape dims = node_ints(node, "dims");
+  if (shape_count(x->shape) != shape_count(dims))
+    return op_fail(arena, node, error, "%s has %lld elements, %s has %lld", op_operand_text(arena, node, 0),
+                   (long long)shape_count(x->shape), shape_text(arena, dims), (long long)shape_count(dims));
+  return op_result(shapes, dtypes, dims, x->dtype);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  memcpy(outputs[0], inputs[0], (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = op_reshape(builder, dy[0], node->inputs[0]->shape);
+}
+
+/* Drops the dimensions of extent 1, which have no stride of their own. */
+static struct shape squeezed(struct shape shape, const int64_t *strides, int64_t *kept_strides) {
+  struct shape kept = {0};
+  for (int i = 0; i < shape.rank; i++) {
+    if (shape.dim[i] == 1) continue;
+    kept_strides[kept.rank] = strides[i];
+    kept.dim[kept.rank++] = shape.dim[i];
+  }
+  return kept;
+}
+
+/* The extents [*next, ...) of `shape` whose product first reaches a common one with the other side; NumPy's
+ * no-copy reshape (numpy/_core/src/multiarray/shape.c, _attempt_nocopy_reshape) over the squeezed `from`. */
+static bool restride(struct shape full_from, const int64_t *full_strides, struct shape to, int64_t *out) {
+  int64_t strides[MAX_RANK];
+  struct shape from = squeezed(full_from, full_strides, strides);
+  int i = 0, k = 0;
+  while (i < from.rank) {
+    int first = i, begin = k;
+    int64_t left = from.dim[i++], right = to.dim[k++];
+    while (left != right) {
+      if (left < right)
+        left *= from.dim[i++];
+      else
+        right *= to.dim[k++];
+    }
+    int64_t stride;
+    if (!op_collapse(from, strides, first, i, 1, &stride)) return false;
+    for (int d = k - 1; d >= begin; d--) {
+      out[d] = stride;
+      stride *= to.dim[d];
+    }
+  }
+  for (; k < to.rank; k++) out[k] = 1; /* extents of 1 at the end */
+  return true;
+}
+
+static bool view(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides) {
+  *offset = 0;
+  return restride(node->inputs[0]->shape, in_strides, node->outputs[0]->shape, out_strides);
+}
+
+static bool unview(const struct node *node, const int64_t *out_strides, int64_t *in_strides) {
+  return restride(node->outputs[0]->shape, out_strides, node->inputs[0]->shape, in_strides);
+}
+
+static const struct op_kind kind = {
+    .name = "reshape",
+    .class = OP_VIEW,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .view = view,
+    .unview = unview,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* Puts what is left into the one extent of -1; false after an error. */
+static bool complete(struct builder *builder, const struct value *x, struct shape *shape) {
+  int open = -1;
+  int64_t known = 1;
+  for (int i = 0; i < shape->rank; i++) {
+    if (shape->dim[i] != -1) {
+      known *= shape->dim[i];
+      continue;
+    }
+    if (open >= 0) {
+      builder_error(builder, "reshape: only one extent can be -1");
+      return false;
+    }
+    open = i;
+  }
+  if (open < 0) return true;
+  if (shape_count(x->shape) % known != 0) {
+    builder_error(builder, "reshape: x %s has %lld elements, which the other extents (%lld) do not divide",
+                  shape_text(builder_arena(builder), x->shape), (long long)shape_count(x->shape), (long long)known);
+    return false;
+  }
+  shape->dim[open] = shape_count(x->shape) / known;
+  return true;
+}
+
+/* reshape_to(x, rank, extents…) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  struct value *x = op_tensor(arguments, 0);
+  struct shape shape;
+  if (!op_extents(builder, "reshape", arguments, count, 2, true, &shape)) return NULL;
+  if (x == NULL || !complete(builder, x, &shape)) return NULL;
+  return op_reshape(builder, x, shape);
+}
+
+const struct op_file op_file_reshape = {
+    .name = "reshape",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"reshape_to", build}, {0}},
+};

@@ -1,0 +1,125 @@
+/* Normalisation by the root of the mean square over the last dimension (Zhang, Sennrich, arXiv:1910.07467, eq. 4).
+ * y[r][c] = n[r][c] weight[c], n = x rstd, rstd = 1 / sqrt(avg(x^2) + eps).
+ * With g = dy weight: dx = rstd (g - n avg(g n)), dweight = the sum over rows of dy n. */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape;
+  if (!op_check_rank(arena, node, 0, 1, error)) return 0;
+  for (int i = 0; i < 2; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  const char *what = arena_printf(arena, "one for each column of %s", op_operand_text(arena, node, 0));
+  if (!op_check_shape(arena, node, 1, shape_of(1, op_columns(x)), what, error)) return 0;
+  shapes[0] = x;
+  shapes[1] = shape_of(1, op_rows(x));
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  for (int64_t r = 0; r < rows; r++) {
+    const double *x = inputs[0] + r * columns;
+    double squares = 0;
+    for (int64_t c = 0; c < columns; c++) squares += x[c] * x[c];
+    double rstd = 1 / sqrt(squares / (double)columns + node_real(node, "eps"));
+    for (int64_t c = 0; c < columns; c++) outputs[0][r * columns + c] = x[c] * rstd * inputs[1][c];
+    outputs[1][r] = rstd;
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0], node->inputs[0], node->inputs[1], node->outputs[1]};
+  struct node *backward = builder_node(builder, "rms_norm_backward", inputs, 4, NULL, 0);
+  for (int i = 0; i < 2 && backward != NULL; i++) dx[i] = backward->outputs[i];
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 4);
+}
+
+static const struct op_kind kind = {
+    .name = "rms_norm",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight"},
+    .output_names = {"y", "rstd"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
+  shapes[0] = node->inputs[1]->shape;
+  shapes[1] = node->inputs[2]->shape;
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[1]->shape), rows = op_rows(node->inputs[1]->shape);
+  const double *weight = inputs[2];
+  for (int64_t c = 0; c < columns; c++) outputs[1][c] = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    const double *dy = inputs[0] + r * columns, *x = inputs[1] + r * columns;
+    double rstd = inputs[3][r], product = 0;
+    for (int64_t c = 0; c < columns; c++) product += dy[c] * weight[c] * x[c] * rstd;
+    for (int64_t c = 0; c < columns; c++) {
+      outputs[0][r * columns + c] = rstd * (dy[c] * weight[c] - x[c] * rstd * product / (double)columns);
+      outputs[1][c] += dy[c] * x[c] * rstd;
+    }
+  }
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 10);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "rms_norm_backward",
+    .class = OP_KERNEL,
+    .template_name = "rms_norm",
+    .input_names = {"dy", "x", "weight", "rstd"},
+    .output_names = {"dx", "dweight"},
+    .infer = infer_backward,
+    .accumulates = 1 | 2,
+    .in_place = {1},
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* ---- Functions: the weight starts at one, whatever the scope says ---- */
+
+static struct value *rms_norm(struct builder *builder, const struct argument *arguments, double eps) {
+  struct value *x = op_tensor(arguments, 1);
+  if (x == NULL) return NULL;
+  struct shape shape = shape_of(1, op_columns(x->shape));
+  struct value *inputs[] = {x, op_fixed_parameter(builder, arguments[0].scope, "weight", shape, INIT_ONES)};
+  struct attribute attribute = attribute_real("eps", eps);
+  return builder_op(builder, "rms_norm", inputs, 2, &attribute, 1);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return rms_norm(builder, arguments, 1e-6);
+}
+
+static struct value *build_eps(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return rms_norm(builder, arguments, arguments[2].real);
+}
+
+const struct op_file op_file_rms_norm = {
+    .name = "rms_norm",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"rms_norm", build}, {"rms_norm_eps", build_eps}, {0}},
+};

@@ -1,0 +1,36 @@
+/* y = x value; dx = dy value. */
+#include "gen/ir/op_support.h"
+
+static double apply(const struct node *node, const double *x) {
+  return x[0] * node_real(node, "value");
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_map(node, inputs, outputs[0], apply);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = op_scale(builder, dy[0], node_real(node, "value"));
+}
+
+static const struct op_kind kind = {
+    .name = "scale",
+    .class = OP_ELEMENTWISE,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = op_infer_elementwise,
+    .gradient = gradient,
+    .in_place = {1},
+    .reference = reference,
+};
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return op_scale(builder, op_tensor(arguments, 0), arguments[1].real);
+}
+
+const struct op_file op_file_scale = {
+    .name = "scale",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"scale", build}, {0}},
+};

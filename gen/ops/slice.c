@@ -1,0 +1,162 @@
+/* y = x[start .. start + count) along an axis; dx = dy there and zero around it. */
+#include <string.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape shape = node->inputs[0]->shape;
+  int64_t axis = node_int(node, "axis"), start = node_int(node, "start"), count = node_int(node, "count");
+  if (axis < 0 || axis >= shape.rank)
+    return op_fail(arena, node, error, "%s has no axis %lld", op_operand_text(arena, node, 0), (long long)axis);
+  if (start < 0 || count < 1 || start + count > shape.dim[axis])
+    return op_fail(arena, node, error, "%s has no places %lld to %lld along axis %lld", op_operand_text(arena, node, 0),
+                   (long long)start, (long long)(start + count - 1), (long long)axis);
+  return op_result(shapes, dtypes, op_with_extent(shape, (int)axis, count), node->inputs[0]->dtype);
+}
+
+/* The part of `whole` along the axis that starts at `start`, copied out of it, or into it. */
+static void copy_part(double *whole, double *part, struct op_block all, int64_t start, int64_t count, bool into) {
+  for (int64_t o = 0; o < all.outer; o++) {
+    double *there = whole + (o * all.extent + start) * all.inner, *here = part + o * count * all.inner;
+    size_t size = (size_t)(count * all.inner) * sizeof(double);
+    if (into)
+      memcpy(there, here, size);
+    else
+      memcpy(here, there, size);
+  }
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct op_block all = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
+  copy_part((double *)inputs[0], outputs[0], all, node_int(node, "start"), node_int(node, "count"), false);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  int64_t axis = node_int(node, "axis");
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("start", node_int(node, "start")),
+                                   attribute_int("size", node->inputs[0]->shape.dim[axis])};
+  dx[0] = builder_op(builder, "slice_backward", dy, 1, attributes, 3);
+}
+
+static bool view(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides) {
+  for (int i = 0; i < node->inputs[0]->shape.rank; i++) out_strides[i] = in_strides[i];
+  *offset = node_int(node, "start") * in_strides[node_int(node, "axis")];
+  return true;
+}
+
+/* The result is a part of the input, so where the result lies does not say where the rest does. */
+static bool unview(const struct node *node, const int64_t *out_strides, int64_t *in_strides) {
+  (void)node;
+  (void)out_strides;
+  (void)in_strides;
+  return false;
+}
+
+static const struct op_kind kind = {
+    .name = "slice",
+    .class = OP_VIEW,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .view = view,
+    .unview = unview,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* ---- Backward: dx [.., size, ..] is dy from `start` on, zero elsewhere ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  struct shape shape = op_with_extent(node->inputs[0]->shape, (int)node_int(node, "axis"), node_int(node, "size"));
+  return op_result(shapes, dtypes, shape, DTYPE_FLOAT32);
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int axis = (int)node_int(node, "axis");
+  struct shape shape = node->outputs[0]->shape;
+  memset(outputs[0], 0, (size_t)shape_count(shape) * sizeof(double));
+  copy_part(outputs[0], (double *)inputs[0], op_block(shape, axis), node_int(node, "start"),
+            node->inputs[0]->shape.dim[axis], true);
+}
+
+/* The parts in the order in which they lie along the axis. */
+static void sort_parts(const struct node **parts, int n) {
+  for (int i = 1; i < n; i++)
+    for (int k = i; k > 0 && node_int(parts[k], "start") < node_int(parts[k - 1], "start"); k--) {
+      const struct node *kept = parts[k];
+      parts[k] = parts[k - 1];
+      parts[k - 1] = kept;
+    }
+}
+
+/* Parts that tile the axis are concatenated: the gradient of something that was split. */
+static struct value *sum_backward(struct builder *builder, struct value *const *contributions, int n) {
+  const struct node **parts = arena_alloc(builder_arena(builder), (size_t)n * sizeof *parts);
+  struct value **inputs = arena_alloc(builder_arena(builder), (size_t)n * sizeof *inputs);
+  for (int i = 0; i < n; i++) parts[i] = contributions[i]->producer;
+  sort_parts(parts, n);
+  int64_t axis = node_int(parts[0], "axis"), reached = 0;
+  for (int i = 0; i < n; i++) {
+    if (node_int(parts[i], "axis") != axis || node_int(parts[i], "start") != reached) return NULL;
+    inputs[i] = parts[i]->inputs[0];
+    reached += inputs[i]->shape.dim[axis];
+  }
+  if (reached != node_int(parts[0], "size")) return NULL;
+  struct attribute attribute = attribute_int("axis", axis);
+  return builder_op(builder, "concat", inputs, n, &attribute, 1);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "slice_backward",
+    .class = OP_KERNEL,
+    .input_names = {"dy"},
+    .output_names = {"dx"},
+    .infer = infer_backward,
+    .sum = sum_backward,
+    .accumulates = 1,
+    .flops = op_flops_none,
+    .reference = reference_backward,
+};
+
+/* ---- Functions ---- */
+
+/* split(x, axis, parts, which) */
+static struct value *build_split(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  int axis = op_axis(builder, "split", x, &arguments[1]);
+  if (axis < 0) return NULL;
+  int64_t parts = arguments[2].integer, which = arguments[3].integer, extent = x->shape.dim[axis];
+  if (parts < 1 || extent % parts != 0) {
+    builder_error(builder, "split: %lld parts do not divide axis %d of %s", (long long)parts, axis,
+                  shape_text(builder_arena(builder), x->shape));
+    return NULL;
+  }
+  if (which < 0 || which >= parts) {
+    builder_error(builder, "split: part %lld of %lld; parts count from 0", (long long)which, (long long)parts);
+    return NULL;
+  }
+  return parts == 1 ? x : op_slice(builder, x, axis, which * (extent / parts), extent / parts);
+}
+
+/* slice(x, axis, start, count) */
+static struct value *build_slice(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  int axis = op_axis(builder, "slice", x, &arguments[1]);
+  if (axis < 0) return NULL;
+  if (arguments[2].integer == 0 && arguments[3].integer == x->shape.dim[axis]) return x;
+  return op_slice(builder, x, axis, arguments[2].integer, arguments[3].integer);
+}
+
+const struct op_file op_file_slice = {
+    .name = "slice",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"split", build_split}, {"slice", build_slice}, {0}},
+};

@@ -1,0 +1,89 @@
+/* y[r][c] = e^x[r][c] / the sum of e^x[r], over the last dimension; dx = y (dy - the sum of dy y over the row). */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+}
+
+static void softmax_row(const double *x, double *y, int64_t columns) {
+  double highest = x[0], sum = 0;
+  for (int64_t c = 1; c < columns; c++) highest = fmax(highest, x[c]);
+  for (int64_t c = 0; c < columns; c++) sum += y[c] = exp(x[c] - highest);
+  for (int64_t c = 0; c < columns; c++) y[c] /= sum;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  for (int64_t r = 0; r < rows; r++) softmax_row(inputs[0] + r * columns, outputs[0] + r * columns, columns);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = builder_binary(builder, "softmax_backward", dy[0], node->outputs[0]);
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 5); /* maximum, difference, exponential, sum, division */
+}
+
+static const struct op_kind kind = {
+    .name = "softmax",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like y", error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  for (int64_t r = 0; r < rows; r++) {
+    const double *dy = inputs[0] + r * columns, *y = inputs[1] + r * columns;
+    double sum = 0;
+    for (int64_t c = 0; c < columns; c++) sum += dy[c] * y[c];
+    for (int64_t c = 0; c < columns; c++) outputs[0][r * columns + c] = y[c] * (dy[c] - sum);
+  }
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 4);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "softmax_backward",
+    .class = OP_KERNEL,
+    .template_name = "softmax",
+    .input_names = {"dy", "y"},
+    .output_names = {"dx"},
+    .infer = infer_backward,
+    .accumulates = 1,
+    .in_place = {1},
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return builder_unary(builder, "softmax", op_tensor(arguments, 0));
+}
+
+const struct op_file op_file_softmax = {
+    .name = "softmax",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"softmax", build}, {0}},
+};

@@ -1,0 +1,120 @@
+/* y = the sum of x over the dimensions `axes`, which are then gone; dx = dy in each of the places that were summed. */
+#include "gen/ir/op_support.h"
+
+/* Bit i: dimension i is summed. */
+static unsigned summed(const struct node *node) {
+  struct shape axes = node_ints(node, "axes");
+  unsigned bits = 0;
+  for (int i = 0; i < axes.rank; i++) bits |= 1u << axes.dim[i];
+  return bits;
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape, axes = node_ints(node, "axes"), y = {0};
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  for (int i = 0; i < axes.rank; i++)
+    if (axes.dim[i] < 0 || axes.dim[i] >= x.rank)
+      return op_fail(arena, node, error, "%s has no axis %lld", op_operand_text(arena, node, 0),
+                     (long long)axes.dim[i]);
+  for (int i = 0; i < x.rank; i++)
+    if (!(summed(node) >> i & 1)) y.dim[y.rank++] = x.dim[i];
+  return op_result(shapes, dtypes, y, DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
+  unsigned gone = summed(node);
+  for (int64_t i = 0; i < shape_count(y); i++) outputs[0][i] = 0;
+  for (int64_t i = 0; i < shape_count(x); i++) {
+    int64_t rest = i, place = 0, stride = 1;
+    for (int d = x.rank - 1; d >= 0; d--) {
+      if (!(gone >> d & 1)) {
+        place += rest % x.dim[d] * stride;
+        stride *= x.dim[d];
+      }
+      rest /= x.dim[d];
+    }
+    outputs[0][place] += inputs[0][i];
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct shape x = node->inputs[0]->shape, kept = x;
+  unsigned gone = summed(node);
+  for (int i = 0; i < x.rank; i++)
+    if (gone >> i & 1) kept.dim[i] = 1;
+  dx[0] = op_broadcast(builder, op_reshape(builder, dy[0], kept), x);
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 1);
+}
+
+static const struct op_kind kind = {
+    .name = "sum",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .accumulates = 1,
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Functions ---- */
+
+static struct value *sum_over(struct builder *builder, struct value *x, struct shape axes) {
+  if (axes.rank == 0) return x;
+  struct attribute attribute = attribute_ints("axes", axes);
+  return builder_op(builder, "sum", &x, 1, &attribute, 1);
+}
+
+static struct value *over_one(struct builder *builder, const char *function, const struct argument *arguments,
+                              bool mean) {
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  int axis = op_axis(builder, function, x, &arguments[1]);
+  if (axis < 0) return NULL;
+  struct value *y = sum_over(builder, x, shape_of(1, (int64_t)axis));
+  return mean ? op_scale(builder, y, 1 / (double)x->shape.dim[axis]) : y;
+}
+
+static struct value *over_all(struct builder *builder, const struct argument *arguments, bool mean) {
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  struct shape axes = {.rank = x->shape.rank};
+  for (int i = 0; i < axes.rank; i++) axes.dim[i] = i;
+  struct value *y = sum_over(builder, x, axes);
+  return mean ? op_scale(builder, y, 1 / (double)shape_count(x->shape)) : y;
+}
+
+static struct value *build_sum(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return over_one(builder, "sum", arguments, false);
+}
+
+static struct value *build_mean(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return over_one(builder, "mean", arguments, true);
+}
+
+static struct value *build_sum_all(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return over_all(builder, arguments, false);
+}
+
+static struct value *build_mean_all(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return over_all(builder, arguments, true);
+}
+
+const struct op_file op_file_sum = {
+    .name = "sum",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions =
+        (const struct op_function[]){
+            {"sum", build_sum}, {"mean", build_mean}, {"sum_all", build_sum_all}, {"mean_all", build_mean_all}, {0}},
+};
