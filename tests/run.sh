@@ -56,8 +56,20 @@ run() {
   skips=$(grep -c '^ok .*# SKIP' "$log" || true)
   bad=$(grep -c '^not ok ' "$log" || true)
   good=$((good - skips))
+  if [ $((good + bad + skips)) = 0 ]; then read_unittest; fi
   count
   report
+}
+
+# The counts of Python's unittest: "Ran 12 tests in 0.1s", "FAILED (failures=1, errors=2, skipped=3)".
+read_unittest() {
+  ran=$(sed -n 's/^Ran \([0-9]*\) tests* in .*/\1/p' "$log" | tail -1)
+  [ -n "$ran" ] || return 0
+  for word in failures errors skipped; do
+    n=$(sed -n "s/^\(OK\|FAILED\) (.*$word=\([0-9]*\).*/\2/p" "$log" | tail -1)
+    if [ "$word" = skipped ]; then skips=${n:-0}; else bad=$((bad + ${n:-0})); fi
+  done
+  good=$((ran - bad - skips))
 }
 
 # Adds one file's results: good, bad and skips as it printed them, and what its exit status says beside that.
@@ -92,7 +104,7 @@ for program in build/tests/*/test_*; do
   run "$group/$(basename "$program")" "$program"
 done
 
-for file in tests/*/test_*.sh tests/*/test_*.py; do
+for file in tests/*/test_*.sh tests/*/test_*.py tests/*/*/test_*.py; do
   [ -f "$file" ] || continue
   name=${file#tests/}
   case $file in

@@ -1,0 +1,21 @@
+# Completion of accel-gen for bash.
+_accel_gen() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  COMPREPLY=()
+  case $before in
+  --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")) && return ;;
+  --program) COMPREPLY=($(compgen -W 'train generate' -- "$word")) && return ;;
+  --templates) COMPREPLY=($(compgen -d -- "$word")) && return ;;
+  -o | --output) COMPREPLY=($(compgen -f -- "$word")) && return ;;
+  --set | --dump) return ;;
+  help) COMPREPLY=($(compgen -W 'build plan check job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
+  esac
+  case $word in
+  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --color --help --version' -- "$word")) ;;
+  *)
+    COMPREPLY=($(compgen -f -X '!*.y?(a)ml' -- "$word") $(compgen -d -- "$word"))
+    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check help version' -- "$word")); fi
+    ;;
+  esac
+}
+complete -o filenames -F _accel_gen accel-gen

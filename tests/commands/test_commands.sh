@@ -1,0 +1,74 @@
+#!/bin/sh
+# fast
+# The command line: exit statuses, messages, and that an output appears whole or not at all.
+set -u
+gen=$PWD/build/accel-gen
+work=build/tests/work/commands
+rm -rf "$work" && mkdir -p "$work"
+failed=0
+
+# expect NAME STATUS PATTERN COMMAND...: the exit status, and a line of its output that matches
+expect() {
+  name=$1 wanted=$2 pattern=$3
+  shift 3
+  status=0
+  "$@" >"$work/out" 2>&1 </dev/null || status=$?
+  if [ "$status" = "$wanted" ] && grep -q -e "$pattern" "$work/out"; then
+    echo "ok $name"
+  else
+    echo "not ok $name: status $status in the place of $wanted, or nothing matches '$pattern' in:"
+    sed 's/^/#   /' "$work/out"
+    failed=1
+  fi
+}
+
+job=examples/jobs/quickstart.yaml
+expect "no argument: overview" 0 'accel-gen build JOB' "$gen"
+expect "--help" 0 'accel-gen build JOB' "$gen" --help
+expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*$' "$gen" --version
+expect "help of a command" 0 '^usage: accel-gen plan' "$gen" help plan
+expect "--help of a command" 0 '^usage: accel-gen build' "$gen" build --help
+expect "help of a group" 0 'lr' "$gen" help optimizer
+expect "help of a key" 0 'learning rate' "$gen" help optimizer.lr
+expect "help of nothing" 2 "no help on 'nonsense'" "$gen" help nonsense
+expect "an unknown option" 2 'unknown option --frobnicate' "$gen" "$job" --frobnicate
+expect "an option of another command" 2 'does not take --resolved' "$gen" plan "$job" --resolved
+expect "a missing value" 2 'a value is missing behind -o' "$gen" "$job" -o
+expect "a flag with a value" 2 'no value belongs to --json' "$gen" plan "$job" --json=yes
+expect "two jobs" 2 'one argument too many' "$gen" check "$job" "$job"
+expect "no job" 2 'a job file is missing' "$gen" check
+expect "a job that is not there" 2 'nowhere.yaml' "$gen" check nowhere.yaml
+expect "--set without a value" 2 'needs KEY=VALUE' "$gen" check "$job" --set training.steps
+expect "--set of an unknown key" 2 'trainin' "$gen" check "$job" --set trainin.steps=3
+expect "--program of an unknown kind" 2 'train or generate' "$gen" "$job" --program=sing
+expect "--color of an unknown kind" 2 'auto, always or never' "$gen" check "$job" --color=red
+expect "build without an output" 2 'needs -o' "$gen" build "$job"
+expect "check" 0 '' "$gen" check "$job"
+expect "check --resolved" 0 'eval_fraction' "$gen" check "$job" --resolved
+expect "plan" 0 'parameters' "$gen" plan "$job"
+expect "plan --json" 0 '"arena_bytes"' "$gen" plan "$job" --json
+expect "an unwritable output" 1 'cannot write' "$gen" "$job" -o "$work/none/trainer.c"
+expect "generate to standard output" 0 'int main' "$gen" "$job" -o -
+expect "an unknown pass" 2 'pass' "$gen" plan "$job" --dump nonsense
+expect "a folder without templates" 1 'template' "$gen" "$job" -o "$work/x.c" --templates "$work"
+
+# A job that fails leaves what was there.
+echo old >"$work/kept.c"
+"$gen" "$job" -o "$work/kept.c" --set training.steps=no >/dev/null 2>&1
+expect "a bad job leaves the old output" 0 '^old$' cat "$work/kept.c"
+left=$(find "$work" -name '*.c.??????')
+expect "nothing is left beside it" 0 '^$' echo "$left"
+
+# Colours: never where nobody asked, always where somebody did.
+"$gen" check "$job" --set training.steps=no --color=always >"$work/colour" 2>&1
+expect "--color always" 0 "$(printf '\033')" cat "$work/colour"
+"$gen" check "$job" --set training.steps=no >"$work/plain" 2>&1
+if grep -q "$(printf '\033')" "$work/plain"; then echo "not ok no colours in a file" && failed=1; else echo "ok no colours in a file"; fi
+
+# The same inputs give the same bytes, from any folder.
+"$gen" "$job" -o "$work/one.c" >/dev/null 2>&1 && "$gen" "$job" -o "$work/two.c" >/dev/null 2>&1
+expect "the same bytes twice" 0 '' cmp "$work/one.c" "$work/two.c"
+(cd examples/jobs && "$gen" quickstart.yaml -o "../../$work/three.c") >/dev/null 2>&1
+expect "no absolute path in the program" 1 '' grep -q "$PWD" "$work/one.c"
+expect "from another folder" 0 '' test -s "$work/three.c"
+exit $failed

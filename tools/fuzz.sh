@@ -1,0 +1,72 @@
+#!/bin/sh
+# Builds every tests/GROUP/fuzz_NAME.c with clang's libFuzzer and sanitizers, and runs each for a bounded time.
+# usage: tools/fuzz.sh [GROUP/NAME]...
+#   FUZZ_SECONDS  for each target (default 30)
+# New inputs are kept in build/fuzz/corpus/NAME; a crash's input lies in build/fuzz/crashes.
+set -eu
+export LC_ALL=C
+seconds=${FUZZ_SECONDS:-30}
+out=build/fuzz
+clang=$(command -v clang-19 || command -v clang-20 || command -v clang-18 || command -v clang-17 || command -v clang || true)
+mkdir -p "$out" "$out/crashes"
+echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n); int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return d == 0 && n > 0; }' >"$out/probe.c"
+if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$out/probe.c" -o "$out/probe" 2>/dev/null; then
+  echo "no clang with libFuzzer here (clang-19 and libclang-rt-19-dev)"
+  exit 77
+fi
+ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags
+
+flags="-std=c17 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fno-sanitize-recover=all"
+instrument="-fsanitize=fuzzer-no-link,address,undefined"
+
+compile() { # FOLDER ARCHIVE FLAG...
+  folder=$1 archive=$2
+  shift 2
+  mkdir -p "$(dirname "$archive")"
+  # shellcheck disable=SC2086
+  sh tools/compile.sh "$archive" "$folder" "$clang" $flags $instrument "$@"
+}
+
+compile runtime "$out/lib/runtime.a" -fopenmp
+for folder in gen/*/; do
+  stage=$(basename "$folder")
+  compile "gen/$stage" "$out/lib/gen-$stage.a" @build/config/libclang.cflags
+done
+mkdir -p "$out/generated"
+cp build/gen/op_table.c build/gen/embedded.c "$out/generated"
+compile "$out/generated" "$out/lib/gen-generated.a"
+
+# The libraries that a group's targets are linked with.
+libraries() {
+  case $1 in
+  runtime) echo "$out/lib/runtime.a -fopenmp -ljansson -lm" ;;
+  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) -Wl,--end-group @build/config/libclang.libs -lyaml -ljansson -lm" ;;
+  esac
+}
+
+failed=0
+for source in tests/*/fuzz_*.c; do
+  [ -f "$source" ] || continue
+  group=$(basename "$(dirname "$source")")
+  name=$(basename "$source" .c)
+  name=${name#fuzz_}
+  if [ $# -gt 0 ]; then case " $* " in *" $group/$name "*) ;; *) continue ;; esac; fi
+  target=$out/$group-$name
+  # shellcheck disable=SC2046,SC2086
+  "$clang" $flags -fsanitize=fuzzer,address,undefined -o "$target" "$source" $(libraries "$group")
+  corpus=$out/corpus/$group-$name
+  mkdir -p "$corpus"
+  seeds=tests/$group/corpus_$name
+  [ -d "$seeds" ] || seeds=
+  # Leaks are of no interest: the generator gives its memory back at its end, all at once.
+  # shellcheck disable=SC2086
+  if ASAN_OPTIONS=detect_leaks=0 "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$out/crashes/$group-$name-" "$corpus" $seeds >"$target.log" 2>&1; then
+    echo "ok $group/$name $(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log") inputs in $seconds s"
+  else
+    echo "not ok $group/$name"
+    tail -30 "$target.log"
+    failed=1
+  fi
+done
+exit $failed
