@@ -5,8 +5,16 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static const size_t huge_page = (size_t)2 << 20;
+
+/* Address space is given freely; the memory behind it may not be there, and then the system kills without a word. */
+static void warn_of_size(size_t bytes) {
+  double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (memory > 0 && (double)bytes > memory)
+    rt_warn("the arena takes %.1f GiB, this machine has %.1f GiB of memory", (double)bytes / 0x1p30, memory / 0x1p30);
+}
 
 bool rt_arena_open(struct arena *arena, size_t bytes, struct problem *problem) {
   *arena = (struct arena){.bytes = bytes, .mapped = bytes + huge_page};
@@ -18,6 +26,7 @@ bool rt_arena_open(struct arena *arena, size_t bytes, struct problem *problem) {
     return rt_help(problem, "free memory, raise the limit ('ulimit -v'), or generate a smaller plan "
                             "(data.batch_size, model.config)");
   }
+  warn_of_size(bytes);
   uintptr_t start = ((uintptr_t)arena->mapping + huge_page - 1) / huge_page * huge_page;
   arena->base = (void *)start;
 #ifdef MADV_HUGEPAGE

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,10 +20,8 @@ static bool metrics_failed(struct log *log, struct problem *problem) {
 bool rt_log_open(struct log *log, const char *folder, bool is_table, struct problem *problem) {
   *log = (struct log){.terminal = isatty(STDOUT_FILENO), .is_table = is_table};
   if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
-  log->metrics = fopen(log->metrics_path, "w");
-  if (log->metrics == NULL) return metrics_failed(log, problem);
-  fcntl(fileno(log->metrics), F_SETFD, FD_CLOEXEC);
-  return true;
+  log->metrics = open(log->metrics_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  return log->metrics >= 0 || metrics_failed(log, problem);
 }
 
 /* Adds `"name": value` to an object's text. */
@@ -47,11 +46,21 @@ void rt_metrics_text(char *out, size_t size, const struct figures *figures) {
   snprintf(out + at, size - at, "}\n");
 }
 
+/* A line goes out in one call; what a full disk took of it is taken back, so that the file is lines and nothing else.
+ */
 static bool add_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
   char text[512];
   rt_metrics_text(text, sizeof text, figures);
-  if (fputs(text, log->metrics) < 0 || fflush(log->metrics) != 0) return metrics_failed(log, problem);
-  return true;
+  ssize_t length = (ssize_t)strlen(text), written = write(log->metrics, text, (size_t)length);
+  if (written == length) {
+    log->whole += length;
+    return true;
+  }
+  if (written >= 0) errno = ENOSPC;
+  metrics_failed(log, problem);
+  bool cut = ftruncate(log->metrics, log->whole) == 0;
+  (void)cut; /* nothing more can be done, and the problem is told */
+  return false;
 }
 
 /* A loss in 9 columns: four digits behind the point while it is of ordinary size. */
@@ -103,7 +112,5 @@ void rt_log_progress(struct log *log, const struct figures *figures) {
 
 bool rt_log_close(struct log *log, struct problem *problem) {
   rt_log_clear(log);
-  FILE *metrics = log->metrics;
-  log->metrics = NULL;
-  return metrics == NULL || fclose(metrics) == 0 || metrics_failed(log, problem);
+  return log->metrics_path[0] == '\0' || close(log->metrics) == 0 || metrics_failed(log, problem);
 }

@@ -5,8 +5,8 @@
 #include "problem.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* The figures of one line. */
 struct figures {
@@ -26,7 +26,8 @@ struct log {
   bool has_header;
   bool is_table; /* rows a second instead of tokens */
   char metrics_path[4096];
-  FILE *metrics;
+  int metrics;   /* its descriptor */
+  int64_t whole; /* its bytes: whole lines */
 };
 
 /* Begins metrics.jsonl in `folder` anew. */

@@ -8,6 +8,8 @@
 #include "weights.h"
 
 #include <omp.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +41,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   const char *data = read_flags(run, program, argc, argv);
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
+  signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
   if (!rt_data_open(&run->data, program, data, &problem) || !rt_arena_open(&run->arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
   return run;

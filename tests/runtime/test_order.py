@@ -1,4 +1,4 @@
-"""The runtime's windows against order.py."""
+"""The runtime's windows and rows against order.py."""
 
 import struct
 
@@ -24,6 +24,37 @@ class Windows(support.Folder):
                     with self.subTest(count=count, length=length, shuffle=shuffle, split=split):
                         if order.splits(count, 0.1)[split][1] > length:
                             self.check(count, length, shuffle, split)
+
+
+class Rows(support.Folder):
+    def check(self, classes, split):
+        rows = [f"{i},{i * 0.5},{i % 3 if classes else i * 0.25}" for i in range(101)]
+        (self.folder / "table.csv").write_text("a,b,label\n" + "\n".join(rows) + "\n")
+        first, count = order.splits(101, 0.25)[split]
+        wanted = order.Order(77, split, True, first, count)
+        done = self.run_program("print_rows", "table.csv", 2, classes, split, 150)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        values = [[float(cell) for cell in line.split(",")] for line in done.stdout.decode().split()]
+        self.assertEqual(values, [[float(c) for c in rows[wanted.start(i)].split(",")] for i in range(150)])
+
+    def test_all(self):
+        for classes in (0, 3):
+            for split in (order.TRAIN, order.EVAL):
+                with self.subTest(classes=classes, split=split):
+                    self.check(classes, split)
+
+    def test_bad_tables(self):
+        for text, message in (
+            ("1,2,9\n" * 5, "table.csv: data row 1: label 9 is not a class number below 3"),
+            ("1,2\n", "table.csv: line 1: fewer than 3 columns"),
+            ("a,b,c\n1,2,x\n", "table.csv: line 2, column 3: 'x' is not a finite decimal number"),
+            ("a,b,c\n", "table.csv: 0 rows for train are too few: 1 needed"),
+            ("", "table.csv: 0 rows for train are too few: 1 needed"),
+        ):
+            (self.folder / "table.csv").write_text(text)
+            done = self.run_program("print_rows", "table.csv", 2, 3, 0, 1)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"rank 0: error: {message}\n    help: ", done.stderr.decode())
 
 
 if __name__ == "__main__":

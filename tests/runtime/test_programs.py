@@ -132,6 +132,20 @@ class Training(support.Folder):
         self.assertEqual((self.folder / "runs/fake/model.safetensors").read_bytes(), old)
         self.assertEqual(self.files(), ["corpus.txt", "runs/fake/metrics.jsonl", "runs/fake/model.safetensors"])
 
+    def test_a_full_disk_leaves_whole_lines(self):
+        program = support.program("fake_trainer")
+        done = subprocess.run(
+            ["sh", "-c", f"ulimit -f 2; exec {program} --data corpus.txt --steps 50"],
+            cwd=self.folder,
+            env={**os.environ, "FAKE_LOG_EVERY": "1", "FAKE_EVAL_EVERY": "0"},
+            capture_output=True,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"metrics.jsonl: cannot be written: ", done.stderr)
+        lines = self.metrics()
+        self.assertEqual([line["step"] for line in lines], list(range(1, len(lines) + 1)))
+        self.assertEqual(self.files(), ["corpus.txt", "runs/fake/metrics.jsonl"])
+
     def test_data_cut_while_training(self):
         process = subprocess.Popen(
             [support.program("fake_trainer"), "--data", "corpus.txt", "--steps", "100000000"],
