@@ -6,33 +6,27 @@
 
 #include <string.h>
 
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF /* as in normal.c */
+#endif
+
 /* What is made at once: lanes of 4 words, and the values from them in order. */
-enum { BLOCKS = NORMAL_LANES, VALUES = 4 * BLOCKS };
-
-struct words {
-  uint32_t word[4][BLOCKS];
-};
-
-static void draw(struct words *words, uint64_t seed, uint64_t stream, uint64_t first_block) {
-  for (int lane = 0; lane < BLOCKS; lane++) {
-    struct philox_block block = rt_philox_block(seed, stream, first_block + (uint64_t)lane);
-    for (int i = 0; i < 4; i++) words->word[i][lane] = block.word[i];
-  }
-}
+enum { BLOCKS = PHILOX_LANES, VALUES = 4 * BLOCKS };
+_Static_assert((int)BLOCKS == (int)NORMAL_LANES, "a lane of words is a lane of normals");
 
 /* Element 4 * block + i comes from its block's word i, with its neighbour. */
-static void to_normals(const struct words *words, float mean, float deviation, float values[VALUES]) {
+static void to_normals(uint32_t words[4][BLOCKS], float mean, float deviation, float values[VALUES]) {
   float normal[4][BLOCKS];
-  rt_normals(words->word[0], words->word[1], normal[0], normal[1]);
-  rt_normals(words->word[2], words->word[3], normal[2], normal[3]);
+  rt_normals(words[0], words[1], normal[0], normal[1]);
+  rt_normals(words[2], words[3], normal[2], normal[3]);
   for (int lane = 0; lane < BLOCKS; lane++)
     for (int i = 0; i < 4; i++) values[4 * lane + i] = mean + deviation * normal[i][lane];
 }
 
 /* Rounding could make the upper bound of one just below it: the lower bound takes its place. */
-static void to_uniforms(const struct words *words, double low, double high, float values[VALUES]) {
+static void to_uniforms(uint32_t words[4][BLOCKS], double low, double high, float values[VALUES]) {
   for (int k = 0; k < VALUES; k++) {
-    float value = (float)(low + (high - low) * ((double)words->word[k % 4][k / 4] * 0x1p-32));
+    float value = (float)(low + (high - low) * ((double)words[k % 4][k / 4] * 0x1p-32));
     values[k] = value < (float)high ? value : (float)low;
   }
 }
@@ -48,13 +42,13 @@ static void fill_random(float *values, int64_t count, uint64_t seed, uint64_t st
 #pragma omp parallel for
   for (int64_t chunk = 0; chunk < (count + VALUES - 1) / VALUES; chunk++) {
     float made[VALUES];
-    struct words words;
+    uint32_t words[4][BLOCKS];
     int64_t left = count - chunk * VALUES;
-    draw(&words, seed, stream, (uint64_t)chunk * BLOCKS);
+    rt_philox_lanes(seed, stream, (uint64_t)chunk * BLOCKS, words);
     if (tensor->init == ACCEL_NORMAL)
-      to_normals(&words, (float)tensor->a, (float)tensor->b, made);
+      to_normals(words, (float)tensor->a, (float)tensor->b, made);
     else
-      to_uniforms(&words, tensor->a, tensor->b, made);
+      to_uniforms(words, tensor->a, tensor->b, made);
     memcpy(values + chunk * VALUES, made, (size_t)(left < VALUES ? left : VALUES) * sizeof *made);
   }
 }

@@ -45,6 +45,19 @@ static void words_of_a_stream(void **state) {
   for (uint64_t i = 0; i < 4; i++) assert_int_equal(accel_random(seed, stream, 4 * block + i), got.word[i]);
 }
 
+static void lanes_are_blocks(void **state) {
+  static const uint64_t firsts[] = {0, 5, 0xfffffff8, UINT64_MAX - 3};
+  uint32_t words[4][PHILOX_LANES];
+  (void)state;
+  for (size_t k = 0; k < sizeof firsts / sizeof *firsts; k++) {
+    rt_philox_lanes(0x123456789abcdef, 0xfedcba9876543210, firsts[k], words);
+    for (uint64_t lane = 0; lane < PHILOX_LANES; lane++) {
+      struct philox_block block = rt_philox_block(0x123456789abcdef, 0xfedcba9876543210, firsts[k] + lane);
+      for (int i = 0; i < 4; i++) assert_int_equal(words[i][lane], block.word[i]);
+    }
+  }
+}
+
 static void permutation_is_a_bijection(void **state) {
   (void)state;
   for (uint64_t n = 1; n <= 5000; n = n < 70 ? n + 1 : n * 3 / 2) {
@@ -170,6 +183,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_answers),
       cmocka_unit_test(words_of_a_stream),
+      cmocka_unit_test(lanes_are_blocks),
       cmocka_unit_test(permutation_is_a_bijection),
       cmocka_unit_test(permutation_of_a_huge_range),
       cmocka_unit_test(permutations_are_fair),
