@@ -4,8 +4,9 @@ import ctypes
 import hashlib
 import os
 import pathlib
+import re
+import shutil
 import subprocess
-import tempfile
 
 import jinja2
 import numpy as np
@@ -21,7 +22,7 @@ ENVIRONMENT = jinja2.Environment(
 FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-CACHE = pathlib.Path(tempfile.gettempdir()) / f"accel-gen-kernels-{os.getuid()}"
+CACHE = ROOT / "build" / "tests" / "kernels"
 HEADERS = """#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,6 +78,15 @@ def support_text(names):
     return "".join(str(getattr(module, name)()) + "\n" for name in names)
 
 
+def called(helpers, body):
+    """Those of the helpers that the text or another helper calls: a program holds forward and backward, a test one."""
+    chosen = []
+    for name in reversed(helpers):
+        if re.search(rf"\b{name}\b", body + support_text(chosen)):
+            chosen.insert(0, name)
+    return chosen
+
+
 def kernel_text(kernel):
     return str(getattr(module_of(kernel.kind), kernel.kind)(kernel))
 
@@ -87,12 +97,12 @@ def support_of(kind):
 
 def program_text(kernels):
     """A whole translation unit: support functions, the kernels, and an exported twin for each."""
-    support = []
+    body = "".join(kernel_text(kernel) + "\n" for kernel in kernels)
+    helpers = []
     for kernel in kernels:
-        support += [name for name in support_of(kernel.kind) if name not in support]
-    text = HEADERS + support_text(support)
+        helpers += [name for name in support_of(kernel.kind) if name not in helpers]
+    text = HEADERS + support_text(called(helpers, body)) + body
     for kernel in kernels:
-        text += kernel_text(kernel) + "\n"
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])
         operands += ["uint64_t stream"] if kernel.random else []
@@ -106,7 +116,7 @@ def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), ki
     base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
     command = [compiler, *base, *flags]
     key = hashlib.sha256("\0".join([text, *command]).encode()).hexdigest()[:24]
-    CACHE.mkdir(mode=0o700, exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"
     if not target.exists():
         source.write_text(text)
@@ -131,3 +141,18 @@ def load(kernels, compiler="gcc", flags=tuple(SPEED_FLAGS)):
 
         functions[kernel.name] = call
     return functions
+
+
+def has(compiler):
+    return shutil.which(compiler) is not None
+
+
+class library:
+    """Functions of a compiled text, by name, over arrays."""
+
+    def __init__(self, text, compiler, flags):
+        self.handle = ctypes.CDLL(str(compile_text(text, compiler, tuple(flags))))
+
+    def __getitem__(self, name):
+        function = getattr(self.handle, name)
+        return lambda *arrays: function(*[ctypes.c_void_p(array.ctypes.data) for array in arrays])

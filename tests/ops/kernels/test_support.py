@@ -1,0 +1,72 @@
+"""The polynomials of support.c.j2 against the C library in float64, in units in the last place, over a dense sample of
+all floats (every 61st; `--all`: each one)."""
+
+import ctypes
+import sys
+
+import kernels as kit
+
+# Function: its float64 truth, the error that its comment states, and how small a result counts as right when 0.
+BOUNDS = {
+    "accel_exp": ("exp", 1.1),
+    "accel_log": ("log", 1.5),
+    "accel_tanh": ("tanh", 2.0),
+    "accel_erf": ("erf", 2.0),
+}
+HELPERS = ["accel_exp", "accel_log", "accel_tanh", "accel_erf"]
+
+CODE = """
+double measure_%(name)s(uint32_t step, float *worst);
+double measure_%(name)s(uint32_t step, float *worst) {
+  double most = 0.0;
+  for (uint64_t first = 0; first <= UINT32_MAX; first += 4096ull * step) {
+    float x[4096], y[4096];
+    for (uint32_t i = 0; i < 4096; i++) {
+      const uint32_t bits = (uint32_t)(first + (uint64_t)i * step);
+      memcpy(&x[i], &bits, sizeof bits);
+    }
+#pragma omp simd
+    for (uint32_t i = 0; i < 4096; i++) y[i] = %(name)s(x[i]);
+    for (uint32_t i = 0; i < 4096; i++) {
+      const double truth = %(truth)s((double)x[i]);
+      const float nearest = (float)truth;
+      double error;
+      if (isnan(truth) || isnan(y[i])) error = isnan(truth) && isnan(y[i]) ? 0.0 : INFINITY;
+      else if (isinf(nearest) || isinf(y[i])) error = nearest == y[i] ? 0.0 : INFINITY;
+      else if (fabs(truth) < 1.1754944e-38) error = fabs(y[i]) <= 1.1754944e-38f ? 0.0 : INFINITY;
+      else error = fabs(y[i] - truth) / ldexp(1.0, ilogb(truth) - 23);
+      if (error > most) {
+        most = error;
+        *worst = x[i];
+      }
+    }
+  }
+  return most;
+}
+"""
+
+
+def main():
+    step = 1 if "--all" in sys.argv else 61
+    failures = 0
+    for compiler in ("gcc", "clang-19"):
+        if not kit.has(compiler):
+            print(f"ok polynomials {compiler} # SKIP not installed")
+            continue
+        for flags, how in ((kit.SPEED_FLAGS, "fused"), (["-ffp-contract=off"], "unfused")):
+            text = kit.HEADERS + kit.support_text(HELPERS)
+            text += "".join(CODE % {"name": name, "truth": truth} for name, (truth, _) in BOUNDS.items())
+            library = ctypes.CDLL(str(kit.compile_text(text, compiler, flags)))
+            for name, (_, bound) in BOUNDS.items():
+                measure = getattr(library, f"measure_{name}")
+                measure.restype = ctypes.c_double
+                worst = ctypes.c_float()
+                error = measure(ctypes.c_uint32(step), ctypes.byref(worst))
+                failures += not error <= bound
+                verdict = "ok" if error <= bound else "not ok"
+                print(f"{verdict} {name} {compiler} {how}: {error:.2f} ulp at {worst.value!r}, {bound} allowed", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
