@@ -177,7 +177,7 @@ struct program {
   /* Figures. */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
-  int64_t tokens_per_step;
+  int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
   struct {
     int64_t weights, gradients, optimizer, activations, scratch, batch, total;
   } bytes;

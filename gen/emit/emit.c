@@ -1,0 +1,239 @@
+#include "gen/emit/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/embedded.h"
+#include "gen/emit/values.h"
+#include "gen/plan/figures.h"
+
+/* ---- Templates ---- */
+
+struct loader {
+  struct arena *arena;
+  const char *folder;
+};
+
+static const char *read_file(struct arena *arena, const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return NULL;
+  char *text = NULL;
+  if (fseek(file, 0, SEEK_END) == 0) {
+    long size = ftell(file);
+    rewind(file);
+    if (size >= 0) text = arena_alloc(arena, (size_t)size + 1);
+    if (text != NULL && fread(text, 1, (size_t)size, file) != (size_t)size) text = NULL;
+  }
+  fclose(file);
+  return text;
+}
+
+static const char *load_template(void *context, const char *name) {
+  const struct loader *loader = context;
+  if (loader->folder != NULL) return read_file(loader->arena, arena_printf(loader->arena, "%s/%s", loader->folder, name));
+  for (int i = 0; i < accel_template_count; i++)
+    if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
+  return NULL;
+}
+
+/* ---- The job's part of the context ---- */
+
+static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
+  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV"};
+  struct jinja_value value = jinja_map(arena);
+  set_literal(arena, value, "path", source->path);
+  set_text(arena, value, "format", formats[source->format]);
+  return value;
+}
+
+static struct jinja_value optimizer_value(struct arena *arena, const struct job *job) {
+  static const char *const names[] = {"sgd", "adamw"};
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", names[job->optimizer.name]);
+  set_real(arena, value, "lr", job->optimizer.lr);
+  set_real(arena, value, "beta1", job->optimizer.beta1);
+  set_real(arena, value, "beta2", job->optimizer.beta2);
+  set_real(arena, value, "eps", job->optimizer.eps);
+  set_real(arena, value, "weight_decay", job->optimizer.weight_decay);
+  set_real(arena, value, "momentum", job->optimizer.momentum);
+  set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
+  set_int(arena, value, "states", optimizer_states(job));
+  return value;
+}
+
+static struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
+  static const char *const names[] = {"constant", "linear", "cosine"};
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", names[job->schedule.name]);
+  set_int(arena, value, "warmup_steps", job->schedule.warmup_steps);
+  set_int(arena, value, "decay_steps",
+          job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps);
+  set_real(arena, value, "min_lr", job->schedule.min_lr);
+  return value;
+}
+
+static struct jinja_value data_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  jinja_set(arena, value, "train", source_value(arena, &job->data.train));
+  jinja_set(arena, value, "eval", source_value(arena, &job->data.eval));
+  set_real(arena, value, "eval_fraction", job->data.eval_fraction);
+  set_int(arena, value, "batch_size", job->data.batch_size);
+  set_bool(arena, value, "shuffle", job->data.shuffle);
+  set_int(arena, value, "sequence_length", job->data.sequence_length);
+  set_int(arena, value, "features", job->data.features);
+  set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
+  set_bool(arena, value, "is_table", job->data.train.format == DATA_CSV);
+  return value;
+}
+
+static struct jinja_value training_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "steps", job->training.steps);
+  set_int(arena, value, "seed", (int64_t)job->training.seed);
+  set_int(arena, value, "micro_steps", job->accumulation.num_steps);
+  set_int(arena, value, "eval_interval", job->training.eval_interval);
+  set_int(arena, value, "eval_iters", job->training.eval_iters);
+  set_int(arena, value, "save_every", job->checkpoint.every);
+  set_int(arena, value, "log_every", job->tracking.every);
+  set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
+  set_literal(arena, value, "weights", job->model.weights);
+  set_int(arena, value, "threads", job->devices.threads);
+  return value;
+}
+
+/* ---- The program's part ---- */
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+static struct jinja_value batch_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  const struct region *entry = program->graph->entry;
+  for (int i = 0; i < entry->inputs.count; i++) {
+    const struct value *input = entry->inputs.items[i];
+    struct jinja_value value = jinja_map(arena);
+    set_text(arena, value, "name", input->name);
+    set_text(arena, value, "type", input->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+    set_text(arena, value, "extent", extent_text(arena, input->shape));
+    set_text(arena, value, "shape", shape_text(arena, input->shape));
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+static struct jinja_value bytes_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "weights", program->bytes.weights);
+  set_int(arena, value, "total", program->bytes.total);
+  return value;
+}
+
+static const char *model_name(struct arena *arena, const struct job *job) {
+  const char *name = base_name(job->model.source), *dot = strrchr(name, '.');
+  return arena_copy(arena, name, dot != NULL ? (size_t)(dot - name) : strlen(name));
+}
+
+/* Text for people, as literals and as comments. */
+static void set_texts(struct jinja_value context, const struct program *program, const struct emit_options *options) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value literals = jinja_map(arena), comments = jinja_map(arena), lines = jinja_list(arena);
+  set_literal(arena, literals, "model_name", model_name(arena, job));
+  set_literal(arena, literals, "summary", options->summary);
+  set_literal(arena, literals, "plan", options->plan_text);
+  set_comment(arena, comments, "model_name", model_name(arena, job));
+  set_comment(arena, comments, "job_file", base_name(job->file));
+  for (const char *line = options->plan_text; *line != '\0';) {
+    size_t length = strcspn(line, "\n");
+    struct jinja_value holder = jinja_map(arena);
+    set_comment(arena, holder, "text", arena_copy(arena, line, length));
+    jinja_push(arena, lines, jinja_get(holder, "text"));
+    line += length + (line[length] == '\n');
+  }
+  jinja_set(arena, comments, "plan_lines", lines);
+  jinja_set(arena, context, "literals", literals);
+  jinja_set(arena, context, "comments", comments);
+}
+
+/* The entry functions: how main and step call them. */
+static void set_entries(struct jinja_value context, const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct function *forward = program->forward, *backward = program->backward;
+  set_text(arena, context, "entry", program->graph->entry->name);
+  set_text(arena, context, "forward", forward->name);
+  set_bool(arena, context, "forward_random", forward->random);
+  set_bool(arena, context, "forward_saves", forward->saved_bytes > 0);
+  set_bool(arena, context, "forward_scratch", forward->scratch_bytes > 0);
+  jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward));
+  set_text(arena, context, "backward", backward != NULL ? backward->name : "");
+  set_bool(arena, context, "backward_random", backward != NULL && backward->random);
+  set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
+  if (backward != NULL) jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward));
+}
+
+static void set_result(struct jinja_value context, const struct program *program) {
+  struct arena *arena = program->arena;
+  struct shape shape = program->graph->entry->results.items[0]->shape;
+  set_text(arena, context, "result_extent", extent_text(arena, shape));
+  set_text(arena, context, "result_shape", shape_text(arena, shape));
+  set_int(arena, context, "result_columns", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
+}
+
+static struct jinja_value context_value(struct program *program, const struct emit_options *options) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value context = jinja_map(arena);
+  set_text(arena, context, "version", options->version);
+  set_text(arena, context, "job_digest", job->digest);
+  set_int(arena, context, "vocabulary", program->vocabulary);
+  set_int(arena, context, "classes", program->classes);
+  set_int(arena, context, "elements", program->bytes.weights / dtype_size(DTYPE_FLOAT32));
+  set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);
+  jinja_set(arena, context, "data", data_value(arena, job));
+  jinja_set(arena, context, "optimizer", optimizer_value(arena, job));
+  jinja_set(arena, context, "schedule", schedule_value(arena, job));
+  jinja_set(arena, context, "training", training_value(arena, job));
+  jinja_set(arena, context, "bytes", bytes_value(program));
+  jinja_set(arena, context, "weight_structs", weight_structs_value(program));
+  jinja_set(arena, context, "tensors", tensors_value(program));
+  jinja_set(arena, context, "memories", memories_value(program));
+  jinja_set(arena, context, "kernels", kernels_value(program));
+  jinja_set(arena, context, "functions", functions_value(program));
+  jinja_set(arena, context, "batch", batch_value(program));
+  set_texts(context, program, options);
+  set_entries(context, program);
+  set_result(context, program);
+  return context;
+}
+
+static void report(const struct jinja_error *error, struct diagnostics *diags) {
+  struct location where = {0};
+  if (error->chain_count > 0)
+    where = (struct location){error->chain[0].template_name, error->chain[0].line, error->chain[0].column, 0};
+  diag_error(diags, where, "%s", error->message);
+  for (int i = 1; i < error->chain_count; i++) {
+    const struct jinja_place *place = &error->chain[i];
+    diag_note(diags, (struct location){place->template_name, place->line, place->column, 0}, "reached from here");
+  }
+}
+
+const char *emit_program(struct program *program, const struct emit_options *options, struct diagnostics *diags) {
+  struct loader loader = {program->arena, options->templates};
+  struct jinja_options settings = {.undefined = JINJA_STRICT,
+                                   .trim_blocks = true,
+                                   .lstrip_blocks = true,
+                                   .keep_trailing_newline = true,
+                                   .load = load_template,
+                                   .load_context = &loader};
+  struct jinja_env *env = jinja_env_new(program->arena, &settings);
+  struct jinja_output output;
+  struct jinja_error error;
+  const char *name = program->kind == PROGRAM_TRAIN ? "cpu/train.c.j2" : "cpu/generate.c.j2";
+  if (jinja_render(env, name, context_value(program, options), false, &output, &error)) return output.text;
+  report(&error, diags);
+  return NULL;
+}

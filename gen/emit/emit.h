@@ -1,0 +1,18 @@
+/* Emit: a program becomes text, through templates. Plain values go in; no template asks what the plan could answer. */
+#ifndef ACCEL_EMIT_EMIT_H
+#define ACCEL_EMIT_EMIT_H
+
+#include "gen/jinja/jinja.h"
+#include "gen/plan/program.h"
+
+struct emit_options {
+  const char *templates; /* a folder in the place of the embedded templates; NULL: embedded */
+  const char *version;   /* of the generator */
+  const char *plan_text; /* the plan's figures, for people */
+  const char *summary;   /* in one line */
+};
+
+/* The text of the program; NULL with an error in `diags`. */
+const char *emit_program(struct program *program, const struct emit_options *options, struct diagnostics *diags);
+
+#endif

@@ -1,0 +1,295 @@
+/* Functions as templates see them: parameters, and statements whose arguments are places in the arena. */
+#include <string.h>
+
+#include "gen/emit/values.h"
+#include "gen/ir/op.h"
+#include "gen/plan/place.h"
+#include "gen/plan/weights.h"
+
+/* The pointer to a function's parameters (or gradients) below one of its scopes. */
+static const char *holder_name(struct arena *arena, const char *base, int scope) {
+  return scope == 0 ? base : arena_printf(arena, "%s_%d", base, scope + 1);
+}
+
+/* ---- Parameters of functions ---- */
+
+/* kind: "weights", "gradients", "saved", "scratch" (structures), "input", "output" (arrays), "stream". */
+static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
+                          const char *type, const char *extent) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "kind", kind);
+  set_text(arena, value, "name", name);
+  set_text(arena, value, "type", type);
+  set_text(arena, value, "extent", extent);
+  jinja_push(arena, list, value);
+}
+
+static const struct function *saving_function(const struct function *function) {
+  return function->forward != NULL ? function->forward : function;
+}
+
+static const char *element_type(const struct value *value) {
+  return value->dtype == DTYPE_FLOAT32 ? "float" : "int32_t";
+}
+
+static const char *result_name(const struct function *function, int index) {
+  for (int i = 0; i < function->storages.count; i++) {
+    const struct storage *storage = function->storages.items[i];
+    if (storage->kind == STORAGE_RESULT && storage->index == index) return storage->name;
+  }
+  return "";
+}
+
+static struct jinja_value parameters_value(const struct program *program, const struct function *function) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  const struct region *region = function->region;
+  for (int i = 0; i < region->n_scopes; i++)
+    if (function->uses_weights[i])
+      add_parameter(arena, list, "weights", holder_name(arena, "weights", i),
+                    region_scope_type(program, region, i)->name, "");
+  for (int i = 0; i < region->n_scopes; i++)
+    if (function->uses_gradients[i])
+      add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
+                    region_scope_type(program, region, i)->name, "");
+  if (saving_function(function)->saved_bytes > 0)
+    add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
+  if (function->scratch_bytes > 0)
+    add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
+  for (int i = 0; i < region->results.count; i++)
+    add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]),
+                  extent_text(arena, region->results.items[i]->shape));
+  for (int i = 0; i < region->inputs.count; i++)
+    if (function->uses_inputs[i])
+      add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]),
+                    extent_text(arena, region->inputs.items[i]->shape));
+  if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
+  return list;
+}
+
+/* ---- Arguments ---- */
+
+/* An index first + step * i, modulo something when that is not 0. */
+static struct jinja_value index_value(struct arena *arena, int64_t first, int64_t step, int64_t modulo) {
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "first", first);
+  set_int(arena, value, "step", step);
+  set_int(arena, value, "modulo", modulo);
+  return value;
+}
+
+/* An argument: holder->member[index].member + offset, or the address of such a member. */
+static struct jinja_value argument_value(struct arena *arena, const char *holder, bool address, int64_t offset) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "holder", holder);
+  set_bool(arena, value, "address", address);
+  set_int(arena, value, "offset", offset);
+  jinja_set(arena, value, "parts", jinja_list(arena));
+  return value;
+}
+
+static struct jinja_value add_part(struct arena *arena, struct jinja_value argument, const char *member) {
+  struct jinja_value part = jinja_map(arena);
+  set_text(arena, part, "member", member);
+  set_bool(arena, part, "indexed", false);
+  jinja_push(arena, jinja_get(argument, "parts"), part);
+  return part;
+}
+
+static void set_index(struct arena *arena, struct jinja_value part, struct jinja_value index) {
+  set_bool(arena, part, "indexed", true);
+  jinja_set(arena, part, "index", index);
+}
+
+/* What is reached from a scope pointer: a parameter's array, or the address of a structure. */
+static struct jinja_value weights_argument(const struct program *program, const struct region *region,
+                                           const char *base, int scope, const char *path, const char *next,
+                                           bool address) {
+  struct arena *arena = program->arena;
+  struct access_part parts[8];
+  int count = weight_access(program, region, scope, path, next, parts);
+  struct jinja_value argument =
+      argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
+  for (int i = 0; i < count; i++) {
+    struct jinja_value part = add_part(arena, argument, parts[i].member);
+    if (parts[i].indexed) set_index(arena, part, index_value(arena, parts[i].first, parts[i].step, 0));
+  }
+  return argument;
+}
+
+static const struct parameter *parameter_of(const struct function *function, int index) {
+  const struct region *region = function->region->forward != NULL ? function->region->forward : function->region;
+  return &region->parameters.items[index];
+}
+
+static struct jinja_value place_argument(const struct program *program, const struct function *function,
+                                         const struct place *place) {
+  struct arena *arena = program->arena;
+  const struct storage *storage = place->storage;
+  struct jinja_value argument;
+  if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) {
+    const struct parameter *p = parameter_of(function, storage->index);
+    argument = weights_argument(program, function->region, storage->kind == STORAGE_WEIGHT ? "weights" : "gradients",
+                                p->scope, p->path, NULL, false);
+  } else if (storage->kind == STORAGE_INPUT || storage->kind == STORAGE_RESULT) {
+    argument = argument_value(arena, storage->name, false, 0);
+  } else {
+    argument = argument_value(arena, storage_root((struct storage *)storage)->kind == STORAGE_SAVED ? "saved" : "scratch",
+                              false, 0);
+    struct jinja_value part = add_part(arena, argument, storage_root((struct storage *)storage)->name);
+    if (storage->copies > 1) {
+      set_index(arena, part, index_value(arena, place->offset / storage->count, 0, 0));
+      set_int(arena, argument, "offset", place->offset % storage->count);
+      return argument;
+    }
+  }
+  set_int(arena, argument, "offset", place->offset);
+  return argument;
+}
+
+/* The copy of a row that an iteration uses: i + ahead. A row of two is used in turn. */
+static struct jinja_value iteration_argument(struct arena *arena, const struct place *place, int ahead) {
+  const struct storage *row = place->storage;
+  struct jinja_value argument = argument_value(arena, row->kind == STORAGE_SAVED ? "saved" : "scratch", false, 0);
+  set_index(arena, add_part(arena, argument, row->name), index_value(arena, ahead, 1, row->copies == 2 ? 2 : 0));
+  return argument;
+}
+
+static const struct frame *frame_of(const struct function *function, const struct node *call) {
+  for (int i = 0; i < function->n_frames; i++)
+    if (function->frames[i].call == call) return &function->frames[i];
+  return NULL;
+}
+
+static void push_scopes(const struct program *program, const struct function *function, const struct step *step,
+                        const char *base, const bool *used, struct jinja_value list) {
+  const struct call *call = step->node->call;
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    if (!used[i]) continue;
+    const struct scope *scope = call->scopes[i * call->count];
+    const char *next = call->count > 1 ? call->scopes[i * call->count + 1]->path : NULL;
+    jinja_push(program->arena, list,
+               weights_argument(program, function->region, base, scope->formal, scope->path, next, true));
+  }
+}
+
+static void push_memory(const struct program *program, const struct function *function, const struct step *step,
+                        struct jinja_value list) {
+  struct arena *arena = program->arena;
+  const struct call *call = step->node->call;
+  if (saving_function(step->callee)->saved_bytes > 0) {
+    const struct node *forward = call->forward != NULL ? call->forward : step->node;
+    const struct frame *frame = frame_of(saving_function(function), forward);
+    struct jinja_value saved = argument_value(arena, "saved", true, 0);
+    struct jinja_value part = add_part(arena, saved, frame->name);
+    if (call->count > 1) set_index(arena, part, index_value(arena, 0, 1, 0));
+    jinja_push(arena, list, saved);
+  }
+  if (step->callee->scratch_bytes > 0) {
+    struct jinja_value scratch = argument_value(arena, "scratch", true, 0);
+    add_part(arena, scratch, step->callee->name);
+    jinja_push(arena, list, scratch);
+  }
+}
+
+/* Carried values move from copy i to copy i + 1; on the way back from i + 1 to i. */
+static void push_operands(const struct program *program, const struct function *function, const struct step *step,
+                          struct jinja_value list) {
+  struct arena *arena = program->arena;
+  const struct call *call = step->node->call;
+  bool back = call->forward != NULL;
+  for (int i = 0; i < call->callee->results.count; i++)
+    jinja_push(arena, list,
+               call->count > 1 ? iteration_argument(arena, &step->outputs[i], back ? 0 : 1)
+                               : place_argument(program, function, &step->outputs[i]));
+  for (int i = 0; i < call->callee->inputs.count; i++) {
+    if (!step->callee->uses_inputs[i]) continue;
+    bool carried = call->count > 1 && call->carry[i] >= 0, stacked = call->stacked != NULL && call->stacked[i];
+    if (carried) jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], back ? 1 : 0));
+    else if (stacked) jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], 0));
+    else jinja_push(arena, list, place_argument(program, function, &step->inputs[i]));
+  }
+}
+
+static struct jinja_value call_value(const struct program *program, const struct function *function,
+                                     const struct step *step) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
+  const struct call *call = step->node->call;
+  push_scopes(program, function, step, "weights", step->callee->uses_weights, arguments);
+  push_scopes(program, function, step, "gradients", step->callee->uses_gradients, arguments);
+  push_memory(program, function, step, arguments);
+  push_operands(program, function, step, arguments);
+  set_text(arena, value, "callee", step->callee->name);
+  jinja_set(arena, value, "arguments", arguments);
+  set_int(arena, value, "count", call->count);
+  set_bool(arena, value, "reverse", call->forward != NULL);
+  set_bool(arena, value, "random", step->callee->random);
+  set_int(arena, value, "call_number", step->call_number);
+  return value;
+}
+
+static struct jinja_value kernel_call_value(const struct program *program, const struct function *function,
+                                            const struct step *step) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
+  for (int i = 0; i < step->node->n_outputs; i++)
+    jinja_push(arena, arguments, place_argument(program, function, &step->outputs[i]));
+  for (int i = 0; i < step->node->n_inputs; i++)
+    jinja_push(arena, arguments, place_argument(program, function, &step->inputs[i]));
+  set_text(arena, value, "callee", step->kernel->name);
+  jinja_set(arena, value, "arguments", arguments);
+  set_int(arena, value, "count", 1);
+  set_bool(arena, value, "reverse", false);
+  set_bool(arena, value, "random", step->node->kind->random);
+  set_int(arena, value, "call_number", -1);
+  return value;
+}
+
+static struct jinja_value function_value(const struct program *program, const struct function *function) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), statements = jinja_list(arena);
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    jinja_push(arena, statements,
+               step->callee != NULL ? call_value(program, function, step) : kernel_call_value(program, function, step));
+  }
+  const char *file = strrchr(function->region->where.file, '/');
+  set_text(arena, value, "name", function->name);
+  set_comment(arena, value, "model_function", function->region->function);
+  set_comment(arena, value, "file", file != NULL ? file + 1 : function->region->where.file);
+  set_int(arena, value, "line", function->region->where.line);
+  set_bool(arena, value, "backward", function->forward != NULL);
+  jinja_set(arena, value, "parameters", parameters_value(program, function));
+  jinja_set(arena, value, "statements", statements);
+  return value;
+}
+
+struct jinja_value functions_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  for (int i = 0; i < program->n_functions; i++)
+    jinja_push(program->arena, list, function_value(program, program->functions[i]));
+  return list;
+}
+
+static struct jinja_value arena_member(struct arena *arena, const char *member, const char *inner, bool address) {
+  struct jinja_value argument = argument_value(arena, "arena", address, 0);
+  add_part(arena, argument, member);
+  if (inner != NULL) add_part(arena, argument, inner);
+  return argument;
+}
+
+struct jinja_value entry_arguments_value(const struct program *program, const struct function *function) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  const struct region *region = function->region;
+  if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, "weights", NULL, true));
+  if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
+  if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
+  if (function->scratch_bytes > 0)
+    jinja_push(arena, list, arena_member(arena, "scratch", function->forward != NULL ? "backward" : "forward", true));
+  for (int i = 0; i < region->results.count; i++) jinja_push(arena, list, arena_member(arena, "result", NULL, false));
+  for (int i = 0; i < region->inputs.count; i++)
+    if (function->uses_inputs[i]) jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));
+  return list;
+}

@@ -1,0 +1,123 @@
+/* Kernels as templates see them: operands with shapes and strides, attributes, and for fused ones the loop nest and
+ * its parts. */
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/emit/values.h"
+#include "gen/ir/op.h"
+
+/* Loops shorter than this cost more to share between threads than to run. */
+enum { PARALLEL_FROM = 8192 };
+
+static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < rank; i++) jinja_push(arena, list, jinja_int(strides[i]));
+  return list;
+}
+
+static struct jinja_value operand_value(struct arena *arena, const struct kernel *kernel,
+                                        const struct kernel_operand *operand) {
+  struct jinja_value value = jinja_map(arena);
+  struct shape shape = operand->shape;
+  set_text(arena, value, "name", operand->name);
+  jinja_set(arena, value, "shape", shape_value(arena, shape));
+  set_int(arena, value, "rank", shape.rank);
+  set_int(arena, value, "count", shape_count(shape));
+  set_int(arena, value, "rows", shape.rank > 0 ? shape_product(shape, 0, shape.rank - 1) : 1);
+  set_int(arena, value, "cols", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
+  jinja_set(arena, value, "strides", strides_value(arena, operand->strides, shape.rank));
+  set_bool(arena, value, "dense", operand->dense);
+  set_text(arena, value, "extent",
+           operand->dense ? extent_text(arena, shape) : arena_printf(arena, "%lld", (long long)operand->extent));
+  set_text(arena, value, "type", operand->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+  set_bool(arena, value, "accumulate", operand->accumulate);
+  jinja_set(arena, value, "loop_strides", strides_value(arena, operand->loop_strides, kernel->n_loops));
+  return value;
+}
+
+static void set_attributes(struct arena *arena, struct jinja_value map, const struct node *node) {
+  for (int i = 0; i < node->n_attributes; i++) {
+    const struct attribute *a = &node->attributes[i];
+    if (a->kind == ATTRIBUTE_INT) set_int(arena, map, a->name, a->integer);
+    if (a->kind == ATTRIBUTE_REAL) set_real(arena, map, a->name, a->real);
+    if (a->kind == ATTRIBUTE_INTS) jinja_set(arena, map, a->name, shape_value(arena, a->ints));
+  }
+}
+
+static const char *template_file(struct arena *arena, const struct op_kind *kind) {
+  return arena_printf(arena, "cpu/%s.c.j2", kind->template_name != NULL ? kind->template_name : kind->name);
+}
+
+/* The C variable that holds what a part uses: "x0" loaded from input 0, "t3" made by part 3. */
+static const char *variable(struct arena *arena, const struct kernel *kernel, const struct value *value) {
+  const struct node *node = kernel->node;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i] == value) return arena_printf(arena, "v%d", i);
+  for (int i = 0; i < node->body.count; i++)
+    if (node->body.items[i]->outputs[0] == value) return arena_printf(arena, "t%d", i);
+  return "";
+}
+
+static struct jinja_value part_value(struct arena *arena, const struct kernel *kernel, int index) {
+  const struct node *part = kernel->node->body.items[index];
+  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena), attributes = jinja_map(arena);
+  set_text(arena, value, "template", template_file(arena, part->kind));
+  set_text(arena, value, "macro", part->kind->name);
+  set_text(arena, value, "variable", arena_printf(arena, "t%d", index));
+  set_attributes(arena, attributes, part);
+  jinja_set(arena, value, "k", attributes);
+  for (int i = 0; i < part->n_inputs; i++)
+    jinja_push(arena, arguments, jinja_string(arena, variable(arena, kernel, part->inputs[i])));
+  jinja_set(arena, value, "arguments", arguments);
+  int output = -1;
+  for (int i = 0; i < kernel->node->n_outputs; i++)
+    if (kernel->node->outputs[i] == part->outputs[0]) output = i;
+  set_int(arena, value, "output", output);
+  return value;
+}
+
+static void set_loops(struct arena *arena, struct jinja_value k, const struct kernel *kernel) {
+  struct jinja_value loops = jinja_list(arena), parts = jinja_list(arena);
+  int64_t count = 1;
+  for (int i = 0; i < kernel->n_loops; i++) {
+    jinja_push(arena, loops, jinja_int(kernel->loops[i]));
+    count *= kernel->loops[i];
+  }
+  for (int i = 0; i < kernel->node->body.count; i++) jinja_push(arena, parts, part_value(arena, kernel, i));
+  jinja_set(arena, k, "loops", loops);
+  jinja_set(arena, k, "parts", parts);
+  set_bool(arena, k, "parallel", count >= PARALLEL_FROM);
+}
+
+static struct jinja_value kernel_value(struct arena *arena, const struct kernel *kernel) {
+  const struct node *node = kernel->node;
+  struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
+  struct jinja_value inputs = jinja_list(arena), outputs = jinja_list(arena);
+  set_attributes(arena, k, node);
+  for (int i = 0; i < node->n_outputs; i++) {
+    struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
+    jinja_push(arena, outputs, operand);
+    jinja_set(arena, k, kernel->outputs[i].name, operand);
+  }
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct jinja_value operand = operand_value(arena, kernel, &kernel->inputs[i]);
+    jinja_push(arena, inputs, operand);
+    jinja_set(arena, k, kernel->inputs[i].name, operand);
+  }
+  set_text(arena, k, "name", kernel->name);
+  jinja_set(arena, k, "inputs", inputs);
+  jinja_set(arena, k, "outputs", outputs);
+  set_bool(arena, k, "random", node->kind->random);
+  if (node->body.count > 0) set_loops(arena, k, kernel);
+  set_text(arena, value, "template", template_file(arena, node->kind));
+  set_text(arena, value, "macro", node->kind->name);
+  jinja_set(arena, value, "k", k);
+  return value;
+}
+
+struct jinja_value kernels_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  for (int i = 0; i < program->n_kernels; i++)
+    jinja_push(program->arena, list, kernel_value(program->arena, program->kernels[i]));
+  return list;
+}

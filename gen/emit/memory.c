@@ -1,0 +1,146 @@
+/* The arena's map: structures of parameters, of saved values and of scratch. */
+#include <string.h>
+
+#include "gen/emit/values.h"
+#include "gen/plan/place.h"
+#include "gen/plan/weights.h"
+
+/* ---- Parameters ---- */
+
+static struct jinja_value weight_member_value(struct arena *arena, const struct weight_member *member) {
+  struct jinja_value value = jinja_map(arena);
+  const struct weight_node *node = member->node;
+  set_text(arena, value, "name", member->name);
+  set_text(arena, value, "struct", node->parameter == NULL ? node->type->name : "");
+  set_int(arena, value, "array", node->array ? node->n_children : 0);
+  if (node->parameter != NULL) {
+    set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
+    set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));
+  }
+  return value;
+}
+
+struct jinja_value weight_structs_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->n_structs; i++) {
+    const struct weight_struct *type = program->structs[i];
+    struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
+    for (int k = 0; k < type->n_members; k++) jinja_push(arena, members, weight_member_value(arena, &type->members[k]));
+    set_text(arena, value, "name", type->name);
+    set_int(arena, value, "bytes", type->bytes);
+    jinja_set(arena, value, "members", members);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+struct jinja_value tensors_value(const struct program *program) {
+  static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM"};
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct weight *weight = &program->weights[i];
+    struct access_part parts[8];
+    int count = weight_access(program, program->graph->entry, 0, weight->path, NULL, parts);
+    struct jinja_value value = jinja_map(arena), path = jinja_list(arena);
+    for (int k = 0; k < count; k++) {
+      struct jinja_value part = jinja_map(arena);
+      set_text(arena, part, "member", parts[k].member);
+      set_bool(arena, part, "indexed", parts[k].indexed);
+      set_int(arena, part, "first", parts[k].first);
+      jinja_push(arena, path, part);
+    }
+    jinja_set(arena, value, "parts", path);
+    set_literal(arena, value, "literal", weight->path);
+    jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
+    set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
+    set_text(arena, value, "init", inits[weight->parameter->init.kind]);
+    set_real(arena, value, "a", weight->parameter->init.a);
+    set_real(arena, value, "b", weight->parameter->init.b);
+    set_bool(arena, value, "zero", weight->zero);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+/* ---- Saved values and scratch ---- */
+
+static const struct value *named_value(const struct function *function, const struct storage *storage) {
+  for (int i = 0; i < function->region->nodes.count; i++) {
+    const struct node *node = function->region->nodes.items[i];
+    for (int k = 0; k < node->n_outputs; k++)
+      if (strcmp(node->outputs[k]->name, storage->name) == 0) return node->outputs[k];
+  }
+  return NULL;
+}
+
+static struct jinja_value storage_value(struct arena *arena, const struct function *function,
+                                        const struct storage *storage) {
+  struct jinja_value value = jinja_map(arena);
+  const struct value *tensor = named_value(function, storage);
+  bool same = tensor != NULL && shape_count(tensor->shape) == storage->count;
+  set_text(arena, value, "name", storage->name);
+  set_text(arena, value, "struct", "");
+  set_text(arena, value, "type", storage->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+  set_int(arena, value, "array", storage->copies > 1 ? storage->copies : 0);
+  set_text(arena, value, "extent",
+           same ? extent_text(arena, tensor->shape) : arena_printf(arena, "%lld", (long long)storage->count));
+  set_text(arena, value, "shape", same ? shape_text(arena, tensor->shape) : "");
+  return value;
+}
+
+static struct jinja_value struct_member_value(struct arena *arena, const char *name, const char *type, int count) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", name);
+  set_text(arena, value, "struct", type);
+  set_int(arena, value, "array", count > 1 ? count : 0);
+  return value;
+}
+
+static struct jinja_value saved_value(struct arena *arena, const struct function *function) {
+  struct jinja_value members = jinja_list(arena);
+  for (int i = 0; i < function->storages.count; i++)
+    if (function->storages.items[i]->kind == STORAGE_SAVED)
+      jinja_push(arena, members, storage_value(arena, function, function->storages.items[i]));
+  for (int i = 0; i < function->n_frames; i++) {
+    const struct frame *frame = &function->frames[i];
+    jinja_push(arena, members,
+               struct_member_value(arena, frame->name, saved_type(arena, frame->callee), frame->call->call->count));
+  }
+  return members;
+}
+
+static struct jinja_value scratch_value(struct arena *arena, const struct function *function) {
+  struct jinja_value slots = jinja_list(arena);
+  for (int i = 0; i < function->n_slots; i++) {
+    const struct slot *slot = &function->slots[i];
+    struct jinja_value members = jinja_list(arena);
+    for (int k = 0; k < slot->storages.count; k++)
+      jinja_push(arena, members, storage_value(arena, function, slot->storages.items[k]));
+    for (int k = 0; k < slot->n_callees; k++)
+      jinja_push(arena, members,
+                 struct_member_value(arena, slot->callees[k]->name, scratch_type(arena, slot->callees[k]), 1));
+    jinja_push(arena, slots, members);
+  }
+  return slots;
+}
+
+struct jinja_value memories_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->n_functions; i++) {
+    const struct function *function = program->functions[i];
+    struct jinja_value value = jinja_map(arena);
+    bool saves = function->forward == NULL && function->saved_bytes > 0;
+    set_text(arena, value, "function", function->name);
+    set_text(arena, value, "saved_type", saved_type(arena, function));
+    set_text(arena, value, "scratch_type", scratch_type(arena, function));
+    set_int(arena, value, "saved_bytes", saves ? function->saved_bytes : 0);
+    set_int(arena, value, "scratch_bytes", function->scratch_bytes);
+    jinja_set(arena, value, "saved", saves ? saved_value(arena, function) : jinja_list(arena));
+    jinja_set(arena, value, "scratch", scratch_value(arena, function));
+    jinja_push(arena, list, value);
+  }
+  return list;
+}

@@ -1,0 +1,48 @@
+/* Values: the plan's structures as plain template values. One function for each of the things that templates print. */
+#ifndef ACCEL_EMIT_VALUES_H
+#define ACCEL_EMIT_VALUES_H
+
+#include "gen/jinja/jinja.h"
+#include "gen/plan/program.h"
+
+/* Setters that spare the reader the makers. */
+void set_text(struct arena *arena, struct jinja_value map, const char *key, const char *text);
+void set_int(struct arena *arena, struct jinja_value map, const char *key, int64_t number);
+void set_real(struct arena *arena, struct jinja_value map, const char *key, double number);
+void set_bool(struct arena *arena, struct jinja_value map, const char *key, bool truth);
+
+/* Text that came from a job or a model, on its way into C: as a string literal with its quotes (a line end inside breaks
+ * the literal into lines; NULL gives NULL), or as the inside of a comment, which nothing can close. These two are the
+ * only ways for such text into a program, but for names that are identifiers by check. */
+void set_literal(struct arena *arena, struct jinja_value map, const char *key, const char *string);
+void set_comment(struct arena *arena, struct jinja_value map, const char *key, const char *string);
+
+/* [12, 64, 128] */
+struct jinja_value shape_value(struct arena *arena, struct shape shape);
+
+/* "768 * 128": rows times columns, for people who read an extent. */
+const char *extent_text(struct arena *arena, struct shape shape);
+
+/* The structures of parameters: a list of {name, bytes, members: [{name, struct, array, shape, extent, path}]}. */
+struct jinja_value weight_structs_value(const struct program *program);
+
+/* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
+struct jinja_value tensors_value(const struct program *program);
+
+/* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
+struct jinja_value memories_value(const struct program *program);
+
+/* All kernels, as docs/operations.md describes them to their templates, with `template` and `macro`. */
+struct jinja_value kernels_value(const struct program *program);
+
+/* All functions: [{name, title, where, parameters, statements}]. */
+struct jinja_value functions_value(const struct program *program);
+
+/* The arguments with which `step` calls an entry function. */
+struct jinja_value entry_arguments_value(const struct program *program, const struct function *function);
+
+/* The names of a function's memory: "block_saved", "block_forward_scratch". */
+const char *saved_type(struct arena *arena, const struct function *function);
+const char *scratch_type(struct arena *arena, const struct function *function);
+
+#endif
