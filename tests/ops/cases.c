@@ -1,0 +1,255 @@
+#include "tests/ops/cases.h"
+
+enum { MOST = 400 };
+
+/* ---- Elements ---- */
+
+static void one_in(struct lab *lab, enum range range) {
+  lab_tensor(lab, lab_shape(lab, (int)lab_random(lab, 4), MOST), range);
+}
+
+static void any(struct lab *lab) {
+  one_in(lab, AROUND_ZERO);
+}
+
+static void positive(struct lab *lab) {
+  one_in(lab, POSITIVE);
+}
+
+static void away(struct lab *lab) {
+  one_in(lab, AWAY_FROM_ZERO);
+}
+
+static void any_and_number(struct lab *lab) {
+  any(lab);
+  lab_real(lab, -1.75);
+}
+
+/* `shape` with some extents set to 1 and some leading dimensions dropped, so that it broadcasts to it. */
+static struct shape narrower(struct lab *lab, struct shape shape) {
+  struct shape result = {0};
+  for (int i = (int)lab_random(lab, shape.rank + 1); i < shape.rank; i++)
+    result.dim[result.rank++] = lab_random(lab, 3) == 0 ? 1 : shape.dim[i];
+  return result;
+}
+
+static void pair_in(struct lab *lab, enum range first, enum range second) {
+  struct shape whole = lab_shape(lab, (int)lab_random(lab, 4), MOST), part = narrower(lab, whole);
+  int64_t order = lab_random(lab, 3); /* either side, or neither, is narrower */
+  lab_tensor(lab, order == 0 ? part : whole, first);
+  lab_tensor(lab, order == 1 ? part : whole, second);
+}
+
+static void pair(struct lab *lab) {
+  pair_in(lab, AROUND_ZERO, AROUND_ZERO);
+}
+
+static void quotient(struct lab *lab) {
+  pair_in(lab, AROUND_ZERO, POSITIVE);
+}
+
+static void comb(struct lab *lab) {
+  pair_in(lab, COMB_A, COMB_B);
+}
+
+/* ---- Products ---- */
+
+/* The leading dimensions of a, `rows` and `columns` behind them. */
+static struct shape matrix(struct shape leading, int64_t rows, int64_t columns) {
+  leading.dim[leading.rank++] = rows;
+  leading.dim[leading.rank++] = columns;
+  return leading;
+}
+
+static void factors(struct lab *lab, bool transposed) {
+  struct shape leading = lab_shape(lab, (int)lab_random(lab, 3), 9), none = {0};
+  int64_t m = lab_extent(lab), k = lab_extent(lab), n = lab_extent(lab);
+  struct shape of_b = lab_random(lab, 2) == 0 ? none : leading;
+  lab_tensor(lab, matrix(leading, m, k), AROUND_ZERO);
+  lab_tensor(lab, transposed ? matrix(of_b, n, k) : matrix(of_b, k, n), AROUND_ZERO);
+}
+
+static void product(struct lab *lab) {
+  factors(lab, false);
+}
+
+static void product_transposed(struct lab *lab) {
+  factors(lab, true);
+}
+
+static void layer(struct lab *lab) {
+  lab_scope(lab);
+  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AROUND_ZERO);
+  lab_int(lab, lab_extent(lab));
+}
+
+static void attention_of(struct lab *lab, int64_t causal) {
+  struct shape q = lab_shape(lab, 4, 300), k = q;
+  k.dim[2] = lab_extent(lab);
+  lab_tensor(lab, q, AROUND_ZERO);
+  lab_tensor(lab, k, AROUND_ZERO);
+  lab_tensor(lab, k, AROUND_ZERO);
+  lab_int(lab, causal);
+}
+
+static void attention_full(struct lab *lab) {
+  attention_of(lab, 0);
+}
+
+static void attention_causal(struct lab *lab) {
+  attention_of(lab, 1);
+}
+
+/* ---- Rows ---- */
+
+static void rows(struct lab *lab) {
+  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AROUND_ZERO);
+}
+
+static void norm(struct lab *lab) {
+  lab_scope(lab);
+  rows(lab);
+}
+
+static void norm_eps(struct lab *lab) {
+  norm(lab);
+  lab_real(lab, 0.01);
+}
+
+static void lookup_rows(struct lab *lab) {
+  int64_t vocabulary = lab_extent(lab);
+  lab_scope(lab);
+  lab_tokens(lab, lab_shape(lab, (int)lab_random(lab, 3), 60), vocabulary);
+  lab_int(lab, vocabulary);
+  lab_int(lab, lab_extent(lab));
+}
+
+static void classes(struct lab *lab) {
+  struct shape logits = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), targets = logits;
+  targets.rank--;
+  lab_tensor(lab, logits, AROUND_ZERO);
+  lab_tokens(lab, targets, logits.dim[logits.rank - 1]);
+}
+
+/* Class 0 does not count; the first place's target is another one where there is one, so that something counts. */
+static void classes_ignoring(struct lab *lab) {
+  struct shape logits = {2, {lab_extent(lab), 3 + 2 * lab_random(lab, 3)}};
+  lab_tensor(lab, logits, AROUND_ZERO);
+  lab_tokens(lab, (struct shape){1, {logits.dim[0]}}, logits.dim[1]);
+  lab->inputs.items[0].elements[0] = 1;
+  lab_int(lab, 0);
+}
+
+/* ---- Shapes ---- */
+
+static struct shape push_random(struct lab *lab, int least) {
+  struct shape shape = lab_shape(lab, least + (int)lab_random(lab, 4 - least), MOST);
+  lab_tensor(lab, shape, AROUND_ZERO);
+  return shape;
+}
+
+static int64_t random_axis(struct lab *lab, struct shape shape) {
+  return lab_random(lab, 2 * shape.rank) - shape.rank; /* from either end */
+}
+
+static void with_axis(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+}
+
+static void with_axes(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+  lab_int(lab, random_axis(lab, shape));
+}
+
+static void reshaped(struct lab *lab) {
+  struct shape shape = push_random(lab, 3);
+  lab_int(lab, 3);
+  lab_int(lab, shape.dim[1]);
+  lab_int(lab, -1);
+  lab_int(lab, shape.dim[0]);
+}
+
+static void sliced(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
+  int64_t start = lab_random(lab, extent);
+  lab_int(lab, axis);
+  lab_int(lab, start);
+  lab_int(lab, 1 + lab_random(lab, extent - start));
+}
+
+static void parted(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), parts = shape.dim[shape_axis(shape, axis)];
+  lab_int(lab, axis);
+  lab_int(lab, parts);
+  lab_int(lab, lab_random(lab, parts));
+}
+
+static void joined(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), 60);
+  int64_t axis = random_axis(lab, shape);
+  lab_int(lab, axis);
+  lab_int(lab, 3);
+  for (int i = 0; i < 3; i++) {
+    shape.dim[shape_axis(shape, axis)] = lab_extent(lab);
+    lab_tensor(lab, shape, AROUND_ZERO);
+  }
+}
+
+static void dropped(struct lab *lab) {
+  any(lab);
+  lab_real(lab, 0.3);
+}
+
+const struct op_case op_cases[] = {
+    {"neg", any},
+    {"square", any},
+    {"sqrt_of", positive},
+    {"rsqrt_of", positive},
+    {"exp_of", any},
+    {"log_of", positive},
+    {"tanh_of", any},
+    {"sigmoid", any},
+    {"relu", away},
+    {"silu", any},
+    {"gelu", any},
+    {"gelu_tanh", any},
+    {"scale", any_and_number},
+    {"shift", any_and_number},
+    {"add", pair},
+    {"sub", pair},
+    {"mul", pair},
+    {"divide", quotient},
+    {"maximum", comb},
+    {"minimum", comb},
+    {"matmul", product},
+    {"matmul_transposed", product_transposed},
+    {"linear", layer},
+    {"linear_no_bias", layer},
+    {"linear_transposed", layer},
+    {"attention", attention_full},
+    {"attention", attention_causal},
+    {"softmax", rows},
+    {"layer_norm", norm},
+    {"layer_norm_no_bias", norm},
+    {"layer_norm_eps", norm_eps},
+    {"rms_norm", norm},
+    {"rms_norm_eps", norm_eps},
+    {"embedding", lookup_rows},
+    {"cross_entropy", classes},
+    {"cross_entropy_ignore", classes_ignoring},
+    {"sum", with_axis},
+    {"mean", with_axis},
+    {"sum_all", any},
+    {"mean_all", any},
+    {"reshape_to", reshaped},
+    {"transpose", with_axes},
+    {"slice", sliced},
+    {"split", parted},
+    {"concat_of", joined},
+    {"dropout", dropped},
+};
+const int op_case_count = sizeof op_cases / sizeof op_cases[0];
