@@ -1,0 +1,242 @@
+#include "gen/spec/check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gen/spec/schema.h"
+
+const char *schema_type_words(const char *type) {
+  static const char *const words[][2] = {
+      {"object", "a group of keys"}, {"array", "a list"},           {"string", "text"},
+      {"integer", "an integer"},     {"number", "a number"},        {"boolean", "true or false"},
+  };
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i][0], type) == 0) return words[i][1];
+  return type;
+}
+
+const char *schema_value_text(struct arena *arena, const json_t *value) {
+  if (json_is_string(value)) return arena_string(arena, json_string_value(value));
+  if (json_is_integer(value)) return arena_printf(arena, "%lld", (long long)json_integer_value(value));
+  if (json_is_real(value)) return spec_number(arena, json_real_value(value), false);
+  if (json_is_array(value)) return arena_printf(arena, "[%s]", schema_list_text(arena, value));
+  return json_is_true(value) ? "true" : "false";
+}
+
+const char *schema_list_text(struct arena *arena, const json_t *values) {
+  struct text out = text_in(arena);
+  size_t i;
+  const json_t *value;
+  json_array_foreach(values, i, value) {
+    text_puts(&out, i > 0 ? ", " : "");
+    text_puts(&out, schema_value_text(arena, value));
+  }
+  return text_string(&out);
+}
+
+static const char *cause_text(const struct check *c) {
+  const struct cause *cause = &c->cause;
+  if (cause->value == NULL) return cause->path;
+  return arena_printf(c->arena, "%s %s%s", cause->path, cause->value, cause->written ? "" : ", the default");
+}
+
+static void add_cause_note(struct check *c) {
+  const struct cause *cause = &c->cause;
+  if (cause->path == NULL || !cause->written) return;
+  if (cause->value == NULL) diag_note(c->diags, cause->where, "'%s' stands here", cause->path);
+  else diag_note(c->diags, cause->where, "'%s' is %s here", cause->path, cause->value);
+}
+
+void check_report(struct check *c, struct location where, const char *format, ...) {
+  if (c->diags == NULL) return;
+  va_list args;
+  va_start(args, format);
+  const char *message = arena_vprintf(c->arena, format, args);
+  va_end(args);
+  if (c->cause.path != NULL) diag_error(c->diags, where, "%s with %s", message, cause_text(c));
+  else diag_error(c->diags, where, "%s", message);
+  add_cause_note(c);
+}
+
+static const char *group_words(const struct subject *group) {
+  return group->path[0] == '\0' ? "job" : group->path;
+}
+
+static void help(struct check *c, const char *before, const char *text, const char *after) {
+  if (c->diags != NULL && text != NULL) diag_help(c->diags, "%s%s%s", before, text, after);
+}
+
+void check_missing(struct check *c, const struct subject *group, const char *key) {
+  if (c->diags == NULL) return;
+  check_report(c, group->key_where, "missing key '%s' in %s", key, group_words(group));
+  const char *path = group->path[0] == '\0' ? key : arena_printf(c->arena, "%s.%s", group->path, key);
+  const json_t *schema = schema_find(c->root, path);
+  const char *sentence = json_string_value(schema_keyword(c->root, schema, "description"));
+  if (sentence != NULL) diag_help(c->diags, "%s: %s", key, sentence);
+}
+
+void check_forbidden(struct check *c, const struct subject *s) {
+  if (c->diags == NULL) return;
+  diag_error(c->diags, s->key_where, "'%s' does not go with %s", s->name, cause_text(c));
+  add_cause_note(c);
+}
+
+/* The keys of an object, and their number. */
+static const char **keys_of(struct arena *arena, const json_t *object, int *count) {
+  const char **keys = arena_alloc(arena, (json_object_size(object) + 1) * sizeof *keys), *key;
+  json_t *value;
+  *count = 0;
+  json_object_foreach((json_t *)object, key, value) keys[(*count)++] = arena_string(arena, key);
+  return keys;
+}
+
+/* A group that has the key, which was written one level too high or in another group; NULL when none has. */
+static const char *owner_of(struct check *c, const char *key) {
+  const char *group;
+  json_t *schema;
+  json_object_foreach(json_object_get(c->root, "properties"), group, schema)
+    if (json_object_get(json_object_get(schema, "properties"), key) != NULL) return arena_string(c->arena, group);
+  return NULL;
+}
+
+void check_unknown(struct check *c, const struct subject *group, const json_t *properties,
+                   const struct spec_entry *entry) {
+  if (c->diags == NULL) return;
+  int count = 0;
+  const char **keys = keys_of(c->arena, properties, &count);
+  const char *near = nearest_word(entry->key, keys, count), *owner = owner_of(c, entry->key);
+  struct spec_node name = {.kind = SPEC_STRING, .text = entry->key, .length = strlen(entry->key)};
+  const char *shown = spec_describe(c->arena, &name);
+  if (near != NULL && owner == NULL) {
+    check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, group_words(group), near);
+    return;
+  }
+  check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(group));
+  if (owner != NULL) {
+    diag_help(c->diags, "'%s' is a key of %s", entry->key, owner);
+    return;
+  }
+  struct text list = text_in(c->arena);
+  for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]);
+  diag_help(c->diags, "the keys of %s are %s", group_words(group), text_string(&list));
+}
+
+static bool is_type(const struct spec_node *node, const char *type) {
+  bool number = node->kind == SPEC_INT || (node->kind == SPEC_REAL && isfinite(node->real));
+  if (strcmp(type, "object") == 0) return node->kind == SPEC_MAP;
+  if (strcmp(type, "array") == 0) return node->kind == SPEC_LIST;
+  if (strcmp(type, "string") == 0) return node->kind == SPEC_STRING;
+  if (strcmp(type, "boolean") == 0) return node->kind == SPEC_BOOL;
+  if (strcmp(type, "number") == 0) return number;
+  if (strcmp(type, "integer") == 0) return number && node->real == floor(node->real);
+  return false;
+}
+
+/* The type, or the types with "or" between them; whether the value is of one. */
+static bool match_types(struct check *c, const json_t *types, const struct spec_node *node, const char **words) {
+  if (json_is_string(types)) {
+    *words = schema_type_words(json_string_value(types));
+    return is_type(node, json_string_value(types));
+  }
+  struct text out = text_in(c->arena);
+  size_t i;
+  const json_t *type;
+  bool good = false;
+  json_array_foreach(types, i, type) {
+    text_printf(&out, "%s%s", i > 0 ? ", " : "", schema_type_words(json_string_value(type)));
+    good = good || is_type(node, json_string_value(type));
+  }
+  *words = text_string(&out);
+  return good;
+}
+
+/* What YAML 1.1 took for a boolean is a word in YAML 1.2. */
+static const char *boolean_meant(const struct spec_node *node) {
+  static const char *const words[][2] = {{"yes", "true"}, {"on", "true"}, {"no", "false"}, {"off", "false"}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (node->kind == SPEC_STRING && strcmp(node->text, words[i][0]) == 0) return words[i][1];
+  return NULL;
+}
+
+bool check_type(struct check *c, const json_t *schema, const struct subject *s) {
+  const json_t *types = json_object_get(schema, "type");
+  const char *words;
+  if (types == NULL || match_types(c, types, s->node, &words)) return true;
+  check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
+  bool scalar = s->node->kind == SPEC_INT || s->node->kind == SPEC_REAL || s->node->kind == SPEC_BOOL;
+  if (strcmp(words, "true or false") == 0) help(c, "did you mean ", boolean_meant(s->node), "?");
+  if (strcmp(words, "text") == 0 && scalar) help(c, "write it in quotes: \"", s->node->text, "\"");
+  return false;
+}
+
+static bool equals(const struct spec_node *node, const json_t *value) {
+  if (json_is_string(value))
+    return node->kind == SPEC_STRING && node->length == json_string_length(value) &&
+           memcmp(node->text, json_string_value(value), node->length) == 0;
+  if (json_is_number(value))
+    return (node->kind == SPEC_INT || node->kind == SPEC_REAL) && node->real == json_number_value(value);
+  if (json_is_boolean(value)) return node->kind == SPEC_BOOL && node->integer == json_is_true(value);
+  return false;
+}
+
+/* The word among the choices that a text is nearest to; NULL for none. */
+static const char *nearest_choice(struct check *c, const json_t *choices, const struct spec_node *node) {
+  int count = 0;
+  const char **words = arena_alloc(c->arena, (json_array_size(choices) + 1) * sizeof *words);
+  size_t i;
+  const json_t *choice;
+  json_array_foreach(choices, i, choice)
+    if (json_is_string(choice)) words[count++] = json_string_value(choice);
+  return node->kind == SPEC_STRING ? nearest_word(node->text, words, count) : NULL;
+}
+
+static bool check_enum(struct check *c, const json_t *choices, const struct subject *s) {
+  size_t i;
+  const json_t *choice;
+  json_array_foreach(choices, i, choice)
+    if (equals(s->node, choice)) return true;
+  bool several = json_array_size(choices) > 1;
+  check_report(c, s->node->where, "'%s' must be %s%s, not %s", s->name, several ? "one of " : "",
+               schema_list_text(c->arena, choices), spec_describe(c->arena, s->node));
+  help(c, "did you mean '", nearest_choice(c, choices, s->node), "'?");
+  return false;
+}
+
+bool check_choice(struct check *c, const json_t *schema, const struct subject *s) {
+  const json_t *constant = json_object_get(schema, "const"), *choices = json_object_get(schema, "enum");
+  if (choices != NULL && !check_enum(c, choices, s)) return false;
+  if (constant == NULL || equals(s->node, constant)) return true;
+  check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, schema_value_text(c->arena, constant),
+               spec_describe(c->arena, s->node));
+  return false;
+}
+
+struct cause check_key_cause(const struct check *c, const struct subject *group, const struct spec_entry *entry) {
+  const char *path = group->path[0] == '\0' ? entry->key : arena_printf(c->arena, "%s.%s", group->path, entry->key);
+  return (struct cause){.path = path, .written = true, .where = entry->key_where};
+}
+
+/* The first comparison within the properties of a condition, or no cause. `node`: NULL where the job has no such key. */
+static struct cause find_comparison(const struct check *c, const json_t *condition, const struct spec_node *node,
+                                    const char *path) {
+  const char *key;
+  json_t *property;
+  json_object_foreach(json_object_get(condition, "properties"), key, property) {
+    const struct spec_entry *entry = spec_entry(node, key);
+    const struct spec_node *value = entry == NULL ? NULL : entry->value;
+    const char *deeper = arena_printf(c->arena, "%s%s%s", path, path[0] == '\0' ? "" : ".", key);
+    const json_t *constant = json_object_get(property, "const");
+    if (constant == NULL && json_object_get(property, "enum") == NULL) {
+      struct cause found = find_comparison(c, property, value, deeper);
+      if (found.path != NULL) return found;
+      continue;
+    }
+    if (value != NULL) return (struct cause){deeper, spec_describe(c->arena, value), true, value->where};
+    return (struct cause){deeper, arena_printf(c->arena, "'%s'", schema_value_text(c->arena, constant)), false, {0}};
+  }
+  return (struct cause){0};
+}
+
+struct cause check_cause(const struct check *c, const json_t *condition, const struct subject *group) {
+  return find_comparison(c, condition, group->node, group->path);
+}

@@ -1,0 +1,96 @@
+/* Help: what the schema says about a key, for a person at a terminal. */
+#include <string.h>
+
+#include "gen/spec/check.h"
+#include "gen/spec/job.h"
+#include "gen/spec/schema.h"
+
+struct helper {
+  struct arena *arena;
+  const json_t *root;
+  struct text out;
+};
+
+static const json_t *keyword(const struct helper *h, const json_t *schema, const char *name) {
+  return schema_keyword(h->root, schema, name);
+}
+
+static const char *sentence(const struct helper *h, const json_t *schema) {
+  const char *text = json_string_value(keyword(h, schema, "description"));
+  return text == NULL ? "" : text;
+}
+
+static void add_bound(struct helper *h, const json_t *schema, const char *name, const char *words) {
+  const json_t *bound = keyword(h, schema, name);
+  if (bound != NULL) text_printf(&h->out, " %s %s", words, schema_value_text(h->arena, bound));
+}
+
+/* "number greater than 0; default 0.001" */
+static void add_type(struct helper *h, const json_t *schema, bool required) {
+  const json_t *type = keyword(h, schema, "type"), *choices = keyword(h, schema, "enum");
+  const json_t *value = keyword(h, schema, "default");
+  if (choices != NULL) text_printf(&h->out, "%s%s", json_array_size(choices) > 1 ? "one of " : "",
+                                   schema_list_text(h->arena, choices));
+  else if (json_is_string(type)) text_puts(&h->out, schema_type_words(json_string_value(type)));
+  else text_puts(&h->out, "a number, true or false, or text");
+  if (keyword(h, schema, "minItems") != NULL) text_puts(&h->out, " of");
+  add_bound(h, schema, "minItems", "");
+  add_bound(h, schema, "minimum", "from");
+  add_bound(h, schema, "exclusiveMinimum", "greater than");
+  add_bound(h, schema, "maximum", "up to");
+  add_bound(h, schema, "exclusiveMaximum", "below");
+  if (required) text_puts(&h->out, "; required");
+  if (value != NULL) text_printf(&h->out, "; default %s", schema_value_text(h->arena, value));
+}
+
+static bool is_required(const struct helper *h, const json_t *group, const char *key) {
+  size_t i;
+  const json_t *name;
+  json_array_foreach(keyword(h, group, "required"), i, name)
+    if (strcmp(json_string_value(name), key) == 0) return true;
+  return false;
+}
+
+/* The keys of a group, deeper groups within. */
+static void add_keys(struct helper *h, const json_t *group, int indent) {
+  const char *key;
+  json_t *schema;
+  json_object_foreach((json_t *)keyword(h, group, "properties"), key, schema) {
+    text_printf(&h->out, "%*s%s: ", indent, "", key);
+    add_type(h, schema, is_required(h, group, key));
+    text_printf(&h->out, "\n%*s%s\n", indent + 4, "", sentence(h, schema));
+    add_keys(h, schema, indent + 4);
+  }
+}
+
+static void add_groups(struct helper *h) {
+  const char *key;
+  json_t *schema;
+  json_object_foreach(json_object_get(h->root, "properties"), key, schema)
+    text_printf(&h->out, "  %-14s%s%s\n", key, sentence(h, schema), is_required(h, h->root, key) ? " Required." : "");
+}
+
+/* The schema of the group that holds a key. */
+static const json_t *group_of(const struct helper *h, const char *key, const char **last) {
+  const char *dot = strrchr(key, '.');
+  *last = dot == NULL ? key : dot + 1;
+  return schema_find(h->root, dot == NULL ? "" : arena_copy(h->arena, key, (size_t)(dot - key)));
+}
+
+const char *job_help(struct arena *arena, const char *key) {
+  json_t *root = schema_of_job();
+  struct helper h = {arena, root, text_in(arena)};
+  const json_t *schema = schema_find(root, key);
+  const char *last;
+  if (schema != NULL && *key == '\0') add_groups(&h);
+  else if (schema != NULL) {
+    const json_t *group = group_of(&h, key, &last);
+    bool keys = keyword(&h, schema, "properties") != NULL;
+    text_printf(&h.out, "%s: ", key);
+    add_type(&h, schema, is_required(&h, group, last));
+    text_printf(&h.out, "\n  %s\n%s", sentence(&h, schema), keys ? "\n" : "");
+    add_keys(&h, schema, 2);
+  }
+  json_decref(root);
+  return schema == NULL ? NULL : text_string(&h.out);
+}

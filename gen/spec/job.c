@@ -1,0 +1,193 @@
+#include "gen/spec/job.h"
+
+#include <string.h>
+
+#include "gen/base/sha256.h"
+#include "gen/spec/node.h"
+#include "gen/spec/override.h"
+#include "gen/spec/resolve.h"
+#include "gen/spec/rules.h"
+#include "gen/spec/schema.h"
+#include "gen/spec/yaml.h"
+
+/* The values of the resolved tree by their keys; the schema has seen to their types. What a condition keeps away (betas
+ * of sgd) is 0, NULL or false. */
+static int64_t integer(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? 0 : node->integer;
+}
+
+static double real(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? 0 : node->real;
+}
+
+static const char *string(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? NULL : node->text;
+}
+
+/* The position of a word among those of its enumeration, which is the enumerator; the first when the key is away. */
+static int choice(const struct job *job, const char *key, const char *const *words) {
+  const char *word = string(job, key);
+  for (int i = 0; word != NULL && words[i] != NULL; i++)
+    if (strcmp(words[i], word) == 0) return i;
+  return 0;
+}
+
+static const char *beside(struct arena *arena, const char *file, const char *path) {
+  const char *slash = strrchr(file, '/');
+  if (path[0] == '/' || slash == NULL) return path;
+  return arena_printf(arena, "%.*s%s", (int)(slash + 1 - file), file, path);
+}
+
+static struct config_value config_value(const struct spec_entry *entry) {
+  const struct spec_node *node = entry->value;
+  static const enum config_kind kinds[] = {
+      [SPEC_INT] = CONFIG_INT, [SPEC_REAL] = CONFIG_REAL, [SPEC_BOOL] = CONFIG_BOOL, [SPEC_STRING] = CONFIG_STRING};
+  return (struct config_value){.name = entry->key,
+                               .kind = kinds[node->kind],
+                               .integer = node->integer,
+                               .real = node->real,
+                               .string = node->kind == SPEC_STRING ? node->text : NULL,
+                               .where = node->where,
+                               .name_where = entry->key_where};
+}
+
+static void bind_model(struct arena *arena, struct job *job, struct diagnostics *diags) {
+  const struct spec_node *config = spec_find(job->tree, "model.config");
+  job->model.source = beside(arena, job->file, string(job, "model.source"));
+  job->model.weights = string(job, "model.weights");
+  job->model.n_config = config->count;
+  job->model.config = arena_alloc(arena, ((size_t)config->count + 1) * sizeof *job->model.config);
+  for (int i = 0; i < config->count; i++) {
+    job->model.config[i] = config_value(&config->entries[i]);
+    if (config->entries[i].value->wide)
+      diag_error(diags, config->entries[i].value->where, "'%s' does not fit 64 bits", config->entries[i].key);
+  }
+}
+
+static void bind_data(struct job *job) {
+  static const char *const formats[] = {"bytes", "nanogpt", "llmc", "csv", NULL};
+  static const char *const labels[] = {"class", "value", NULL};
+  job->data.train.path = string(job, "data.train.path");
+  job->data.train.format = (enum data_format)choice(job, "data.train.format", formats);
+  job->data.eval.path = string(job, "data.eval.path");
+  job->data.eval.format = (enum data_format)choice(job, "data.eval.format", formats);
+  job->data.eval_fraction = real(job, "data.eval_fraction");
+  job->data.batch_size = (int)integer(job, "data.batch_size");
+  job->data.sequence_length = (int)integer(job, "data.sequence_length");
+  job->data.features = (int)integer(job, "data.features");
+  job->data.label = (enum data_label)choice(job, "data.label", labels);
+  job->data.shuffle = integer(job, "data.shuffle") != 0;
+}
+
+static void bind_optimizer(struct job *job) {
+  static const char *const names[] = {"sgd", "adamw", NULL};
+  const struct spec_node *betas = spec_find(job->tree, "optimizer.betas");
+  job->optimizer.name = (enum optimizer_name)choice(job, "optimizer.name", names);
+  job->optimizer.lr = real(job, "optimizer.lr");
+  job->optimizer.beta1 = betas == NULL ? 0 : betas->entries[0].value->real;
+  job->optimizer.beta2 = betas == NULL ? 0 : betas->entries[1].value->real;
+  job->optimizer.eps = real(job, "optimizer.eps");
+  job->optimizer.weight_decay = real(job, "optimizer.weight_decay");
+  job->optimizer.momentum = real(job, "optimizer.momentum");
+  job->optimizer.clip_grad_norm = real(job, "optimizer.clip_grad_norm");
+}
+
+static void bind_schedule(struct job *job) {
+  static const char *const names[] = {"constant", "linear", "cosine", NULL};
+  job->schedule.name = (enum schedule_name)choice(job, "schedule.name", names);
+  job->schedule.warmup_steps = integer(job, "schedule.warmup_steps");
+  job->schedule.decay_steps = integer(job, "schedule.decay_steps");
+  job->schedule.min_lr = real(job, "schedule.min_lr");
+}
+
+static void bind_run(struct job *job) {
+  static const char *const kinds[] = {"cpu", NULL};
+  job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
+  job->devices.kind = (enum device_kind)choice(job, "devices.kind", kinds);
+  job->devices.threads = (int)integer(job, "devices.threads");
+  job->training.steps = integer(job, "training.steps");
+  job->training.seed = (uint64_t)integer(job, "training.seed");
+  job->training.eval_interval = integer(job, "training.eval_interval");
+  job->training.eval_iters = integer(job, "training.eval_iters");
+  job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
+  job->checkpoint.every = integer(job, "checkpoint.every");
+  job->tracking.every = integer(job, "tracking.every");
+}
+
+static struct job *bind(struct arena *arena, const char *file, const struct spec_node *tree,
+                        struct diagnostics *diags) {
+  struct job *job = arena_alloc(arena, sizeof *job);
+  job->file = arena_string(arena, file);
+  job->tree = tree;
+  bind_model(arena, job, diags);
+  bind_data(job);
+  bind_optimizer(job);
+  bind_schedule(job);
+  bind_run(job);
+  return job;
+}
+
+/* Of the resolved job, not of the file: comments, order and spelling make no other job. */
+static const char *digest(struct arena *arena, const struct job *job) {
+  const char *text = job_resolved(arena, job);
+  char hex[65];
+  struct sha256 sum = sha256_start();
+  sha256_add(&sum, text, strlen(text));
+  sha256_hex(&sum, hex);
+  return arena_string(arena, hex);
+}
+
+/* The document with the overrides; NULL when there is none to validate. */
+static const struct spec_node *read_document(struct arena *arena, const char *file,
+                                             const struct job_override *overrides, int n_overrides,
+                                             struct diagnostics *diags) {
+  struct spec_source *source = source_read(arena, file, diags);
+  const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
+  for (int i = 0; document != NULL && i < n_overrides; i++)
+    document = override_apply(arena, document, &overrides[i], diags);
+  return document;
+}
+
+struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
+                     struct diagnostics *diags) {
+  int before = diags->errors;
+  file = arena_string(arena, file);
+  const struct spec_node *document = read_document(arena, file, overrides, n_overrides, diags);
+  if (document == NULL) return NULL;
+  json_t *schema = schema_of_job();
+  struct job *job = NULL;
+  if (schema_validate(arena, schema, document, diags)) {
+    const struct spec_node *resolved = spec_resolve(arena, schema, document);
+    rules_check(arena, resolved, diags);
+    job = bind(arena, file, resolved, diags);
+    job->digest = digest(arena, job);
+  }
+  json_decref(schema);
+  return diags->errors > before ? NULL : job;
+}
+
+struct location job_where(const struct job *job, const char *key) {
+  const struct spec_node *node = job->tree;
+  struct location where = node->where;
+  while (node != NULL && *key != '\0') {
+    size_t length = strcspn(key, ".");
+    char name[64];
+    if (length >= sizeof name) break;
+    memcpy(name, key, length);
+    name[length] = '\0';
+    node = spec_find(node, name);
+    if (node != NULL) where = node->where;
+    key += length;
+    if (*key == '.') key++;
+  }
+  return where;
+}
+
+const char *job_resolved(struct arena *arena, const struct job *job) {
+  struct text out = text_in(arena);
+  spec_write(&out, job->tree);
+  return text_string(&out);
+}

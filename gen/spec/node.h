@@ -1,0 +1,53 @@
+/* Node: a YAML document as a tree of values, each with its place. */
+#ifndef ACCEL_SPEC_NODE_H
+#define ACCEL_SPEC_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gen/base/arena.h"
+#include "gen/base/diag.h"
+#include "gen/base/text.h"
+
+enum spec_kind { SPEC_NULL, SPEC_BOOL, SPEC_INT, SPEC_REAL, SPEC_STRING, SPEC_LIST, SPEC_MAP };
+
+/* A child: of a map with its key, of a list without. */
+struct spec_entry {
+  const char *key;
+  struct location key_where;
+  struct spec_node *value;
+};
+
+/* A value. Trees share nodes where the document has aliases, so a node is never changed once it is built. */
+struct spec_node {
+  enum spec_kind kind;
+  struct location where;
+  const char *text; /* scalars: as written, quotes and escapes undone; may hold a NUL of its own */
+  size_t length;    /* bytes of text */
+  int64_t integer;  /* SPEC_INT, and SPEC_BOOL as 0 or 1 */
+  bool wide;        /* SPEC_INT too large for int64_t; real is near it */
+  double real;      /* SPEC_INT, SPEC_REAL */
+  struct spec_entry *entries;
+  int count;
+};
+
+/* The entry of a map with this key; NULL when there is none or `map` is NULL or no map. */
+struct spec_entry *spec_entry(const struct spec_node *map, const char *key);
+
+/* The value behind a dotted key such as "optimizer.lr"; the node itself for "". NULL when there is none. */
+const struct spec_node *spec_find(const struct spec_node *node, const char *key);
+
+/* A copy of a map with room for `more` entries; the values are shared. */
+struct spec_node *spec_copy_map(struct arena *arena, const struct spec_node *map, int more);
+
+/* The value as a message shows it: 'text', 12, true, nothing, a list, a group. Long texts are cut. */
+const char *spec_describe(struct arena *arena, const struct spec_node *node);
+
+/* `value` written so that reading it gives the same number, as short as possible; with `real`, never as an integer. */
+const char *spec_number(struct arena *arena, double value, bool real);
+
+/* Writes a map as YAML block text, one key a line; lists in flow form. */
+void spec_write(struct text *out, const struct spec_node *map);
+
+#endif

@@ -1,0 +1,67 @@
+#include "gen/spec/override.h"
+
+#include <string.h>
+
+#include "gen/spec/source.h"
+#include "gen/spec/yaml.h"
+
+static bool is_key(const char *key) {
+  size_t length = strlen(key);
+  return length > 0 && key[0] != '.' && key[length - 1] != '.' && strstr(key, "..") == NULL;
+}
+
+/* The value's tree; nothing at all is YAML's null. NULL with an error. */
+static struct spec_node *read_value(struct arena *arena, const char *value, struct location where,
+                                    struct diagnostics *diags) {
+  if (value[strspn(value, " \t\r\n")] == '\0') {
+    struct spec_node *null = arena_alloc(arena, sizeof *null);
+    null->text = "";
+    null->where = where;
+    return null;
+  }
+  struct spec_source *source = source_of(arena, where.file, value, strlen(value), true, diags);
+  return source == NULL ? NULL : yaml_parse(arena, source, diags);
+}
+
+/* A copy of `group` with the value at the dotted key; NULL with an error where something else than a group is on the
+ * way. */
+static struct spec_node *set(struct arena *arena, const struct spec_node *group, const char *key,
+                             struct spec_node *value, struct diagnostics *diags) {
+  size_t length = strcspn(key, ".");
+  const char *name = arena_copy(arena, key, length), *rest = key + length;
+  struct spec_node *copy = spec_copy_map(arena, group, 1);
+  struct spec_entry *entry = spec_entry(copy, name);
+  if (entry == NULL) {
+    entry = &copy->entries[copy->count++];
+    *entry = (struct spec_entry){.key = name, .key_where = value->where};
+  }
+  if (*rest == '\0') {
+    entry->key_where = value->where;
+    entry->value = value;
+    return copy;
+  }
+  struct spec_node nothing = {.kind = SPEC_MAP, .where = value->where, .text = ""};
+  bool empty = entry->value == NULL || entry->value->kind == SPEC_NULL;
+  if (!empty && entry->value->kind != SPEC_MAP) {
+    diag_error(diags, value->where, "'%s' is no group of keys", name);
+    diag_note(diags, entry->value->where, "it is %s here", spec_describe(arena, entry->value));
+    return NULL;
+  }
+  entry->value = set(arena, empty ? &nothing : entry->value, rest + 1, value, diags);
+  return entry->value == NULL ? NULL : copy;
+}
+
+const struct spec_node *override_apply(struct arena *arena, const struct spec_node *document,
+                                       const struct job_override *override, struct diagnostics *diags) {
+  bool bare = override->value == NULL;
+  const char *text = arena_printf(arena, "--set %s%s%s", override->key, bare ? "" : "=", bare ? "" : override->value);
+  struct location where = {.file = text};
+  if (bare || !is_key(override->key)) {
+    diag_error(diags, where, "expected a key and a value, such as optimizer.lr=1e-4");
+    return document;
+  }
+  if (document->kind != SPEC_MAP) return document; /* validation says so */
+  struct spec_node *value = read_value(arena, override->value, where, diags);
+  struct spec_node *result = value == NULL ? NULL : set(arena, document, override->key, value, diags);
+  return result == NULL ? document : result;
+}

@@ -1,0 +1,29 @@
+#include "gen/spec/rules.h"
+
+/* One rule: `key` must be at most, or at least, `bound`. A key of 0 that stands for "not given" is free. */
+struct rule {
+  const char *key, *bound;
+  bool at_least;
+  bool free_at_zero;
+};
+
+static const struct rule rules[] = {
+    {.key = "schedule.warmup_steps", .bound = "training.steps"},
+    {.key = "schedule.decay_steps", .bound = "schedule.warmup_steps", .at_least = true, .free_at_zero = true},
+    {.key = "schedule.min_lr", .bound = "optimizer.lr"},
+};
+
+static void check_rule(struct arena *arena, const struct spec_node *job, const struct rule *rule,
+                       struct diagnostics *diags) {
+  const struct spec_node *value = spec_find(job, rule->key), *bound = spec_find(job, rule->bound);
+  if (value == NULL || bound == NULL || (rule->free_at_zero && value->real == 0)) return;
+  if (rule->at_least ? value->real >= bound->real : value->real <= bound->real) return;
+  const char *limit = spec_number(arena, bound->real, false);
+  diag_error(diags, value->where, "'%s' must be at %s %s, which is %s, not %s", rule->key,
+             rule->at_least ? "least" : "most", rule->bound, limit, spec_number(arena, value->real, false));
+  diag_note(diags, bound->where, "'%s' is %s here", rule->bound, limit);
+}
+
+void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
+}

@@ -1,0 +1,35 @@
+/* Schema: JSON Schema 2020-12, as much of it as schemas/job.schema.json uses, over YAML trees.
+ *
+ * Keywords: $ref into $defs, type, const, enum, minimum, exclusiveMinimum, maximum, exclusiveMaximum, minLength,
+ * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
+ * dependentSchemas, allOf, if, then, and false as a schema. patternErrorMessage, which editors know too, words the
+ * message of a pattern. A number that is not finite is none, as in JSON. */
+#ifndef ACCEL_SPEC_SCHEMA_H
+#define ACCEL_SPEC_SCHEMA_H
+
+#include <jansson.h>
+
+#include "gen/base/diag.h"
+#include "gen/spec/node.h"
+
+/* The schema of a job, parsed from accel_job_schema. The caller gives it back with json_decref. */
+json_t *schema_of_job(void);
+
+/* The schema itself, or what its $ref leads to. A keyword beside $ref (a description, a default) stays with it. */
+const json_t *schema_target(const json_t *root, const json_t *schema);
+
+/* A keyword's value: of the schema, else of what its $ref leads to; NULL when neither has it. */
+const json_t *schema_keyword(const json_t *root, const json_t *schema, const char *keyword);
+
+/* The schema of a dotted key such as "data.train.path"; root for "", NULL when it is not among the properties. */
+const json_t *schema_find(const json_t *root, const char *key);
+
+/* Validates a document; false with all its errors in `diags`. */
+bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,
+                     struct diagnostics *diags);
+
+/* Whether the conditions of a group's schema forbid a key, given the other keys that `group` holds. */
+bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
+                    const char *key);
+
+#endif
