@@ -36,13 +36,18 @@ struct builder {
   struct location where;
 };
 
-struct builder *builder_new(struct arena *arena, struct diagnostics *diags) {
-  struct builder *builder = arena_alloc(arena, sizeof *builder);
-  builder->arena = arena;
+struct builder *builder_on(struct graph *graph, struct diagnostics *diags) {
+  struct builder *builder = arena_alloc(graph->arena, sizeof *builder);
+  builder->arena = graph->arena;
   builder->diags = diags;
-  builder->graph = arena_alloc(arena, sizeof *builder->graph);
-  builder->graph->arena = arena;
+  builder->graph = graph;
   return builder;
+}
+
+struct builder *builder_new(struct arena *arena, struct diagnostics *diags) {
+  struct graph *graph = arena_alloc(arena, sizeof *graph);
+  graph->arena = arena;
+  return builder_on(graph, diags);
 }
 
 struct arena *builder_arena(const struct builder *builder) {

@@ -10,6 +10,9 @@ struct builder;
 /* A builder for a new graph. Errors go to `diags`. */
 struct builder *builder_new(struct arena *arena, struct diagnostics *diags);
 
+/* A builder that goes on with a graph that is finished, as passes do. */
+struct builder *builder_on(struct graph *graph, struct diagnostics *diags);
+
 struct arena *builder_arena(const struct builder *builder);
 struct graph *builder_graph(const struct builder *builder);
 

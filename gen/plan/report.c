@@ -1,0 +1,110 @@
+#include "gen/plan/report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/base/text.h"
+
+/* 834304 as "834,304". */
+static const char *grouped(struct arena *arena, int64_t number) {
+  const char *digits = arena_printf(arena, "%lld", (long long)number);
+  struct text text = text_in(arena);
+  size_t length = strlen(digits);
+  for (size_t i = 0; i < length; i++) {
+    if (i > 0 && (length - i) % 3 == 0) text_puts(&text, ",");
+    text_add(&text, digits + i, 1);
+  }
+  return text_string(&text);
+}
+
+static const char *scaled_flops(struct arena *arena, double flops) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  int unit = 0;
+  for (; flops >= 1000 && unit < 5; unit++) flops /= 1000;
+  return arena_printf(arena, "%.3g %s", flops, units[unit]);
+}
+
+static double mebibytes(int64_t bytes) {
+  return (double)bytes / (1024.0 * 1024.0);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* The longest repeated call of the program: what people call its layers. */
+static int count_layers(const struct program *program) {
+  int layers = 0;
+  for (int f = 0; f < program->n_functions; f++)
+    for (int s = 0; s < program->functions[f]->n_steps; s++) {
+      const struct step *step = &program->functions[f]->steps[s];
+      if (step->callee != NULL && step->node->call->count > layers) layers = step->node->call->count;
+    }
+  return layers;
+}
+
+static void add_model(struct text *text, const struct program *program) {
+  text_printf(text, "model     %s: ", base_name(program->job->model.source));
+  int layers = count_layers(program);
+  if (layers > 1) text_printf(text, "%d layers, ", layers);
+  text_printf(text, "%s parameters", grouped(text->arena, program->n_parameters));
+  if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
+  text_puts(text, "\n");
+}
+
+static void add_step(struct text *text, const struct program *program) {
+  const struct job *job = program->job;
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  if (program->kind != PROGRAM_TRAIN) text_printf(text, "token     %d places, ", job->data.sequence_length);
+  else if (job->data.train.format == DATA_CSV) text_printf(text, "step      %lld rows, ", (long long)samples);
+  else
+    text_printf(text, "step      %lld x %d = %s tokens, ", (long long)samples, job->data.sequence_length,
+                grouped(text->arena, samples * job->data.sequence_length));
+  text_printf(text, "%s (products %.0f %%)\n", scaled_flops(text->arena, program->flops_per_step),
+              100.0 * program->product_flops_per_step / program->flops_per_step);
+}
+
+static void add_memory(struct text *text, const struct program *program) {
+  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total), mebibytes(program->bytes.weights));
+  if (program->kind == PROGRAM_TRAIN)
+    text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
+                mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
+  text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
+}
+
+const char *report_text(const struct program *program) {
+  struct text text = text_in(program->arena);
+  add_model(&text, program);
+  add_step(&text, program);
+  add_memory(&text, program);
+  text_puts(&text, "traffic   none (1 rank)\n");
+  return text_string(&text);
+}
+
+const char *report_summary(const struct program *program) {
+  int layers = count_layers(program);
+  const char *first = layers > 1 ? arena_printf(program->arena, "%d layers, ", layers) : "";
+  return arena_printf(program->arena, "%s%.2f M parameters, float32", first, (double)program->n_parameters / 1e6);
+}
+
+const char *report_json(const struct program *program) {
+  const struct job *job = program->job;
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  int64_t tokens = job->data.train.format == DATA_CSV ? samples : samples * job->data.sequence_length;
+  json_t *root = json_pack(
+      "{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
+      base_name(job->model.source), "parameters", (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied,
+      "flops_per_step", program->flops_per_step, "product_flops_per_step", program->product_flops_per_step,
+      "samples_per_step", (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
+      (json_int_t)program->bytes.weights, "gradients", (json_int_t)program->bytes.gradients, "optimizer",
+      (json_int_t)program->bytes.optimizer, "activations", (json_int_t)program->bytes.activations, "scratch",
+      (json_int_t)program->bytes.scratch, "batch", (json_int_t)program->bytes.batch, "total",
+      (json_int_t)program->bytes.total);
+  char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+  const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
+  free(text);
+  json_decref(root);
+  return copy;
+}

@@ -1,0 +1,17 @@
+/* Report: the plan's figures, for people and for programs. */
+#ifndef ACCEL_PLAN_REPORT_H
+#define ACCEL_PLAN_REPORT_H
+
+#include "gen/plan/program.h"
+
+/* Four lines: model, step, memory, traffic. */
+const char *report_text(const struct program *program);
+
+/* One line: "4 layers, 0.83 M parameters, float32". */
+const char *report_summary(const struct program *program);
+
+/* The same figures as one JSON object: parameters, flops_per_step, product_flops_per_step, samples_per_step,
+ * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. */
+const char *report_json(const struct program *program);
+
+#endif
