@@ -1,0 +1,174 @@
+/* Arithmetic on known numbers, by C's rules; what C leaves undefined is an error. */
+#include "gen/model/evaluate.h"
+
+#include <math.h>
+
+/* ---- The usual arithmetic conversions ---- */
+
+static const struct ctype ctype_float = {.kind = CTYPE_REAL, .name = "float", .bits = 32};
+
+static const struct ctype *promote(const struct ctype *type) {
+  return type->kind == CTYPE_INTEGER && type->bits < 32 ? &ctype_int : type;
+}
+
+static const struct ctype *common_type(const struct ctype *a, const struct ctype *b) {
+  if (a->kind == CTYPE_REAL || b->kind == CTYPE_REAL) {
+    bool wide = (a->kind == CTYPE_REAL && a->bits == 64) || (b->kind == CTYPE_REAL && b->bits == 64);
+    return wide ? &ctype_double : &ctype_float;
+  }
+  a = promote(a);
+  b = promote(b);
+  if (a->bits != b->bits) return a->bits > b->bits ? a : b;
+  return a->is_signed ? b : a;
+}
+
+/* ---- Reals ---- */
+
+static struct datum real_result(double value, const struct ctype *type) {
+  return (struct datum){.kind = DATUM_REAL, .type = type, .real = type->bits == 32 ? (float)value : value};
+}
+
+static struct datum real_operation(struct evaluator *evaluator, enum operation operation, double a, double b,
+                                   const struct ctype *type, struct location where) {
+  switch (operation) {
+  case OPERATOR_MULTIPLY: return real_result(a * b, type);
+  case OPERATOR_ADD: return real_result(a + b, type);
+  case OPERATOR_SUBTRACT: return real_result(a - b, type);
+  case OPERATOR_DIVIDE:
+    if (b == 0) evaluate_fail(evaluator, where, NULL, "division of %g by zero", a);
+    return real_result(a / b, type);
+  case OPERATOR_LESS: return datum_integer(a < b);
+  case OPERATOR_GREATER: return datum_integer(a > b);
+  case OPERATOR_LESS_EQUAL: return datum_integer(a <= b);
+  case OPERATOR_GREATER_EQUAL: return datum_integer(a >= b);
+  case OPERATOR_EQUAL: return datum_integer(a == b);
+  case OPERATOR_NOT_EQUAL: return datum_integer(a != b);
+  default: evaluate_fail(evaluator, where, NULL, "this operator needs whole numbers");
+  }
+}
+
+/* ---- Unsigned integers: modulo 2^bits ---- */
+
+static struct datum unsigned_operation(struct evaluator *evaluator, enum operation operation, uint64_t a, uint64_t b,
+                                       const struct ctype *type, struct location where) {
+  uint64_t value = 0;
+  if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
+    evaluate_fail(evaluator, where, NULL, "division of %llu by zero", (unsigned long long)a);
+  switch (operation) {
+  case OPERATOR_MULTIPLY: value = a * b; break;
+  case OPERATOR_DIVIDE: value = a / b; break;
+  case OPERATOR_REMAINDER: value = a % b; break;
+  case OPERATOR_ADD: value = a + b; break;
+  case OPERATOR_SUBTRACT: value = a - b; break;
+  case OPERATOR_LESS: return datum_integer(a < b);
+  case OPERATOR_GREATER: return datum_integer(a > b);
+  case OPERATOR_LESS_EQUAL: return datum_integer(a <= b);
+  case OPERATOR_GREATER_EQUAL: return datum_integer(a >= b);
+  case OPERATOR_EQUAL: return datum_integer(a == b);
+  case OPERATOR_NOT_EQUAL: return datum_integer(a != b);
+  case OPERATOR_BIT_AND: value = a & b; break;
+  case OPERATOR_BIT_XOR: value = a ^ b; break;
+  case OPERATOR_BIT_OR: value = a | b; break;
+  default: evaluate_fail(evaluator, where, NULL, "a model cannot use this operator");
+  }
+  if (type->bits < 64) value &= (UINT64_C(1) << type->bits) - 1;
+  return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
+}
+
+/* ---- Signed integers: overflow is an error ---- */
+
+static bool signed_value(enum operation operation, int64_t a, int64_t b, int64_t *value) {
+  switch (operation) {
+  case OPERATOR_MULTIPLY: return !__builtin_mul_overflow(a, b, value);
+  case OPERATOR_ADD: return !__builtin_add_overflow(a, b, value);
+  case OPERATOR_SUBTRACT: return !__builtin_sub_overflow(a, b, value);
+  case OPERATOR_DIVIDE:
+  case OPERATOR_REMAINDER:
+    if (a == INT64_MIN && b == -1) return false;
+    *value = operation == OPERATOR_DIVIDE ? a / b : a % b;
+    return true;
+  case OPERATOR_LESS: *value = a < b; return true;
+  case OPERATOR_GREATER: *value = a > b; return true;
+  case OPERATOR_LESS_EQUAL: *value = a <= b; return true;
+  case OPERATOR_GREATER_EQUAL: *value = a >= b; return true;
+  case OPERATOR_EQUAL: *value = a == b; return true;
+  case OPERATOR_NOT_EQUAL: *value = a != b; return true;
+  case OPERATOR_BIT_AND: *value = a & b; return true;
+  case OPERATOR_BIT_XOR: *value = a ^ b; return true;
+  case OPERATOR_BIT_OR: *value = a | b; return true;
+  default: return false;
+  }
+}
+
+static struct datum signed_operation(struct evaluator *evaluator, enum operation operation, int64_t a, int64_t b,
+                                     const struct ctype *type, struct location where) {
+  if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
+    evaluate_fail(evaluator, where, NULL, "division of %lld by zero", (long long)a);
+  int64_t value = 0;
+  bool fits = signed_value(operation, a, b, &value);
+  int64_t limit = type->bits < 64 ? (INT64_C(1) << (type->bits - 1)) - 1 : INT64_MAX;
+  if (!fits || value > limit || value < -limit - 1)
+    evaluate_fail(evaluator, where, "compute in long, or in double",
+                  "signed overflow: the result of %lld and %lld does not fit into '%s'", (long long)a, (long long)b,
+                  type->name);
+  bool comparison = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
+  return (struct datum){.kind = DATUM_INTEGER, .type = comparison ? &ctype_int : type, .integer = value};
+}
+
+static struct datum shift(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
+                          struct location where) {
+  const struct ctype *type = promote(a.type);
+  if (b.integer < 0 || b.integer >= type->bits || (a.type->is_signed && a.integer < 0))
+    evaluate_fail(evaluator, where, NULL, "shift of %s by %s places", datum_text(evaluator->arena, a),
+                  datum_text(evaluator->arena, b));
+  uint64_t value = (uint64_t)a.integer;
+  if (operation == OPERATOR_RIGHT) {
+    value >>= b.integer;
+  } else {
+    if (type->is_signed && value >> (type->bits - 1 - b.integer) != 0)
+      evaluate_fail(evaluator, where, "compute in unsigned long", "signed overflow: %s << %s does not fit into '%s'",
+                    datum_text(evaluator->arena, a), datum_text(evaluator->arena, b), type->name);
+    value <<= b.integer;
+    if (type->bits < 64) value &= (UINT64_C(1) << type->bits) - 1;
+  }
+  return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
+}
+
+/* ---- All ---- */
+
+static void need_number(struct evaluator *evaluator, struct datum datum, struct location where) {
+  if (datum.kind == DATUM_INTEGER || datum.kind == DATUM_REAL) return;
+  const char *help = NULL;
+  if (datum.kind == DATUM_TENSOR)
+    help = "tensors have functions, not operators: add(a, b), sub, mul, divide, maximum; their elements are not known "
+           "while the model is read";
+  if (datum.kind == DATUM_STRING) help = "strings are compared with strcmp(a, b) == 0";
+  evaluate_fail(evaluator, where, help, "an operator on %s", datum_text(evaluator->arena, datum));
+}
+
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a,
+                                 struct datum b, struct location where) {
+  need_number(evaluator, a, where);
+  need_number(evaluator, b, where);
+  if (operation == OPERATOR_LEFT || operation == OPERATOR_RIGHT) return shift(evaluator, operation, a, b, where);
+  const struct ctype *type = common_type(a.type, b.type);
+  a = convert_datum(evaluator, a, type, where);
+  b = convert_datum(evaluator, b, type, where);
+  if (type->kind == CTYPE_REAL) return real_operation(evaluator, operation, a.real, b.real, type, where);
+  if (type->is_signed) return signed_operation(evaluator, operation, a.integer, b.integer, type, where);
+  return unsigned_operation(evaluator, operation, (uint64_t)a.integer, (uint64_t)b.integer, type, where);
+}
+
+struct datum evaluate_sign(struct evaluator *evaluator, enum operation operation, struct datum a,
+                           struct location where) {
+  need_number(evaluator, a, where);
+  const struct ctype *type = promote(a.type);
+  struct datum zero = {.kind = DATUM_INTEGER, .type = &ctype_int};
+  if (operation == OPERATOR_PLUS) return convert_datum(evaluator, a, type, where);
+  if (operation == OPERATOR_MINUS && type->kind == CTYPE_REAL) return real_result(-a.real, type);
+  if (operation == OPERATOR_MINUS) return evaluate_arithmetic(evaluator, OPERATOR_SUBTRACT, zero, a, where);
+  if (type->kind == CTYPE_REAL) evaluate_fail(evaluator, where, NULL, "'~' needs a whole number");
+  struct datum ones = {.kind = DATUM_INTEGER, .type = type, .integer = -1};
+  if (!type->is_signed && type->bits < 64) ones.integer = (int64_t)((UINT64_C(1) << type->bits) - 1);
+  return evaluate_arithmetic(evaluator, OPERATOR_BIT_XOR, a, ones, where);
+}

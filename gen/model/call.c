@@ -1,0 +1,204 @@
+/* Calls: of the model's own functions, of tensor functions, and of what the reader knows itself. */
+#include "gen/model/evaluate.h"
+
+#include <string.h>
+
+/* ---- Scopes and tensors inside values ---- */
+
+struct cells {
+  struct datum **items;
+  int count, capacity;
+};
+
+/* All cells of a kind in a value, in their order. */
+static void collect(struct evaluator *evaluator, struct datum *cell, enum datum_kind kind, struct cells *cells) {
+  if (cell->kind == kind) ARENA_PUSH(evaluator->arena, *cells, cell);
+  if (cell->kind != DATUM_AGGREGATE && cell->kind != DATUM_POINTER) return;
+  for (int64_t i = 0; i < cell->count; i++) collect(evaluator, &cell->items[i], kind, cells);
+}
+
+/* An argument of a region: an array is copied, since its tensors become the region's own; so the function cannot
+ * assign the caller's elements. */
+static struct datum separate(struct evaluator *evaluator, struct datum argument, struct location where) {
+  if (argument.kind != DATUM_POINTER) return copy_datum(evaluator, argument, where);
+  struct datum array = {.kind = DATUM_AGGREGATE};
+  array.items = argument.items;
+  array.count = argument.count;
+  argument.items = copy_datum(evaluator, array, where).items;
+  argument.fixed = true;
+  return argument;
+}
+
+/* ---- The model's own functions ---- */
+
+static void name_parameter(struct evaluator *evaluator, const struct ctype *type, const struct datum *cell,
+                           const char *name) {
+  if (cell->kind == DATUM_TENSOR) builder_name(evaluator->builder, cell->tensor, name);
+  if (cell->kind == DATUM_POINTER || (cell->kind == DATUM_AGGREGATE && type->kind == CTYPE_ARRAY))
+    for (int64_t i = 0; i < cell->count; i++) name_parameter(evaluator, type->element, &cell->items[i], name);
+  else if (cell->kind == DATUM_AGGREGATE)
+    for (int i = 0; i < type->n_fields; i++)
+      name_parameter(evaluator, type->fields[i].type, &cell->items[i], type->fields[i].name);
+}
+
+/* Runs a function whose parameters stand in its slots. */
+static void run_body(struct evaluator *evaluator, struct activation *activation) {
+  const struct function *function = activation->function;
+  enum { DEEPEST = 256 };
+  if (evaluator->n_activations >= DEEPEST)
+    evaluate_fail(evaluator, activation->call_site, "a recursion must come to its end",
+                  "'%s' is called at a depth of %d calls", function->name, (int)DEEPEST);
+  activation->caller = evaluator->activation;
+  evaluator->activation = activation;
+  evaluator->n_activations++;
+  enum flow flow = evaluate_statement(evaluator, function->body);
+  if (flow != FLOW_RETURN && function->result->kind != CTYPE_VOID)
+    evaluate_fail(evaluator, function->where, NULL, "'%s' ends without a return", function->name);
+  evaluator->n_activations--;
+  evaluator->activation = activation->caller;
+}
+
+/* What a region's call binds: the cells that hold the region's own scopes and tensors, and the caller's scopes. */
+struct binding {
+  struct cells scopes, tensors;
+  struct scope **actual;
+};
+
+static void begin_region(struct evaluator *evaluator, const struct activation *activation, struct binding *binding) {
+  const struct function *function = activation->function;
+  size_t n_scopes = (size_t)binding->scopes.count, n_tensors = (size_t)binding->tensors.count;
+  struct scope **formal_scopes = arena_alloc(evaluator->arena, (n_scopes + 1) * sizeof *formal_scopes);
+  struct value **tensors = arena_alloc(evaluator->arena, (n_tensors + 1) * sizeof *tensors);
+  struct value **formal_tensors = arena_alloc(evaluator->arena, (n_tensors + 1) * sizeof *formal_tensors);
+  binding->actual = arena_alloc(evaluator->arena, (n_scopes + 1) * sizeof *binding->actual);
+  for (size_t i = 0; i < n_scopes; i++) binding->actual[i] = binding->scopes.items[i]->scope;
+  for (size_t i = 0; i < n_tensors; i++) tensors[i] = binding->tensors.items[i]->tensor;
+  builder_begin_region(evaluator->builder, function->name, function->where, activation->call_site, binding->actual,
+                       (int)n_scopes, tensors, (int)n_tensors, formal_scopes, formal_tensors);
+  for (size_t i = 0; i < n_scopes; i++) binding->scopes.items[i]->scope = formal_scopes[i];
+  for (size_t i = 0; i < n_tensors; i++) binding->tensors.items[i]->tensor = formal_tensors[i];
+}
+
+/* A returned scope belongs to the region that is left: the same place below the caller's scope. */
+static struct scope *outer_scope(struct evaluator *evaluator, const struct scope *inner,
+                                 const struct binding *binding) {
+  struct scope *base = binding->actual[inner->formal];
+  if (inner->path[0] != '\0') base = builder_scope(evaluator->builder, base, inner->path);
+  return builder_scope_init(evaluator->builder, base, inner->init);
+}
+
+/* Closes the region and makes the tensors and scopes of its result the caller's. */
+static void end_region(struct evaluator *evaluator, struct datum *result, const struct binding *binding) {
+  struct cells tensors = {0}, scopes = {0};
+  collect(evaluator, result, DATUM_TENSOR, &tensors);
+  collect(evaluator, result, DATUM_SCOPE, &scopes);
+  struct value **inner = arena_alloc(evaluator->arena, ((size_t)tensors.count + 1) * sizeof *inner);
+  struct value **outer = arena_alloc(evaluator->arena, ((size_t)tensors.count + 1) * sizeof *outer);
+  for (int i = 0; i < tensors.count; i++) inner[i] = tensors.items[i]->tensor;
+  builder_end_region(evaluator->builder, inner, tensors.count, outer);
+  for (int i = 0; i < tensors.count; i++) tensors.items[i]->tensor = outer[i];
+  for (int i = 0; i < scopes.count; i++)
+    scopes.items[i]->scope = outer_scope(evaluator, scopes.items[i]->scope, binding);
+}
+
+static void run_region(struct evaluator *evaluator, struct activation *activation) {
+  const struct function *function = activation->function;
+  struct binding binding = {0};
+  for (int i = 0; i < function->n_parameters; i++) {
+    struct datum *slot = &activation->slots[i];
+    *slot = separate(evaluator, *slot, activation->call_site);
+    collect(evaluator, slot, DATUM_SCOPE, &binding.scopes);
+    collect(evaluator, slot, DATUM_TENSOR, &binding.tensors);
+  }
+  begin_region(evaluator, activation, &binding);
+  for (int i = 0; i < function->n_parameters; i++)
+    name_parameter(evaluator, function->parameters[i]->type, &activation->slots[i], function->parameters[i]->name);
+  int loops = evaluator->n_loops;
+  evaluator->n_loops = 0;
+  run_body(evaluator, activation);
+  evaluator->n_loops = loops;
+  end_region(evaluator, &activation->result, &binding);
+}
+
+struct datum call_function(struct evaluator *evaluator, const struct function *function, const struct datum *arguments,
+                           struct location call_site) {
+  struct activation *activation = arena_alloc(evaluator->arena, sizeof *activation);
+  activation->function = function;
+  activation->call_site = call_site;
+  evaluate_step(evaluator, call_site, 20 + function->n_slots);
+  activation->slots = arena_alloc(evaluator->arena, ((size_t)function->n_slots + 1) * sizeof(struct datum));
+  for (int i = 0; i < function->n_parameters; i++)
+    store_datum(evaluator, &activation->slots[i], arguments[i], function->parameters[i]->type, NULL, call_site);
+  activation->result = (struct datum){.kind = DATUM_VOID};
+  if (function->is_region && evaluator->activation != NULL) run_region(evaluator, activation);
+  else run_body(evaluator, activation);
+  return activation->result;
+}
+
+/* ---- Tensor functions ---- */
+
+static struct argument make_argument(struct evaluator *evaluator, const struct syntax *node, struct datum value,
+                                     bool variadic) {
+  struct argument argument = {.where = node->where};
+  switch (value.kind) {
+  case DATUM_INTEGER:
+    argument.kind = ARGUMENT_INT;
+    argument.integer = value.integer;
+    argument.real = (double)value.integer;
+    return argument;
+  case DATUM_REAL:
+    if (variadic)
+      evaluate_fail(evaluator, node->where, "convert it: (int)(...)", "a whole number is needed here, not %g",
+                    value.real);
+    argument.kind = ARGUMENT_REAL;
+    argument.real = value.real;
+    return argument;
+  case DATUM_TENSOR:
+    argument.kind = ARGUMENT_TENSOR;
+    argument.tensor = value.tensor;
+    return argument;
+  case DATUM_SCOPE:
+    argument.kind = ARGUMENT_SCOPE;
+    argument.scope = value.scope;
+    return argument;
+  case DATUM_STRING:
+    argument.kind = ARGUMENT_STRING;
+    argument.string = value.string;
+    return argument;
+  default:
+    evaluate_fail(evaluator, node->where, NULL, "a tensor function cannot take %s",
+                  datum_text(evaluator->arena, value));
+  }
+}
+
+static struct datum call_operation(struct evaluator *evaluator, const struct op_function *function,
+                                   const struct syntax *node, const struct datum *values) {
+  size_t count = (size_t)node->n_parts;
+  struct argument *arguments = arena_alloc(evaluator->arena, (count + 1) * sizeof *arguments);
+  for (int i = 0; i < node->n_parts; i++)
+    arguments[i] = make_argument(evaluator, node->parts[i], values[i], i >= node->integer);
+  evaluate_step(evaluator, node->where, 20);
+  builder_at(evaluator->builder, node->where);
+  int errors = evaluator->diags->errors;
+  struct value *value = function->build(evaluator->builder, arguments, node->n_parts);
+  if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
+  if (value == NULL) evaluate_fail(evaluator, node->where, NULL, "'%s' gave nothing", node->text);
+  return datum_tensor(value);
+}
+
+/* ---- All ---- */
+
+struct datum evaluate_call(struct evaluator *evaluator, const struct syntax *node) {
+  struct datum *values = arena_alloc(evaluator->arena, ((size_t)node->n_parts + 1) * sizeof *values);
+  bool assertion = strcmp(node->text, "__assert_fail") == 0;
+  if (assertion)
+    evaluate_fail(evaluator, node->where, NULL, "the model's assertion does not hold: %s",
+                  evaluate(evaluator, node->parts[0]).string);
+  for (int i = 0; i < node->n_parts; i++) values[i] = evaluate(evaluator, node->parts[i]);
+  if (node->function != NULL) return call_function(evaluator, node->function, values, node->where);
+  const struct native *native = native_find(node->text);
+  if (native != NULL) return native->call(evaluator, native, node, values);
+  const struct op_function *function = op_function_find(node->text);
+  if (function != NULL) return call_operation(evaluator, function, node, values);
+  evaluate_fail(evaluator, node->where, NULL, "a model cannot call '%s'", node->text);
+}

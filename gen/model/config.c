@@ -1,0 +1,162 @@
+#include "gen/model/config.h"
+
+#include <string.h>
+
+/* One number or string of the config: a field, or inside a nested struct or array ("experts.count", "widths.0"). */
+struct leaf {
+  const char *path;
+  const struct ctype *type;
+  const struct field *field; /* of the outermost struct */
+  struct datum *cell;
+  bool given;
+};
+
+struct leaves {
+  struct leaf *items;
+  int count, capacity;
+};
+
+static void add_leaves(struct evaluator *evaluator, const char *path, const struct ctype *type,
+                       const struct field *field, struct datum *cell, struct leaves *leaves) {
+  if (!ctype_is_aggregate(type)) {
+    struct leaf leaf = {.path = path, .type = type, .field = field, .cell = cell};
+    ARENA_PUSH(evaluator->arena, *leaves, leaf);
+    return;
+  }
+  for (int64_t i = 0; i < cell->count; i++) {
+    const struct field *part = type->kind == CTYPE_STRUCT ? &type->fields[i] : NULL;
+    const char *name = part != NULL ? part->name : arena_printf(evaluator->arena, "%lld", (long long)i);
+    const char *below = path[0] == '\0' ? name : arena_printf(evaluator->arena, "%s.%s", path, name);
+    add_leaves(evaluator, below, ctype_part(type, i), field != NULL ? field : part, &cell->items[i], leaves);
+  }
+}
+
+static struct location field_where(const struct field *field) {
+  return (struct location){.file = field->file, .line = field->line};
+}
+
+/* ---- One value ---- */
+
+static bool set_enum(const struct leaf *leaf, const struct config_value *value, struct diagnostics *diags) {
+  const struct ctype *type = leaf->type;
+  const char **names = arena_alloc(diags->arena, ((size_t)type->n_enumerators + 1) * sizeof *names);
+  for (int i = 0; i < type->n_enumerators; i++) {
+    names[i] = type->enumerators[i].name;
+    if (value->kind != CONFIG_STRING || strcmp(names[i], value->string) != 0) continue;
+    *leaf->cell = (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = type->enumerators[i].value};
+    return true;
+  }
+  const char *similar =
+      value->kind == CONFIG_STRING ? nearest_word(value->string, names, type->n_enumerators) : NULL;
+  diag_error(diags, value->where, "'%s' must be one of the names of '%s'", leaf->path, type->name);
+  if (similar != NULL) diag_help(diags, "did you mean '%s'?", similar);
+  return false;
+}
+
+static bool integer_fits(const struct config_value *value, const struct ctype *type) {
+  if (type->is_bool) return true;
+  if (!type->is_signed && value->integer < 0) return false;
+  int bits = type->is_signed ? type->bits - 1 : type->bits;
+  if (bits >= 63) return true;
+  int64_t limit = INT64_C(1) << bits;
+  return value->integer < limit && (!type->is_signed || value->integer >= -limit);
+}
+
+static bool set_number(const struct leaf *leaf, const struct config_value *value) {
+  const struct ctype *type = leaf->type;
+  bool real = type->kind == CTYPE_REAL;
+  bool number = value->kind == CONFIG_INT || (real && value->kind == CONFIG_REAL);
+  if (type->is_bool ? value->kind != CONFIG_BOOL : !number) return false;
+  *leaf->cell = (struct datum){.kind = real ? DATUM_REAL : DATUM_INTEGER, .type = type, .integer = value->integer};
+  if (real) leaf->cell->real = type->bits == 32 ? (float)value->real : value->real;
+  return true;
+}
+
+static const char *wanted(const struct ctype *type) {
+  if (type->kind == CTYPE_STRING) return "a string";
+  if (type->kind == CTYPE_REAL) return "a number";
+  if (type->is_bool) return "true or false";
+  return "a whole number";
+}
+
+static void set_leaf(struct evaluator *evaluator, struct leaf *leaf, const struct config_value *value) {
+  struct diagnostics *diags = evaluator->diags;
+  const struct ctype *type = leaf->type;
+  leaf->given = true;
+  if (type->kind == CTYPE_INTEGER && type->n_enumerators > 0) {
+    set_enum(leaf, value, diags);
+    return;
+  }
+  if (type->kind == CTYPE_STRING && value->kind == CONFIG_STRING) {
+    *leaf->cell = datum_string(value->string);
+    return;
+  }
+  bool number = type->kind == CTYPE_INTEGER || type->kind == CTYPE_REAL;
+  if (number && set_number(leaf, value)) {
+    if (type->kind == CTYPE_REAL || integer_fits(value, type)) return;
+    diag_error(diags, value->where, "'%s' does not fit into '%s'", leaf->path, type->name);
+  } else {
+    diag_error(diags, value->where, "'%s' must be %s", leaf->path, wanted(type));
+  }
+  diag_note(diags, field_where(leaf->field), "'%s' is declared here", leaf->path);
+}
+
+/* ---- All values ---- */
+
+static struct leaf *find_leaf(const struct leaves *leaves, const char *name) {
+  for (int i = 0; i < leaves->count; i++)
+    if (strcmp(leaves->items[i].path, name) == 0) return &leaves->items[i];
+  return NULL;
+}
+
+static void report_unknown(struct evaluator *evaluator, const struct leaves *leaves,
+                           const struct config_value *value) {
+  const char **names = arena_alloc(evaluator->arena, ((size_t)leaves->count + 1) * sizeof *names);
+  for (int i = 0; i < leaves->count; i++) names[i] = leaves->items[i].path;
+  const char *similar = nearest_word(value->name, names, leaves->count);
+  const char *file = evaluator->program->file;
+  if (similar != NULL)
+    diag_error(evaluator->diags, value->name_where, "the config of %s has no '%s'; did you mean '%s'?", file,
+               value->name, similar);
+  else diag_error(evaluator->diags, value->name_where, "the config of %s has no '%s'", file, value->name);
+}
+
+/* What the job leaves open and the model's defaults say. */
+static void take_defaults(struct evaluator *evaluator, const struct ctype *type, struct leaves *leaves) {
+  for (int i = 0; i < evaluator->program->n_lasting; i++) {
+    const struct variable *variable = evaluator->program->lasting[i];
+    if (strcmp(variable->name, "defaults") != 0 || variable->type != type || variable->initial == NULL) continue;
+    struct datum defaults = initialize(evaluator, type, variable->initial, true);
+    struct leaves given = {0};
+    add_leaves(evaluator, "", type, NULL, &defaults, &given);
+    for (int k = 0; k < leaves->count; k++)
+      if (!leaves->items[k].given) *leaves->items[k].cell = *given.items[k].cell;
+  }
+}
+
+static void report_missing(struct evaluator *evaluator, const struct leaf *leaf,
+                           const struct model_request *request) {
+  diag_error(evaluator->diags, request->config_where, "model.config lacks '%s', %s", leaf->path, wanted(leaf->type));
+  diag_note(evaluator->diags, field_where(leaf->field), "the model needs it here");
+  diag_help(evaluator->diags, "or give it a default in the model: const struct config defaults = {.%s = ...};",
+            leaf->path);
+}
+
+struct datum config_datum(struct evaluator *evaluator, const struct ctype *type, const struct model_request *request) {
+  int errors = evaluator->diags->errors;
+  struct location where = {.file = evaluator->program->file};
+  struct datum config = fresh_datum(evaluator, type, false, where);
+  struct leaves leaves = {0};
+  add_leaves(evaluator, "", type, NULL, &config, &leaves);
+  for (int i = 0; i < request->n_config; i++) {
+    struct leaf *leaf = find_leaf(&leaves, request->config[i].name);
+    if (leaf == NULL) report_unknown(evaluator, &leaves, &request->config[i]);
+    else set_leaf(evaluator, leaf, &request->config[i]);
+  }
+  take_defaults(evaluator, type, &leaves);
+  for (int i = 0; i < leaves.count; i++)
+    if (!leaves.items[i].given && leaves.items[i].cell->kind == DATUM_UNSET)
+      report_missing(evaluator, &leaves.items[i], request);
+  if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
+  return config;
+}

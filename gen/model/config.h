@@ -1,0 +1,12 @@
+/* Config: the model's struct config from the job's model.config. */
+#ifndef ACCEL_MODEL_CONFIG_H
+#define ACCEL_MODEL_CONFIG_H
+
+#include "gen/model/evaluate.h"
+#include "gen/model/model.h"
+
+/* A value of `type` whose fields are the request's values, and the model's `defaults` where it has none. Every
+ * mismatch is reported, at its place in the job; then the evaluation ends. */
+struct datum config_datum(struct evaluator *evaluator, const struct ctype *type, const struct model_request *request);
+
+#endif

@@ -1,0 +1,114 @@
+/* Evaluation: walks a model's syntax with the job's numbers and calls the builder for what makes tensors. */
+#ifndef ACCEL_MODEL_EVALUATE_H
+#define ACCEL_MODEL_EVALUATE_H
+
+#include <setjmp.h>
+
+#include "gen/ir/builder.h"
+#include "gen/model/datum.h"
+#include "gen/model/syntax.h"
+
+/* A running call of one of the model's functions. */
+struct activation {
+  struct activation *caller;
+  const struct function *function;
+  struct location call_site;
+  struct datum *slots;
+  struct datum result;
+};
+
+struct evaluator {
+  struct arena *arena;
+  struct diagnostics *diags;
+  struct builder *builder;
+  const struct program *program;
+  struct activation *activation;
+  int n_activations;
+  int depth;      /* nesting of evaluation, so that the generator's own stack is bounded */
+  int n_loops;    /* loops open in the builder's current region */
+  long steps;     /* what was done so far, so that every evaluation ends */
+  struct datum *lasting; /* the values of the program's lasting variables */
+  jmp_buf failure;       /* where an error goes, once it is reported */
+};
+
+/* A place that can be read and assigned. */
+struct place {
+  struct datum *cell;
+  bool fixed; /* it cannot be assigned */
+};
+
+enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN };
+
+/* Reports an error with the chain of calls that led there, and ends the evaluation. help may be NULL. */
+_Noreturn void evaluate_fail(struct evaluator *evaluator, struct location where, const char *help, const char *format,
+                             ...) __attribute__((format(printf, 4, 5)));
+
+/* Ends the evaluation after an error that somebody else reported. */
+_Noreturn void evaluate_stop(struct evaluator *evaluator);
+
+/* Counts work; fails when a model takes more than any model does. */
+void evaluate_step(struct evaluator *evaluator, struct location where, int64_t cost);
+
+/* The value of an expression. A struct or array is not copied. */
+struct datum evaluate(struct evaluator *evaluator, const struct syntax *node);
+
+/* The place that an expression names. */
+struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node);
+
+/* Runs a statement. A return leaves its value in the activation. */
+enum flow evaluate_statement(struct evaluator *evaluator, const struct syntax *node);
+
+/* A call expression. */
+struct datum evaluate_call(struct evaluator *evaluator, const struct syntax *node);
+
+/* Whether a known value is true; a tensor is an error. */
+bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node);
+
+/* ---- Values ---- */
+
+/* A new variable of a type. zero: numbers are 0 as in a partly initialized struct; otherwise all is unset. */
+struct datum fresh_datum(struct evaluator *evaluator, const struct ctype *type, bool zero, struct location where);
+
+/* A copy that shares nothing with the original. */
+struct datum copy_datum(struct evaluator *evaluator, struct datum datum, struct location where);
+
+/* The value as a type, by C's conversions. A number that does not fit is an error. */
+struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct ctype *type,
+                           struct location where);
+
+/* Writes a value into a cell, and names a tensor after what holds it. */
+void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct ctype *type,
+                 const char *name, struct location where);
+
+/* The value of `initial` for an object of a type; with `partial`, what the list leaves out stays unset. */
+struct datum initialize(struct evaluator *evaluator, const struct ctype *type, const struct syntax *initial,
+                        bool partial);
+
+/* a operation b on numbers, and operation a. */
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a,
+                                 struct datum b, struct location where);
+struct datum evaluate_sign(struct evaluator *evaluator, enum operation operation, struct datum a,
+                           struct location where);
+
+/* ---- Calls ---- */
+
+/* Calls a function of the model with values of its parameters' types. */
+struct datum call_function(struct evaluator *evaluator, const struct function *function, const struct datum *arguments,
+                           struct location call_site);
+
+/* A function that the reader knows itself: of scopes, shapes, or math.h. */
+struct native {
+  const char *name;
+  struct datum (*call)(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                       const struct datum *arguments);
+  double (*unary)(double);          /* of math.h */
+  double (*binary)(double, double); /* of math.h */
+};
+
+/* By name; NULL when there is none. */
+const struct native *native_find(const char *name);
+
+/* Reports every construct and every call outside the subset that `entry` can reach. False when there were any. */
+bool check_reachable(struct arena *arena, const struct function *entry, struct diagnostics *diags);
+
+#endif

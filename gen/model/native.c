@@ -1,0 +1,172 @@
+/* Natives: the functions that the reader evaluates itself. They make no tensors: scopes, shapes, and math.h. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "gen/model/evaluate.h"
+
+/* ---- Scopes ---- */
+
+/* Names of parameters reach files and programs: letters, digits, '_' and '-', parts separated by dots. */
+static void check_name(struct evaluator *evaluator, const char *name, struct location where) {
+  bool good = name[0] != '\0' && name[0] != '.' && strlen(name) < 256;
+  for (const char *at = name; *at != '\0'; at++) {
+    if (*at == '.') good = good && at[1] != '.' && at[1] != '\0';
+    else good = good && (isalnum((unsigned char)*at) || *at == '_' || *at == '-');
+  }
+  if (!good)
+    evaluate_fail(evaluator, where, "letters, digits, '_' and '-', with dots between parts: \"attn.c_proj\"",
+                  "\"%s\" is no name for a scope", name);
+}
+
+static struct datum call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                            const struct datum *arguments) {
+  (void)native;
+  check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, arguments[1].string));
+}
+
+static struct datum call_nth(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                             const struct datum *arguments) {
+  (void)native;
+  check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  if (arguments[2].integer < 0)
+    evaluate_fail(evaluator, node->parts[2]->where, NULL, "scopes count from 0, not from %lld",
+                  (long long)arguments[2].integer);
+  const char *name =
+      arena_printf(evaluator->arena, "%s.%lld", arguments[1].string, (long long)arguments[2].integer);
+  return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
+}
+
+static struct datum call_init(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct datum *arguments) {
+  struct initializer init = {.kind = INIT_ZEROS};
+  if (strcmp(native->name, "init_ones") == 0) init.kind = INIT_ONES;
+  if (node->n_parts == 2) {
+    double size = arguments[1].real;
+    if (!(size >= 0) || isinf(size))
+      evaluate_fail(evaluator, node->parts[1]->where, NULL, "'%s' needs a finite number that is not negative, not %g",
+                    native->name, size);
+    bool normal = strcmp(native->name, "init_normal") == 0;
+    init = normal ? (struct initializer){INIT_NORMAL, 0, size} : (struct initializer){INIT_UNIFORM, -size, size};
+  }
+  return datum_scope(builder_scope_init(evaluator->builder, arguments[0].scope, init));
+}
+
+/* ---- Shapes ---- */
+
+static struct datum call_dim(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                             const struct datum *arguments) {
+  (void)native;
+  struct shape shape = arguments[0].tensor->shape;
+  int axis = shape_axis(shape, arguments[1].integer);
+  if (axis < 0)
+    evaluate_fail(evaluator, node->parts[1]->where, NULL, "there is no axis %lld: the tensor has shape %s",
+                  (long long)arguments[1].integer, shape_text(evaluator->arena, shape));
+  return convert_datum(evaluator, (struct datum){.kind = DATUM_INTEGER,
+                                                 .type = &(const struct ctype){CTYPE_INTEGER, .bits = 64, .is_signed = true},
+                                                 .integer = shape.dim[axis]},
+                       &ctype_int, node->where);
+}
+
+static struct datum call_rank(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct datum *arguments) {
+  (void)evaluator, (void)native, (void)node;
+  return datum_integer(arguments[0].tensor->shape.rank);
+}
+
+/* ---- The C library ---- */
+
+static struct datum call_strcmp(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                                const struct datum *arguments) {
+  (void)native;
+  for (int i = 0; i < 2; i++)
+    if (arguments[i].kind != DATUM_STRING)
+      evaluate_fail(evaluator, node->parts[i]->where, NULL, "strcmp needs strings, not %s",
+                    datum_text(evaluator->arena, arguments[i]));
+  int order = strcmp(arguments[0].string, arguments[1].string);
+  return datum_integer((order > 0) - (order < 0));
+}
+
+static struct datum call_abs(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                             const struct datum *arguments) {
+  (void)native;
+  if (arguments[0].integer >= 0) return arguments[0];
+  return evaluate_sign(evaluator, OPERATOR_MINUS, arguments[0], node->where);
+}
+
+static struct datum call_math(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct datum *arguments) {
+  int expected = native->unary != NULL ? 1 : 2;
+  for (int i = 0; i < expected; i++)
+    if (node->n_parts != expected || arguments[i].kind != DATUM_REAL)
+      evaluate_fail(evaluator, node->where, NULL, "a model cannot call this '%s': include <math.h>", node->text);
+  double a = arguments[0].real;
+  double value = native->unary != NULL ? native->unary(a) : native->binary(a, arguments[1].real);
+  if (!isfinite(value))
+    evaluate_fail(evaluator, node->where, NULL, "the result of %s(%s%s) is not a finite number", node->text,
+                  datum_text(evaluator->arena, arguments[0]),
+                  expected == 1 ? "" : arena_printf(evaluator->arena, ", %g", arguments[1].real));
+  return convert_datum(evaluator, datum_real(value), node->type, node->where);
+}
+
+/* ---- The table ---- */
+
+#define UNARY(name) {#name, call_math, name, NULL}
+#define BINARY(name) {#name, call_math, NULL, name}
+
+static const struct native natives[] = {
+    {"at", call_at, NULL, NULL},
+    {"nth", call_nth, NULL, NULL},
+    {"init_normal", call_init, NULL, NULL},
+    {"init_uniform", call_init, NULL, NULL},
+    {"init_zeros", call_init, NULL, NULL},
+    {"init_ones", call_init, NULL, NULL},
+    {"dim", call_dim, NULL, NULL},
+    {"rank", call_rank, NULL, NULL},
+    {"strcmp", call_strcmp, NULL, NULL},
+    {"abs", call_abs, NULL, NULL},
+    {"labs", call_abs, NULL, NULL},
+    UNARY(sqrt),
+    UNARY(cbrt),
+    UNARY(exp),
+    UNARY(exp2),
+    UNARY(expm1),
+    UNARY(log),
+    UNARY(log2),
+    UNARY(log10),
+    UNARY(log1p),
+    UNARY(fabs),
+    UNARY(floor),
+    UNARY(ceil),
+    UNARY(round),
+    UNARY(trunc),
+    UNARY(sin),
+    UNARY(cos),
+    UNARY(tan),
+    UNARY(asin),
+    UNARY(acos),
+    UNARY(atan),
+    UNARY(sinh),
+    UNARY(cosh),
+    UNARY(tanh),
+    UNARY(erf),
+    BINARY(pow),
+    BINARY(fmin),
+    BINARY(fmax),
+    BINARY(fmod),
+    BINARY(atan2),
+    BINARY(hypot),
+};
+
+/* Whether a name is a math function's, or that of its float form: "sqrtf". */
+static bool names_math(const struct native *native, const char *name) {
+  size_t length = strlen(native->name);
+  return native->call == call_math && strncmp(native->name, name, length) == 0 && strcmp(name + length, "f") == 0;
+}
+
+const struct native *native_find(const char *name) {
+  for (size_t i = 0; i < sizeof natives / sizeof natives[0]; i++)
+    if (strcmp(natives[i].name, name) == 0 || names_math(&natives[i], name)) return &natives[i];
+  return NULL;
+}

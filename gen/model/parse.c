@@ -1,0 +1,183 @@
+/* Parsing: runs libclang over a model, turns its diagnostics into ours, and has the syntax tree converted. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/embedded.h"
+#include "gen/base/text.h"
+#include "gen/model/convert.h"
+#include "gen/model/model.h"
+
+/* Where the header seems to be: a folder that does not exist, given to libclang in memory. */
+#define INCLUDE_FOLDER "/accel-gen/include"
+#define HEADER_FILE INCLUDE_FOLDER "/accel/model.h"
+
+const char *convert_file_name(struct converter *converter, CXFile file) {
+  if (file == converter->last_file) return converter->last_file_name;
+  CXString name = clang_getFileName(file);
+  const char *text = clang_getCString(name);
+  if (text == NULL) text = "";
+  bool header = strcmp(text, HEADER_FILE) == 0;
+  converter->last_file = file;
+  converter->last_file_name = header ? "accel/model.h" : arena_string(converter->arena, text);
+  clang_disposeString(name);
+  return converter->last_file_name;
+}
+
+struct location convert_location(struct converter *converter, CXSourceLocation place) {
+  struct location where = {0};
+  CXFile file;
+  unsigned line, column;
+  clang_getFileLocation(place, &file, &line, &column, NULL);
+  if (file == NULL) return where;
+  where.file = convert_file_name(converter, file);
+  where.line = (int)line;
+  where.column = (int)column;
+  return where;
+}
+
+struct location convert_range(struct converter *converter, CXSourceRange range) {
+  struct location where = convert_location(converter, clang_getRangeStart(range));
+  struct location end = convert_location(converter, clang_getRangeEnd(range));
+  if (end.file == where.file && end.line == where.line && end.column > where.column)
+    where.length = end.column - where.column;
+  return where;
+}
+
+/* ---- Diagnostics ---- */
+
+/* The text of a file that a message points to, so that its lines can be shown. */
+static void add_source(struct converter *converter, CXTranslationUnit unit, CXSourceLocation place) {
+  CXFile file;
+  clang_getFileLocation(place, &file, NULL, NULL, NULL);
+  if (file == NULL) return;
+  const char *name = convert_file_name(converter, file);
+  for (int i = 0; i < converter->diags->n_sources; i++)
+    if (strcmp(converter->diags->sources[i].file, name) == 0) return;
+  size_t size = 0;
+  const char *text = clang_getFileContents(unit, file, &size);
+  if (text != NULL) diag_add_source(converter->diags, name, arena_copy(converter->arena, text, size));
+}
+
+/* What a beginner meant by C that the compiler refuses. */
+static const char *advice(const char *message) {
+  bool tensor = strstr(message, "accel_tensor") != NULL;
+  bool operands = strstr(message, "invalid operands") != NULL || strstr(message, "invalid argument type") != NULL;
+  if (tensor && (operands || strstr(message, "arithmetic on") != NULL))
+    return "tensors have functions, not operators: add(a, b), sub, mul, divide, neg; scale(x, 2.0), shift(x, 2.0)";
+  if (tensor && strstr(message, "subscript of pointer") != NULL)
+    return "a part of a tensor is slice(x, axis, start, count) or split(x, axis, parts, which)";
+  return NULL;
+}
+
+static void add_notes(struct converter *converter, CXTranslationUnit unit, CXDiagnostic diagnostic) {
+  CXDiagnosticSet children = clang_getChildDiagnostics(diagnostic);
+  for (unsigned i = 0; i < clang_getNumDiagnosticsInSet(children); i++) {
+    CXDiagnostic note = clang_getDiagnosticInSet(children, i);
+    CXString text = clang_getDiagnosticSpelling(note);
+    add_source(converter, unit, clang_getDiagnosticLocation(note));
+    struct location where = convert_location(converter, clang_getDiagnosticLocation(note));
+    diag_note(converter->diags, where, "%s", clang_getCString(text));
+    clang_disposeString(text);
+    clang_disposeDiagnostic(note);
+  }
+}
+
+static void add_warning(struct diagnostics *diags, struct location where, const char *message) {
+  struct diagnostic item = {SEVERITY_WARNING, where, arena_string(diags->arena, message)};
+  ARENA_PUSH(diags->arena, *diags, item);
+}
+
+static void add_diagnostic(struct converter *converter, CXTranslationUnit unit, CXDiagnostic diagnostic) {
+  enum CXDiagnosticSeverity severity = clang_getDiagnosticSeverity(diagnostic);
+  CXSourceLocation place = clang_getDiagnosticLocation(diagnostic);
+  if (severity < CXDiagnostic_Warning) return;
+  if (severity == CXDiagnostic_Warning && clang_Location_isInSystemHeader(place)) return;
+  add_source(converter, unit, place);
+  CXString text = clang_getDiagnosticSpelling(diagnostic);
+  struct location where = convert_location(converter, place);
+  if (where.file == NULL) where.file = converter->program->file;
+  const char *help = advice(clang_getCString(text));
+  if (severity == CXDiagnostic_Warning) add_warning(converter->diags, where, clang_getCString(text));
+  else diag_error(converter->diags, where, "%s", clang_getCString(text));
+  if (help != NULL) diag_help(converter->diags, "%s", help);
+  add_notes(converter, unit, diagnostic);
+  clang_disposeString(text);
+}
+
+static void add_diagnostics(struct converter *converter, CXTranslationUnit unit) {
+  for (unsigned i = 0; i < clang_getNumDiagnostics(unit); i++) {
+    CXDiagnostic diagnostic = clang_getDiagnostic(unit, i);
+    add_diagnostic(converter, unit, diagnostic);
+    clang_disposeDiagnostic(diagnostic);
+  }
+}
+
+/* ---- Running ---- */
+
+static CXTranslationUnit run_clang(CXIndex index, const char *file, const char *text, enum CXErrorCode *error) {
+  static const char *const arguments[] = {
+      "-xc", "-std=c17", "-D_DEFAULT_SOURCE", "-I" INCLUDE_FOLDER, "-Wall", "-Wno-unused-function",
+      "-Wno-missing-braces"};
+  struct CXUnsavedFile files[] = {{file, text, strlen(text)},
+                                  {HEADER_FILE, accel_model_header, strlen(accel_model_header)}};
+  int count = (int)(sizeof arguments / sizeof arguments[0]);
+  CXTranslationUnit unit = NULL;
+  *error = clang_parseTranslationUnit2(index, file, arguments, count, files, 2, CXTranslationUnit_None, &unit);
+  return unit;
+}
+
+struct program *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
+  struct converter converter = {.arena = arena, .diags = diags};
+  converter.program = arena_alloc(arena, sizeof *converter.program);
+  converter.program->file = file;
+  diag_add_source(diags, file, text);
+  int errors = diags->errors;
+  CXIndex index = clang_createIndex(0, 0);
+  enum CXErrorCode error;
+  CXTranslationUnit unit = run_clang(index, file, text, &error);
+  if (unit == NULL) {
+    diag_error(diags, (struct location){.file = file}, "the C parser gave up on this file (libclang error %d)",
+               (int)error);
+  } else {
+    add_diagnostics(&converter, unit);
+    if (diags->errors == errors) convert_unit(&converter, unit);
+    clang_disposeTranslationUnit(unit);
+  }
+  clang_disposeIndex(index);
+  return diags->errors == errors ? converter.program : NULL;
+}
+
+/* ---- The file ---- */
+
+enum { LARGEST_MODEL = 16 << 20 };
+
+static const char *read_stream(struct arena *arena, FILE *stream) {
+  struct text text = text_in(arena);
+  char buffer[8192];
+  for (size_t got; (got = fread(buffer, 1, sizeof buffer, stream)) > 0;) {
+    text_add(&text, buffer, got);
+    if (text.length > LARGEST_MODEL) return NULL;
+  }
+  return ferror(stream) ? NULL : text_string(&text);
+}
+
+struct program *model_parse(struct arena *arena, const char *file, struct diagnostics *diags) {
+  struct location where = {.file = file};
+  FILE *stream = fopen(file, "rb");
+  if (stream == NULL) {
+    diag_error(diags, where, "cannot read the model: %s", strerror(errno));
+    return NULL;
+  }
+  const char *text = read_stream(arena, stream);
+  fclose(stream);
+  if (text == NULL) {
+    diag_error(diags, where, "cannot read the model: it is no readable file of at most 16 MiB");
+    return NULL;
+  }
+  return model_parse_text(arena, file, text, diags);
+}
+
+bool model_has(const struct program *program, const char *entry) {
+  return program_function(program, entry) != NULL;
+}
