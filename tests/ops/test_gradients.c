@@ -33,7 +33,7 @@ static void check_case(void **state) {
     if (y == NULL) diag_print(&lab->diags, stderr, false);
     assert_non_null(y);
     struct lab_result result = lab_measure(lab, y);
-    if (!(result.worst < 1e-6))
+    if (!(result.worst < 1e-7))
       fail_msg("%s, seed %" PRIu64 ", shapes %d: the gradient of %s is %g off\n%s", at->function, run_seed, round,
                result.worst_name, result.worst, graph_text(lab->arena, result.graph));
     lab_free(lab);
