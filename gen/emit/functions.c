@@ -125,7 +125,7 @@ static const struct parameter *parameter_of(const struct function *function, int
 static struct jinja_value place_argument(const struct program *program, const struct function *function,
                                          const struct place *place) {
   struct arena *arena = program->arena;
-  const struct storage *storage = place->storage;
+  const struct storage *storage = storage_root(place->storage);
   struct jinja_value argument;
   if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) {
     const struct parameter *p = parameter_of(function, storage->index);
@@ -134,9 +134,8 @@ static struct jinja_value place_argument(const struct program *program, const st
   } else if (storage->kind == STORAGE_INPUT || storage->kind == STORAGE_RESULT) {
     argument = argument_value(arena, storage->name, false, 0);
   } else {
-    argument = argument_value(arena, storage_root((struct storage *)storage)->kind == STORAGE_SAVED ? "saved" : "scratch",
-                              false, 0);
-    struct jinja_value part = add_part(arena, argument, storage_root((struct storage *)storage)->name);
+    argument = argument_value(arena, storage->kind == STORAGE_SAVED ? "saved" : "scratch", false, 0);
+    struct jinja_value part = add_part(arena, argument, storage->name);
     if (storage->copies > 1) {
       set_index(arena, part, index_value(arena, place->offset / storage->count, 0, 0));
       set_int(arena, argument, "offset", place->offset % storage->count);

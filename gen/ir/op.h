@@ -65,6 +65,10 @@ struct op_kind {
   /* Floating-point operations of one execution. NULL: one for each element of the first output. */
   double (*flops)(const struct node *node);
 
+  /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none of
+   * its inputs is an index. */
+  int64_t (*index_limit)(const struct node *node, int input);
+
   /* float64 truth on dense arrays (integers as doubles). */
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
 

@@ -53,6 +53,11 @@ static double flops(const struct node *node) {
   return op_flops_each(node, 0, 4);
 }
 
+static int64_t index_limit(const struct node *node, int input) {
+  const struct shape *logits = &node->inputs[0]->shape;
+  return input == 1 ? logits->dim[logits->rank - 1] : 0;
+}
+
 static const struct op_kind kind = {
     .name = "cross_entropy",
     .class = OP_KERNEL,
@@ -62,6 +67,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .autocast = AUTOCAST_FLOAT32,
     .flops = flops,
+    .index_limit = index_limit,
     .reference = reference,
 };
 

@@ -33,6 +33,10 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_op(builder, "embedding_backward", (struct value *[]){dy[0], node->inputs[1]}, 2, &rows, 1);
 }
 
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 1 ? node->inputs[0]->shape.dim[0] : 0;
+}
+
 static const struct op_kind kind = {
     .name = "embedding",
     .class = OP_KERNEL,
@@ -41,6 +45,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .flops = op_flops_none,
+    .index_limit = index_limit,
     .reference = reference,
 };
 

@@ -54,7 +54,38 @@ static void count_bytes(struct program *program) {
                          program->bytes.activations + program->bytes.scratch + program->bytes.batch;
 }
 
+static int64_t smaller_limit(int64_t a, int64_t b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* What every element of an integer value must stay below, by all its uses; 0: nothing asks. */
+static int64_t limit_of(const struct region *region, const struct value *value) {
+  int64_t limit = 0;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      if (node->call != NULL) limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
+      else if (node->kind->index_limit != NULL) limit = smaller_limit(limit, node->kind->index_limit(node, k));
+      else if (node->kind->class == OP_VIEW) limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
+    }
+  }
+  return limit;
+}
+
+/* Tokens and targets share the data's vocabulary; the label of a table is a class. */
+static void find_limits(struct program *program) {
+  const struct region *entry = program->graph->entry;
+  int64_t limit = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (entry->inputs.items[i]->dtype == DTYPE_INT32)
+      limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+  if (program->job->data.train.format == DATA_CSV) program->classes = limit;
+  else program->vocabulary = limit;
+}
+
 void count_figures(struct program *program) {
+  find_limits(program);
   program->n_parameters = 0;
   for (int i = 0; i < program->n_weights; i++) {
     program->n_parameters += shape_count(program->weights[i].parameter->shape);

@@ -71,9 +71,9 @@ static bool kind_allows(const struct node *node, int output, int input) {
   return node->kind->in_place[output] == input + 1;
 }
 
-static void take_over(struct function *function, int s) {
-  struct step *step = &function->steps[s];
-  if (step->callee != NULL) return;
+/* An output in memory of its own takes over the memory of an input that dies. */
+static void take_input(struct function *function, int s) {
+  const struct step *step = &function->steps[s];
   for (int o = 0; o < step->node->n_outputs; o++) {
     struct storage *made = step->outputs[o].storage;
     if (made->kind != STORAGE_SCRATCH || made->first != s || made->shared != NULL || step->accumulate[o]) continue;
@@ -84,6 +84,27 @@ static void take_over(struct function *function, int s) {
       struct storage *root = storage_root(step->inputs[i].storage);
       made->shared = root;
       root->last = made->last;
+      break;
+    }
+  }
+}
+
+/* The other way: an output that must stand where it stands (saved, or the caller's) gives its memory to a scratch input
+ * that dies with it, so that a product and what is added to it are one buffer. */
+static void give_output(struct function *function, int s) {
+  const struct step *step = &function->steps[s];
+  for (int o = 0; o < step->node->n_outputs; o++) {
+    struct storage *made = step->outputs[o].storage;
+    bool fixed = made->kind == STORAGE_RESULT || (made->kind == STORAGE_SAVED && made->function == function);
+    if (!fixed || made->first != s || step->accumulate[o]) continue;
+    if (!is_whole(&step->outputs[o], step->node->outputs[o])) continue;
+    for (int i = 0; i < step->node->n_inputs; i++) {
+      if (!kind_allows(step->node, o, i) || !dies(function, s, i)) continue;
+      if (!is_whole(&step->inputs[i], step->node->inputs[i])) continue;
+      struct storage *root = storage_root(step->inputs[i].storage);
+      if (root->kind != STORAGE_SCRATCH) continue;
+      root->shared = made;
+      made->first = root->first;
       break;
     }
   }
@@ -198,7 +219,11 @@ void place(struct program *program) {
   for (int f = 0; f < program->n_functions; f++) {
     struct function *function = program->functions[f];
     find_lifetimes(function);
-    for (int s = 0; s < function->n_steps; s++) take_over(function, s);
+    for (int s = 0; s < function->n_steps; s++) {
+      if (function->steps[s].callee != NULL) continue;
+      take_input(function, s);
+      give_output(function, s);
+    }
     fill_slots(program, function);
     if (function->forward == NULL) fill_frames(program, function);
   }
