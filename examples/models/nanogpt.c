@@ -14,16 +14,17 @@ struct config {
 
 const struct config defaults = {.bias = true, .dropout = 0.0};
 
-static tensor dense(scope s, tensor x, int width, struct config c) {
+/* inline: part of the function that calls it, in the graph and in the program. */
+static inline tensor dense(scope s, tensor x, int width, struct config c) {
   return c.bias ? linear(s, x, width) : linear_no_bias(s, x, width);
 }
 
-static tensor norm(scope s, tensor x, struct config c) {
+static inline tensor norm(scope s, tensor x, struct config c) {
   return c.bias ? layer_norm(s, x) : layer_norm_no_bias(s, x);
 }
 
 /* What goes back into the residual stream starts smaller the more layers there are. */
-static tensor dense_residual(scope s, tensor x, struct config c) {
+static inline tensor dense_residual(scope s, tensor x, struct config c) {
   return dense(init_normal(s, 0.02 / sqrt(2.0 * c.n_layer)), x, c.n_embd, c);
 }
 

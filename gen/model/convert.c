@@ -113,7 +113,7 @@ static void declare_function(struct converter *converter, CXCursor cursor) {
   function->where = convert_location(converter, clang_getCursorLocation(cursor));
   function->where.length = (int)strlen(function->name);
   function->result = convert_type(converter, clang_getCursorResultType(cursor));
-  function->is_region = ctype_has_tensor(function->result);
+  function->is_region = ctype_has_tensor(function->result) && !clang_Cursor_isFunctionInlined(cursor);
   program->functions = arena_grow(converter->arena, program->functions, program->n_functions,
                                   &program->functions_capacity, sizeof *program->functions);
   program->functions[program->n_functions++] = function;

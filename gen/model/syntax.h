@@ -107,7 +107,7 @@ struct function {
   int n_parameters;
   int n_slots; /* of its frame: parameters first */
   struct syntax *body;
-  bool is_region; /* its result holds tensors: the graph keeps it as a region */
+  bool is_region; /* its result holds tensors and it is not inline: the graph keeps it as a region */
 };
 
 /* A parsed model. */
