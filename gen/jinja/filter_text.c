@@ -1,0 +1,176 @@
+/* Filters on text. */
+#include "gen/jinja/format.h"
+#include "gen/jinja/scan.h"
+#include "gen/jinja/support.h"
+
+#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
+
+/* Case filters work on str(value), which keeps a safe string safe. */
+FILTER(filter_upper) { (void)call; return jj_map_case(run, jj_str(run, input), 'u'); }
+FILTER(filter_lower) { (void)call; return jj_map_case(run, jj_str(run, input), 'l'); }
+FILTER(filter_capitalize) { (void)call; return jj_map_case(run, jj_str(run, input), 'c'); }
+
+/* Jinja2's title does not count letters behind an apostrophe as a word, unlike Python's. */
+FILTER(filter_title) {
+  struct jinja_value text = jj_map_case(run, jj_str(run, input), 'l');
+  const struct jinja_string *lower = text.as.string;
+  struct buffer *before = jj_capture_begin(run);
+  bool first = true;
+  (void)call;
+  for (size_t at = 0; at < lower->length;) {
+    int size;
+    uint32_t code = jj_utf8_decode(lower->bytes + at, lower->length - at, &size);
+    char changed[4];
+    jj_write(run, changed, (size_t)jj_utf8_encode(first ? jj_upper_code(code) : code, changed));
+    first = code == '-' || code == '(' || code == '{' || code == '[' || code == '<' || jj_is_space_code(code);
+    at += (size_t)size;
+  }
+  return jj_like(jj_capture_end(run, before), text);
+}
+
+FILTER(filter_string) { (void)call; return jj_str(run, input); }
+
+FILTER(filter_trim) {
+  bool chars = jj_given(call, 0) && call->items[0].kind != JINJA_NONE;
+  return jj_strip(run, jj_str(run, input), chars ? jj_arg_string(run, call, 0) : NULL, true, true);
+}
+
+FILTER(filter_center) { return jj_pad(run, jj_str(run, input), jj_arg_int(run, call, 0, 80), 'c', " "); }
+
+FILTER(filter_replace) {
+  struct jinja_value from = call->items[0], to = call->items[1], text = input;
+  int64_t count = jj_given(call, 2) && call->items[2].kind != JINJA_NONE ? jj_arg_int(run, call, 2, -1) : -1;
+  bool safe_to = to.kind == JINJA_STRING && to.safe, safe_from = from.kind == JINJA_STRING && from.safe;
+  bool safe_text = text.kind == JINJA_STRING && text.safe;
+  if (!run->autoescape) {
+    struct jinja_value plain = jj_str(run, text);
+    plain.safe = false;
+    return jj_replace(run, plain, jj_str(run, from).as.string, jj_str(run, to).as.string, count);
+  }
+  text = safe_from || (safe_to && !safe_text) ? jj_escape(run, text) : jj_str(run, text);
+  from = jj_str(run, from);
+  to = text.safe ? jj_escape(run, to) : jj_str(run, to);
+  return jj_replace(run, text, from.as.string, to.as.string, count);
+}
+
+/* --- indent --- */
+
+static struct jinja_value indention(struct run *run, const struct call *call) {
+  if (jj_given(call, 0) && call->items[0].kind == JINJA_STRING) return call->items[0];
+  return jj_pad(run, jj_cstr(run->pool, ""), jj_arg_int(run, call, 0, 4), 'l', " ");
+}
+
+FILTER(filter_indent) {
+  if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
+  if (input.kind != JINJA_STRING) jj_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", jj_type_name(input));
+  struct jinja_value by = indention(run, call);
+  if (input.safe) by = jj_escape(run, by);
+  bool first = jj_arg_true(run, call, 1, false), blank = jj_arg_true(run, call, 2, false);
+  const struct jinja_list *lines = jj_lines(run, input, false).as.list;
+  struct buffer *before = jj_capture_begin(run);
+  if (first) jj_write_str(run, by);
+  for (int i = 0; i < lines->count; i++) {
+    bool indented = i > 0 && (blank || lines->items[i].as.string->length > 0);
+    if (i > 0) jj_write(run, "\n", 1);
+    if (indented) jj_write_str(run, by);
+    jj_write_str(run, lines->items[i]);
+  }
+  /* the text's own last newline: it ends the last line and begins an empty one */
+  const struct jinja_string *text = input.as.string;
+  bool open = text->length > 0 && strchr("\n\r\v\f\x1c\x1d\x1e", text->bytes[text->length - 1]) != NULL;
+  if (open) jj_write(run, "\n", 1);
+  if (open && blank) jj_write_str(run, by);
+  return jj_like(jj_capture_end(run, before), input);
+}
+
+/* --- truncate, words --- */
+
+FILTER(filter_truncate) {
+  int64_t length = jj_arg_int(run, call, 0, 255);
+  bool kill = jj_arg_true(run, call, 1, false);
+  struct jinja_value end = jj_arg(call, 2, jj_cstr(run->pool, "..."));
+  int64_t leeway = jj_given(call, 3) && call->items[3].kind != JINJA_NONE ? jj_arg_int(run, call, 3, 5) : 5;
+  if (end.kind != JINJA_STRING) jj_fail(run, "object of type '%s' has no len()", jj_type_name(end));
+  int64_t end_count = jj_length(run, end), count = jj_length(run, input);
+  if (length < end_count) jj_fail(run, "expected length >= %lld, got %lld", (long long)end_count, (long long)length);
+  if (leeway < 0) jj_fail(run, "expected leeway >= 0, got %lld", (long long)leeway);
+  if (count <= length + leeway) return input;
+  if (input.kind != JINJA_STRING) jj_fail(run, "can only truncate a string, not '%s'", jj_type_name(input));
+  const struct jinja_string *text = input.as.string;
+  size_t keep = jj_utf8_offset(text->bytes, text->length, (size_t)(length - end_count));
+  for (size_t i = keep; !kill && i > 0; i--) {
+    if (text->bytes[i - 1] != ' ') continue;
+    keep = i - 1;
+    break;
+  }
+  struct jinja_value part = jj_like(jj_copy_text(run, text->bytes, keep), input);
+  return jj_binary(run, OP_ADD, part, end);
+}
+
+FILTER(filter_wordcount) {
+  const struct jinja_string *text = jj_str(run, input).as.string;
+  int64_t words = 0;
+  bool inside = false;
+  (void)call;
+  for (size_t at = 0; at < text->length;) {
+    int size;
+    uint32_t code = jj_utf8_decode(text->bytes + at, text->length - at, &size);
+    bool word = jj_is_alpha_code(code) || (code >= '0' && code <= '9') || code == '_';
+    words += word && !inside;
+    inside = word;
+    at += (size_t)size;
+  }
+  return jinja_int(words);
+}
+
+FILTER(filter_wordwrap) {
+  int64_t width = jj_arg_int(run, call, 0, 79);
+  bool break_words = jj_arg_true(run, call, 1, true), break_hyphens = jj_arg_true(run, call, 3, true);
+  struct jinja_value newline = jj_cstr(run->pool, "\n");
+  bool own = jj_given(call, 2) && call->items[2].kind != JINJA_NONE;
+  if (own) newline = (jj_arg_string(run, call, 2), call->items[2]);
+  if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
+  if (input.kind != JINJA_STRING) jj_fail(run, "'%s object' has no attribute 'splitlines'", jj_type_name(input));
+  if (width <= 0) jj_fail(run, "invalid width %lld (must be > 0)", (long long)width);
+  const struct jinja_list *from = jj_lines(run, input, false).as.list;
+  struct jinja_value lines = jj_list(run->pool, FLAVOUR_LIST, 0);
+  for (int i = 0; i < from->count; i++) {
+    const struct jinja_string *line = from->items[i].as.string;
+    int before = lines.as.list->count;
+    jj_wrap_line(run, line->bytes, line->length, width, break_words, break_hyphens, lines.as.list);
+    if (lines.as.list->count == before) jj_push(run->pool, lines.as.list, jj_cstr(run->pool, ""));
+  }
+  return jj_like(jj_join(run, newline.as.string, lines.as.list->items, lines.as.list->count), newline);
+}
+
+FILTER(filter_format) {
+  struct jinja_value text = jj_str(run, input), values;
+  if (call->count > 0 && call->keyword_count > 0) jj_fail(run, "can't handle positional and keyword arguments at the same time");
+  if (call->keyword_count > 0) {
+    values = jj_map(run->pool);
+    for (int i = 0; i < call->keyword_count; i++) {
+      jj_map_put(run->pool, values.as.map, jj_string_value(call->keywords[i].name), call->keywords[i].value);
+    }
+  } else {
+    values = jj_list(run->pool, FLAVOUR_TUPLE, call->count);
+    for (int i = 0; i < call->count; i++) jj_push(run->pool, values.as.list, call->items[i]);
+  }
+  return jj_format_percent(run, text, values);
+}
+
+const struct filter jj_filters_text[] = {
+    {"upper", filter_upper, {.required = 0}},
+    {"lower", filter_lower, {.required = 0}},
+    {"capitalize", filter_capitalize, {.required = 0}},
+    {"title", filter_title, {.required = 0}},
+    {"string", filter_string, {.required = 0}},
+    {"trim", filter_trim, {{"chars"}, 0, false}},
+    {"center", filter_center, {{"width"}, 0, false}},
+    {"replace", filter_replace, {{"old", "new", "count"}, 2, false}},
+    {"indent", filter_indent, {{"width", "first", "blank"}, 0, false}},
+    {"truncate", filter_truncate, {{"length", "killwords", "end", "leeway"}, 0, false}},
+    {"wordcount", filter_wordcount, {.required = 0}},
+    {"wordwrap", filter_wordwrap, {{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, 0, false}},
+    {"format", filter_format, {.variadic = true}},
+    {.name = NULL},
+};

@@ -1,0 +1,71 @@
+/* Numbers as text. The caller has set the C locale, so the decimal point is a point. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/jinja/value.h"
+
+int jj_int_text(int64_t value, char out[24]) {
+  char digits[24];
+  int count = 0;
+  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do {
+    digits[count++] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest > 0);
+  int length = 0;
+  if (value < 0) out[length++] = '-';
+  while (count > 0) out[length++] = digits[--count];
+  out[length] = '\0';
+  return length;
+}
+
+/* The digits and the decimal exponent of the shortest "d.ddde±xx" that reads back as `value`. A decimal of up to 15
+ * digits survives the way through a double, so 15 is tried first and its zeros are cut; then 16; then 17. */
+static int shortest_digits(double value, char digits[24], int *exponent) {
+  char text[40];
+  for (int precision = 14; precision <= 16; precision++) {
+    snprintf(text, sizeof text, "%.*e", precision, value);
+    if (precision == 16 || strtod(text, NULL) == value) break;
+  }
+  int count = 0;
+  char *at = text;
+  for (; *at != 'e'; at++) {
+    if (*at != '.') digits[count++] = *at;
+  }
+  *exponent = atoi(at + 1);
+  while (count > 1 && digits[count - 1] == '0') count--;
+  digits[count] = '\0';
+  return count;
+}
+
+static int fixed_text(const char *digits, int count, int exponent, char *out) {
+  int length = 0;
+  if (exponent < 0) {
+    length += sprintf(out, "0.");
+    for (int i = -1; i > exponent; i--) out[length++] = '0';
+    length += sprintf(out + length, "%s", digits);
+    return length;
+  }
+  for (int i = 0; i <= exponent; i++) out[length++] = i < count ? digits[i] : '0';
+  out[length++] = '.';
+  if (count <= exponent + 1) out[length++] = '0';
+  for (int i = exponent + 1; i < count; i++) out[length++] = digits[i];
+  out[length] = '\0';
+  return length;
+}
+
+int jj_double_text(double value, char out[32]) {
+  if (isnan(value)) return sprintf(out, "nan");
+  int length = 0;
+  if (signbit(value)) out[length++] = '-';
+  if (isinf(value)) return length + sprintf(out + length, "inf");
+  if (value == 0) return length + sprintf(out + length, "0.0");
+  char digits[24];
+  int exponent, count = shortest_digits(fabs(value), digits, &exponent);
+  if (exponent >= -4 && exponent < 16) return length + fixed_text(digits, count, exponent, out + length);
+  out[length++] = digits[0];
+  if (count > 1) length += sprintf(out + length, ".%s", digits + 1);
+  return length + sprintf(out + length, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+}

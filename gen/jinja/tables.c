@@ -1,0 +1,124 @@
+/* How names find the built-ins. */
+#include "gen/jinja/tables.h"
+
+#include <string.h>
+
+#include "gen/jinja/support.h"
+
+static const struct filter *const filter_tables[] = {jj_filters_text, jj_filters_markup, jj_filters_list, jj_filters_number,
+                                                     jj_filters_select};
+
+const struct filter *jj_find_filter(const char *name) {
+  for (size_t i = 0; i < sizeof filter_tables / sizeof *filter_tables; i++) {
+    for (const struct filter *filter = filter_tables[i]; filter->name != NULL; filter++) {
+      if (strcmp(filter->name, name) == 0) return filter;
+    }
+  }
+  return NULL;
+}
+
+/* --- methods --- */
+
+static const struct method *in_table(const struct method *table, enum jj_word word) {
+  for (; table->apply != NULL; table++) {
+    if (table->word == word) return table;
+  }
+  return NULL;
+}
+
+const struct method *jj_find_method(struct jinja_value self, enum jj_word word) {
+  switch (self.kind) {
+  case JINJA_STRING: return in_table(jj_methods_string, word);
+  case JINJA_MAP: return in_table(jj_methods_map, word);
+  case JINJA_LIST: return in_table(self.as.list->flavour == FLAVOUR_LIST ? jj_methods_list : jj_methods_tuple, word);
+  case JINJA_BOOL:
+  case JINJA_INT:
+  case JINJA_DOUBLE: return in_table(jj_methods_number, word);
+  default: return NULL;
+  }
+}
+
+/* --- global functions --- */
+
+static struct jinja_value object_value(void *object) {
+  return (struct jinja_value){.kind = JINJA_OBJECT, .as.object = object};
+}
+
+static int64_t range_count(struct run *run, int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) jj_fail(run, "range() arg 3 must not be zero");
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+  uint64_t size = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+  uint64_t count = (distance - 1) / size + 1;
+  return count > INT32_MAX ? INT32_MAX : (int64_t)count;
+}
+
+static struct jinja_value make_range(struct run *run, const struct call *call) {
+  if (call->keyword_count > 0) jj_fail(run, "range() takes no keyword arguments");
+  if (call->count < 1 || call->count > 3) jj_fail(run, "range expected 1 to 3 arguments, got %d", call->count);
+  int64_t start = call->count > 1 ? jj_arg_int(run, call, 0, 0) : 0;
+  int64_t stop = jj_arg_int(run, call, call->count > 1 ? 1 : 0, 0), step = jj_arg_int(run, call, 2, 1);
+  int64_t count = range_count(run, start, stop, step);
+  jj_spend(run, count / 4);
+  if (count > run->max_steps - run->steps) jj_fail(run, "range() is too long");
+  struct jinja_value range = jj_list(run->pool, FLAVOUR_RANGE, (int)count);
+  for (int64_t i = 0; i < count; i++) jj_push(run->pool, range.as.list, jinja_int(start + i * step));
+  range.as.list->start = start;
+  range.as.list->stop = stop;
+  range.as.list->step = step;
+  return range;
+}
+
+/* A map from the arguments, as dict() and namespace() take them. */
+static struct jinja_value map_from(struct run *run, const struct call *call, const char *what) {
+  struct jinja_value map = jj_map(run->pool);
+  if (call->count > 1) jj_fail(run, "%s expected at most 1 argument, got %d", what, call->count);
+  if (call->count == 1) jj_update_map(run, map.as.map, call->items[0]);
+  for (int i = 0; i < call->keyword_count; i++) {
+    jj_map_put(run->pool, map.as.map, jj_string_value(call->keywords[i].name), call->keywords[i].value);
+  }
+  return map;
+}
+
+static struct jinja_value make_dict(struct run *run, const struct call *call) {
+  return map_from(run, call, "dict");
+}
+
+static struct jinja_value make_namespace(struct run *run, const struct call *call) {
+  struct namespace *namespace = jj_alloc_zero(run->pool, sizeof *namespace);
+  namespace->head.type = OBJECT_NAMESPACE;
+  namespace->attributes = map_from(run, call, "namespace").as.map;
+  return object_value(namespace);
+}
+
+static struct jinja_value make_cycler(struct run *run, const struct call *call) {
+  if (call->count == 0) jj_fail(run, "at least one item has to be provided");
+  struct cycler *cycler = jj_alloc_zero(run->pool, sizeof *cycler);
+  cycler->head.type = OBJECT_CYCLER;
+  cycler->items = jj_list(run->pool, FLAVOUR_TUPLE, call->count);
+  for (int i = 0; i < call->count; i++) jj_push(run->pool, cycler->items.as.list, call->items[i]);
+  return object_value(cycler);
+}
+
+static struct jinja_value make_joiner(struct run *run, const struct call *call) {
+  static const struct params params = {.names = {"sep"}};
+  struct jinja_value storage[MAX_PARAMS];
+  struct call bound = jj_bind_args(run, "joiner", &params, call, storage);
+  struct joiner *joiner = jj_alloc_zero(run->pool, sizeof *joiner);
+  joiner->head.type = OBJECT_JOINER;
+  joiner->separator = jj_given(&bound, 0) ? bound.items[0] : jj_cstr(run->pool, ", ");
+  return object_value(joiner);
+}
+
+struct jinja_value jj_find_global(struct run *run, const struct jinja_string *name) {
+  static struct function_object functions[] = {
+      {{OBJECT_FUNCTION}, "range", make_range},   {{OBJECT_FUNCTION}, "dict", make_dict},
+      {{OBJECT_FUNCTION}, "cycler", make_cycler}, {{OBJECT_FUNCTION}, "joiner", make_joiner},
+      {{OBJECT_FUNCTION}, "namespace", make_namespace},
+  };
+  (void)run;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (strcmp(functions[i].name, name->bytes) == 0) return object_value(&functions[i]);
+  }
+  return (struct jinja_value){.kind = JINJA_UNDEFINED};
+}

@@ -1,0 +1,49 @@
+/* Undefined values: what they are called in messages, and the four behaviours. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "gen/jinja/run.h"
+
+struct jinja_value jj_undefined(const struct undefined_info *info) {
+  return (struct jinja_value){.kind = JINJA_UNDEFINED, .as.object = (void *)(uintptr_t)info};
+}
+
+static const char *object_name(struct run *run, struct jinja_value object) {
+  if (object.kind == JINJA_NONE) return "None";
+  return arena_printf(run->env->arena, "%s object", jj_type_name(object));
+}
+
+
+struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key) {
+  struct undefined_info *info = jj_alloc_zero(run->pool, sizeof *info);
+  static const char *const kinds[] = {[JINJA_NONE] = "None",       [JINJA_BOOL] = "bool object",
+                                      [JINJA_INT] = "int object",  [JINJA_DOUBLE] = "float object",
+                                      [JINJA_STRING] = "str object", [JINJA_MAP] = "dict object"};
+  info->object = object.kind <= JINJA_MAP ? kinds[object.kind] : NULL;
+  if (info->object == NULL) info->object = object_name(run, object);
+  info->is_item = key.kind != JINJA_STRING;
+  info->name = key.kind == JINJA_STRING ? key.as.string->bytes : jj_repr(run, key).as.string->bytes;
+  return jj_undefined(info);
+}
+
+struct jinja_value jj_undefined_hint(struct run *run, const char *format, ...) {
+  struct undefined_info *info = jj_alloc_zero(run->pool, sizeof *info);
+  va_list args;
+  va_start(args, format);
+  info->hint = arena_vprintf(run->env->arena, format, args);
+  va_end(args);
+  return jj_undefined(info);
+}
+
+const char *jj_undefined_message(struct run *run, struct jinja_value value) {
+  const struct undefined_info *info = value.as.object;
+  if (info == NULL || (info->hint == NULL && info->name == NULL)) return "the value is undefined";
+  if (info->hint != NULL) return info->hint;
+  if (info->object == NULL) return arena_printf(run->env->arena, "'%s' is undefined", info->name);
+  if (info->is_item) return arena_printf(run->env->arena, "%s has no element %s", info->object, info->name);
+  return arena_printf(run->env->arena, "'%s' has no attribute '%s'", info->object, info->name);
+}
+
+void jj_fail_undefined(struct run *run, struct jinja_value value) {
+  jj_fail(run, "%s", jj_undefined_message(run, value));
+}
