@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+/* From here on waking the other threads is worth it. */
+enum { MANY_ROWS = 512 };
+
 /* The data was checked at the start; a file that is written to meanwhile must still not lead a gather astray. */
 static void fail_changed(const struct accel_run *run, const struct data_split *split, int32_t token) {
   struct problem problem;
@@ -49,6 +52,7 @@ static float load_row(const struct data_split *split, int64_t position, float *f
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                         int32_t *labels) {
   const struct data_split *split = split_of(run, which);
+#pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++)
     labels[i] = (int32_t)load_row(split, position + i, features + i * run->program->features);
 }
@@ -56,5 +60,6 @@ void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t p
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
   const struct data_split *split = split_of(run, which);
+#pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++) labels[i] = load_row(split, position + i, features + i * run->program->features);
 }

@@ -22,15 +22,23 @@ def random_word(seed, stream, index):
     return philox((block & MASK, block >> 32, stream & MASK, stream >> 32), (seed & MASK, seed >> 32))[index % 4]
 
 
+def mix(x):
+    """The finaliser of MurmurHash3."""
+    x = ((x ^ x >> 16) * 0x85EBCA6B) & MASK
+    x = ((x ^ x >> 13) * 0xC2B2AE35) & MASK
+    return x ^ x >> 16
+
+
 def permute(seed, stream, n, index):
     """Where index goes: a Feistel network on the smallest 2^bits >= n (at least 4), walked until below n."""
     bits = max(2, (n - 1).bit_length())
     low_bits, high_bits = bits // 2, bits - bits // 2
+    keys = [(random_word(seed, stream, i % 4) + i * 0x9E3779B9) & MASK for i in range(24)]
     while True:
         low, high = index % (1 << low_bits), index >> low_bits
-        for step in range(0, 8, 2):
-            low ^= random_word(seed, stream, step << 32 | high) % (1 << low_bits)
-            high ^= random_word(seed, stream, (step + 1) << 32 | low) % (1 << high_bits)
+        for step in range(0, 24, 2):
+            low ^= mix(high ^ keys[step]) % (1 << low_bits)
+            high ^= mix(low ^ keys[step + 1]) % (1 << high_bits)
         index = high << low_bits | low
         if index < n:
             return index

@@ -27,21 +27,21 @@ class Windows(support.Folder):
 
 
 class Rows(support.Folder):
-    def check(self, classes, split):
+    def check(self, classes, split, count):
         rows = [f"{i},{i * 0.5},{i % 3 if classes else i * 0.25}" for i in range(101)]
         (self.folder / "table.csv").write_text("a,b,label\n" + "\n".join(rows) + "\n")
-        first, count = order.splits(101, 0.25)[split]
-        wanted = order.Order(77, split, True, first, count)
-        done = self.run_program("print_rows", "table.csv", 2, classes, split, 150)
+        wanted = order.Order(77, split, True, *order.splits(101, 0.25)[split])
+        done = self.run_program("print_rows", "table.csv", 2, classes, split, count)
         self.assertEqual(done.returncode, 0, done.stderr)
         values = [[float(cell) for cell in line.split(",")] for line in done.stdout.decode().split()]
-        self.assertEqual(values, [[float(c) for c in rows[wanted.start(i)].split(",")] for i in range(150)])
+        self.assertEqual(values, [[float(c) for c in rows[wanted.start(i)].split(",")] for i in range(count)])
 
     def test_all(self):
         for classes in (0, 3):
             for split in (order.TRAIN, order.EVAL):
-                with self.subTest(classes=classes, split=split):
-                    self.check(classes, split)
+                for count in (150, 1000):
+                    with self.subTest(classes=classes, split=split, count=count):
+                        self.check(classes, split, count)
 
     def test_bad_tables(self):
         for text, message in (

@@ -78,21 +78,54 @@ static void permutation_of_a_huge_range(void **state) {
   for (uint64_t i = 0; i < 1000; i++) assert_true(rt_permute(7, 1, n, n - 1 - i) < n);
 }
 
-/* Each of 24 orders of 4 is about as frequent as another: chi squared with 23 degrees of freedom is below 50 in
- * 99.9 % of all cases, and the streams here are fixed. */
-static void permutations_are_fair(void **state) {
-  enum { TRIALS = 24000 };
-  int count[256] = {0};
+static int factorial(int n) {
+  return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+/* Every order of a few things is about as frequent as another, and so is every place of the first thing among many.
+ * Chi squared with k degrees of freedom is below k + 4 sqrt(2 k) but in one of 10,000 cases; the streams are fixed. */
+static double spread(const int *count, int cells, int kinds, double expected) {
   double chi = 0;
-  (void)state;
-  for (uint64_t stream = 0; stream < TRIALS; stream++) {
-    int order = 0;
-    for (uint64_t i = 0; i < 4; i++) order = order * 4 + (int)rt_permute(1, stream, 4, i);
-    count[order]++;
+  int seen = 0;
+  for (int i = 0; i < cells; i++) {
+    seen += count[i] > 0;
+    if (count[i] > 0) chi += (count[i] - expected) * (count[i] - expected) / expected;
   }
-  for (int i = 0; i < 256; i++)
-    if (count[i] > 0) chi += (count[i] - 1000.0) * (count[i] - 1000.0) / 1000;
-  assert_true(chi < 50);
+  return seen == kinds ? chi : 1e9;
+}
+
+static void permutations_are_fair(void **state) {
+  (void)state;
+  for (int n = 2; n <= 6; n++) {
+    static int count[46656];
+    int orders = factorial(n), cells = 1;
+    memset(count, 0, sizeof count);
+    for (int i = 0; i < n; i++) cells *= n;
+    for (uint64_t stream = 0; stream < 200 * (uint64_t)orders; stream++) {
+      int order = 0;
+      for (uint64_t i = 0; i < (uint64_t)n; i++) order = order * n + (int)rt_permute(1, stream, (uint64_t)n, i);
+      count[order]++;
+    }
+    assert_true(spread(count, cells, orders, 200) < orders - 1 + 4 * sqrt(2.0 * (orders - 1)) + 4);
+  }
+}
+
+static void places_are_fair(void **state) {
+  static const int sizes[] = {17, 100, 128, 1000};
+  (void)state;
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    static int first[1000], distance[1000];
+    int n = sizes[k];
+    memset(first, 0, sizeof first);
+    memset(distance, 0, sizeof distance);
+    for (uint64_t stream = 0; stream < 200 * (uint64_t)n; stream++) {
+      int a = (int)rt_permute(1, stream, (uint64_t)n, 0), b = (int)rt_permute(1, stream, (uint64_t)n, 1);
+      first[a]++;
+      distance[(b - a + n) % n]++; /* of neighbours: anything but 0 */
+    }
+    assert_true(spread(first, n, n, 200) < n - 1 + 4 * sqrt(2.0 * (n - 1)));
+    assert_true(spread(distance, n, n - 1, 200.0 * n / (n - 1)) < n - 2 + 4 * sqrt(2.0 * (n - 2)));
+  }
 }
 
 /* Against the C library's functions in double, over words of all sizes. */
@@ -187,6 +220,7 @@ int main(void) {
       cmocka_unit_test(permutation_is_a_bijection),
       cmocka_unit_test(permutation_of_a_huge_range),
       cmocka_unit_test(permutations_are_fair),
+      cmocka_unit_test(places_are_fair),
       cmocka_unit_test(normals_are_exact),
       cmocka_unit_test(extreme_words),
       cmocka_unit_test(initialisers_distribute),

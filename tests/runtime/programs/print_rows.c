@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_FEATURES = 16 };
+enum { MOST_FEATURES = 16, MOST_ROWS = 2000 };
 
 int main(int argc, char **argv) {
+  static float features[MOST_ROWS * MOST_FEATURES], values[MOST_ROWS];
+  static int32_t classes[MOST_ROWS];
   char *flags[] = {argv[0], NULL};
   if (argc != 6 || atoi(argv[2]) > MOST_FEATURES) return 2;
   struct accel_program program = {
@@ -27,15 +29,16 @@ int main(int argc, char **argv) {
       .project_dir = ".",
   };
   struct accel_run *run = accel_start(&program, 1, flags);
-  for (int position = 0; position < atoi(argv[5]); position++) {
-    float features[MOST_FEATURES], value = 0;
-    int32_t class = 0;
-    if (program.label_is_class)
-      accel_load_classes(run, (enum accel_split)atoi(argv[4]), position, 1, features, &class);
-    else
-      accel_load_values(run, (enum accel_split)atoi(argv[4]), position, 1, features, &value);
-    for (int i = 0; i < program.features; i++) printf("%.9g,", (double)features[i]);
-    printf("%.9g\n", program.label_is_class ? (double)class : (double)value);
+  enum accel_split split = (enum accel_split)atoi(argv[4]);
+  int count = atoi(argv[5]);
+  if (count > MOST_ROWS) return 2;
+  if (program.label_is_class)
+    accel_load_classes(run, split, 0, count, features, classes);
+  else
+    accel_load_values(run, split, 0, count, features, values);
+  for (int row = 0; row < count; row++) {
+    for (int i = 0; i < program.features; i++) printf("%.9g,", (double)features[row * program.features + i]);
+    printf("%.9g\n", program.label_is_class ? (double)classes[row] : (double)values[row]);
   }
   return accel_finish(run);
 }
