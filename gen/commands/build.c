@@ -69,10 +69,6 @@ static int build_in(const struct options *options, const char *folder) {
 }
 
 int command_build(const struct options *options) {
-  if (options->output == NULL) {
-    fprintf(stderr, "accel-gen: build needs -o PROGRAM\n");
-    return STATUS_BAD_JOB;
-  }
   char *folder = arena_printf(options->arena, "%s/accel-gen.XXXXXX", environment("TMPDIR", "/tmp"));
   if (mkdtemp(folder) == NULL) {
     perror(folder);

@@ -174,5 +174,9 @@ const struct command *options_read(struct options *options, int argc, char **arg
     usage_error(&reader, "a job file is missing", "");
     return NULL;
   }
+  if (reader.command->needs_output && options->output == NULL && options->dump == NULL) {
+    usage_error(&reader, "an output is missing: -o FILE", "");
+    return NULL;
+  }
   return reader.command;
 }

@@ -35,6 +35,7 @@ struct command {
   const char *synopsis; /* behind "accel-gen " */
   const char *summary;  /* one line */
   const char *accepts;  /* the option names that it takes, each between spaces: " -o --set " */
+  bool needs_output;   /* -o must be given, unless a pass is dumped */
   bool needs_argument;  /* a job file must be given */
   int (*run)(const struct options *options);
 };

@@ -13,7 +13,7 @@ expect() {
   shift 3
   status=0
   "$@" >"$work/out" 2>&1 </dev/null || status=$?
-  if [ "$status" = "$wanted" ] && grep -q -e "$pattern" "$work/out"; then
+  if [ "$status" = "$wanted" ] && { [ -z "$pattern" ] || grep -q -e "$pattern" "$work/out"; }; then
     echo "ok $name"
   else
     echo "not ok $name: status $status in the place of $wanted, or nothing matches '$pattern' in:"
@@ -42,7 +42,8 @@ expect "--set without a value" 2 'needs KEY=VALUE' "$gen" check "$job" --set tra
 expect "--set of an unknown key" 2 'trainin' "$gen" check "$job" --set trainin.steps=3
 expect "--program of an unknown kind" 2 'train or generate' "$gen" "$job" --program=sing
 expect "--color of an unknown kind" 2 'auto, always or never' "$gen" check "$job" --color=red
-expect "build without an output" 2 'needs -o' "$gen" build "$job"
+expect "build without an output" 2 'an output is missing' "$gen" build "$job"
+expect "no output" 2 'an output is missing' "$gen" "$job"
 expect "check" 0 '' "$gen" check "$job"
 expect "check --resolved" 0 'eval_fraction' "$gen" check "$job" --resolved
 expect "plan" 0 'parameters' "$gen" plan "$job"
