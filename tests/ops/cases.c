@@ -52,6 +52,11 @@ static void comb(struct lab *lab) {
   pair_in(lab, COMB_A, COMB_B);
 }
 
+/* Both on one comb, so that many are equal: there the gradient is shared, and central differences say so too. */
+static void ties(struct lab *lab) {
+  pair_in(lab, COMB_A, COMB_A);
+}
+
 /* ---- Products ---- */
 
 /* The leading dimensions of a, `rows` and `columns` behind them. */
@@ -230,7 +235,9 @@ const struct op_case op_cases[] = {
     {"mul", pair},
     {"divide", quotient},
     {"maximum", comb},
+    {"maximum", ties},
     {"minimum", comb},
+    {"minimum", ties},
     {"matmul", product},
     {"matmul_transposed", product_transposed},
     {"linear", layer},

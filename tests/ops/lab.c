@@ -175,7 +175,7 @@ static void compare(struct lab *lab, struct lab_result *result, int index, const
     double expected = slope(lab, result->graph, inputs, &tensor->elements[i]);
     double gradient = result->gradients[index] != NULL ? result->gradients[index][i] : 0;
     double error = fabs(expected - gradient) / (1 + fabs(expected));
-    if (error <= result->worst) continue; /* not a number is an error too */
+    if (isnan(result->worst) || error <= result->worst) continue;
     result->worst = error;
     result->worst_name = tensor->name;
   }

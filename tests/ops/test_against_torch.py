@@ -1,0 +1,147 @@
+"""The operations' float64 references and gradients against PyTorch in float64.
+
+test_gradients --print SEED calls every function of accel/model.h on random shapes and writes what came out; here the
+same calls go to PyTorch. usage: test_against_torch.py [--seed N] [--program PATH]
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+
+import torch
+import torch.nn.functional as F
+
+TOLERANCE = 1e-11
+
+
+def linear(p, x, out, transposed=False, bias=True):
+    weight = p["weight"].T if transposed else p["weight"]
+    return F.linear(x, weight, p["bias"] if bias else None)
+
+
+def layer_norm(p, x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-1:], p["weight"], p.get("bias"), eps)
+
+
+def rms_norm(p, x, eps=1e-6):
+    return F.rms_norm(x, x.shape[-1:], p["weight"], eps)
+
+
+def attention(p, q, k, v, causal):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+
+
+def cross_entropy(p, logits, targets, ignored=-100):
+    rows = logits.reshape(-1, logits.shape[-1])
+    return F.cross_entropy(rows, targets.reshape(-1), ignore_index=ignored)
+
+
+# By the function's name: the parameters that it made, then its arguments (a scope is left out).
+FUNCTIONS = {
+    "neg": lambda p, x: -x,
+    "square": lambda p, x: torch.square(x),
+    "sqrt_of": lambda p, x: torch.sqrt(x),
+    "rsqrt_of": lambda p, x: torch.rsqrt(x),
+    "exp_of": lambda p, x: torch.exp(x),
+    "log_of": lambda p, x: torch.log(x),
+    "tanh_of": lambda p, x: torch.tanh(x),
+    "sigmoid": lambda p, x: torch.sigmoid(x),
+    "relu": lambda p, x: F.relu(x),
+    "silu": lambda p, x: F.silu(x),
+    "gelu": lambda p, x: F.gelu(x),
+    "gelu_tanh": lambda p, x: F.gelu(x, approximate="tanh"),
+    "scale": lambda p, x, value: x * value,
+    "shift": lambda p, x, value: x + value,
+    "add": lambda p, a, b: a + b,
+    "sub": lambda p, a, b: a - b,
+    "mul": lambda p, a, b: a * b,
+    "divide": lambda p, a, b: a / b,
+    "maximum": lambda p, a, b: torch.maximum(a, b),
+    "minimum": lambda p, a, b: torch.minimum(a, b),
+    "matmul": lambda p, a, b: a @ b,
+    "matmul_transposed": lambda p, a, b: a @ b.mT,
+    "linear": linear,
+    "linear_no_bias": lambda p, x, out: linear(p, x, out, bias=False),
+    "linear_transposed": lambda p, x, out: linear(p, x, out, transposed=True),
+    "attention": attention,
+    "softmax": lambda p, x: torch.softmax(x, -1),
+    "layer_norm": layer_norm,
+    "layer_norm_no_bias": layer_norm,
+    "layer_norm_eps": layer_norm,
+    "rms_norm": rms_norm,
+    "rms_norm_eps": rms_norm,
+    "embedding": lambda p, tokens, vocab, width: F.embedding(tokens, p["weight"]),
+    "cross_entropy": cross_entropy,
+    "cross_entropy_ignore": cross_entropy,
+    "sum": lambda p, x, axis: x.sum(axis),
+    "mean": lambda p, x, axis: x.mean(axis),
+    "sum_all": lambda p, x: x.sum(),
+    "mean_all": lambda p, x: x.mean(),
+    "reshape_to": lambda p, x, rank, *dims: x.reshape(dims),
+    "transpose": lambda p, x, a, b: x.transpose(a, b),
+    "slice": lambda p, x, axis, start, count: x.narrow(axis, start, count),
+    "split": lambda p, x, axis, parts, which: torch.chunk(x, parts, axis)[which],
+    "concat_of": lambda p, axis, count, *parts: torch.cat(parts, axis),
+    # The random numbers are ours: what was kept is read off the result, and its scale is checked.
+    "dropout": lambda p, x, probability: torch.where(p["y"] != 0, x / (1 - probability), torch.zeros_like(x)),
+}
+
+
+def tensor_of(name, data):
+    if name.startswith("in"):
+        return torch.tensor(data["elements"], dtype=torch.int64).reshape(data["shape"])
+    return torch.tensor(data["elements"], dtype=torch.float64).reshape(data["shape"])
+
+
+def deviation(ours, theirs):
+    """The largest difference, relative to the size of what is compared."""
+    if ours.shape != theirs.shape:
+        return f"shape {list(ours.shape)}, not {list(theirs.shape)}"
+    worst = ((ours - theirs).abs() / (1 + theirs.abs())).max().item()
+    return None if worst < TOLERANCE else f"{worst:.3g} off"
+
+
+def check(case):
+    """What is wrong with a case; None when nothing is."""
+    tensors = {name: tensor_of(name, data) for name, data in case["tensors"].items()}
+    weights = tensors.pop("weights")
+    floats = {name: t.requires_grad_() for name, t in tensors.items() if t.is_floating_point()}
+    made = {**floats, "y": tensor_of("y", case["y"])}
+    arguments = [tensors[a] if isinstance(a, str) else a for a in case["arguments"] if a is not None]
+    theirs = FUNCTIONS[case["function"]](made, *arguments)
+    wrong = deviation(made["y"], theirs)
+    if wrong:
+        return f"y: {wrong}"
+    (theirs * weights).sum().backward()
+    for name, tensor in floats.items():
+        gradient = case["gradients"].get(name)
+        ours = tensor_of(name, gradient) if gradient else torch.zeros_like(tensor)
+        wrong = deviation(ours, tensor.grad if tensor.grad is not None else torch.zeros_like(tensor))
+        if wrong:
+            return f"gradient of {name}: {wrong}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--program", default="build/tests/ops/test_gradients")
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    run = subprocess.run([options.program, "--print", str(options.seed)], capture_output=True, text=True, check=True)
+    cases = [json.loads(line) for line in run.stdout.splitlines()]
+    by_function = {}
+    for case in cases:
+        by_function.setdefault(case["function"], []).append(case)
+    failures = 0
+    for name, group in by_function.items():
+        wrong = [message for message in map(check, group) if message]
+        print(f"not ok {name}: {'; '.join(wrong)}" if wrong else f"ok {name}")
+        failures += bool(wrong)
+    return 1 if failures or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
