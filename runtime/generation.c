@@ -69,9 +69,8 @@ static void add_numbers(struct accel_generation *run, const char *prompt) {
 
 static void add_prompt(struct accel_generation *run, const char *prompt, int64_t tokens) {
   size_t length = strlen(prompt);
+  if (tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
   run->capacity = (int64_t)length + tokens;
-  if (run->capacity < tokens || run->capacity > INT64_MAX / 8)
-    fail("--tokens is too large", "--help lists the flags", 2);
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
   if (is_bytes(run->program))

@@ -247,8 +247,8 @@ class Generation(support.Folder):
         self.write_corpus()
         self.assertEqual(self.train("--data", "corpus.txt", "--steps", "50").returncode, 0)
 
-    def generate(self, *arguments):
-        return self.run_program("fake_generator", *arguments)
+    def generate(self, *arguments, **environment):
+        return self.run_program("fake_generator", *arguments, **environment)
 
     def test_text(self):
         done = self.generate("--prompt", "once", "--tokens", "100")
@@ -267,7 +267,14 @@ class Generation(support.Folder):
         done = self.generate("--prompt", "a\x1b[2J\x07\tb\n\x7fé", "--tokens", "0")
         self.assertEqual(done.stdout, "a?[2J?\tb\n?é\n".encode())
 
+    def test_token_numbers(self):
+        done = self.generate("--prompt", "5  99", "--tokens", "3", "--temperature", "0", FAKE_VOCABULARY=100)
+        self.assertEqual(done.stdout, b"5 99 32 32 32 \n")
+        for prompt in ("5 100", "-1", "5,6", "", " "):
+            self.assertEqual(self.generate("--prompt", prompt, FAKE_VOCABULARY=100).returncode, 2)
+
     def test_wrong_use(self):
+        self.assertEqual(self.generate("--tokens", "9223372036854775807").returncode, 2)
         self.assertEqual(self.generate("--prompt", "").returncode, 2)
         self.assertEqual(self.generate("--top-k", "x").returncode, 2)
         done = self.generate("--weights", "none")
