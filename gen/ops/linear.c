@@ -17,28 +17,35 @@ static struct value *bias_of(struct builder *builder, const struct scope *scope,
 
 enum layout { OUT_IN, IN_OUT };
 
+/* Whether a layer of `out` columns fits on x; an error otherwise. */
+static bool fits(struct builder *builder, const char *function, const struct value *x, int64_t out) {
+  const char *shape = shape_text(builder_arena(builder), x->shape);
+  if (out < 1)
+    builder_error(builder, "%s: out must be at least 1, not %lld", function, (long long)out);
+  else if (x->dtype != DTYPE_FLOAT32)
+    builder_error(builder, "%s: x %s is %s, where float32 is needed; write cast_float(...) around it", function, shape,
+                  dtype_name(x->dtype));
+  else if (x->shape.rank < 1)
+    builder_error(builder, "%s: x %s must have at least one dimension", function, shape);
+  else
+    return true;
+  return false;
+}
+
 static struct value *linear(struct builder *builder, const char *function, const struct argument *arguments,
                             enum layout layout, bool bias) {
   const struct scope *scope = arguments[0].scope;
   struct value *x = op_tensor(arguments, 1);
   int64_t out = arguments[2].integer;
-  if (x == NULL) return NULL;
-  if (out < 1 || x->shape.rank < 1 || x->dtype != DTYPE_FLOAT32) {
-    builder_error(
-        builder,
-        "%s: x %s %s to %lld columns; x must be float32 with at least one dimension, and the columns at least 1",
-        function, dtype_name(x->dtype), shape_text(builder_arena(builder), x->shape), (long long)out);
-    return NULL;
-  }
+  if (x == NULL || !fits(builder, function, x, out)) return NULL;
   int64_t in = op_columns(x->shape);
   struct shape shape = layout == OUT_IN ? shape_of(2, out, in) : shape_of(2, in, out);
   struct value *weight = builder_parameter(builder, scope, "weight", shape, pytorch_start(in));
   if (weight != NULL && layout == OUT_IN) weight = op_matrix_transpose(builder, weight);
-  struct shape result = op_with_extent(x->shape, x->shape.rank - 1, out);
   struct value *rows = x->shape.rank > 1 ? x : op_reshape(builder, x, shape_of(2, (int64_t)1, in));
   struct value *y = builder_binary(builder, "matmul", rows, weight);
-  if (bias) y = builder_binary(builder, "add", y, bias_of(builder, scope, in, out));
-  return op_reshape(builder, y, result);
+  if (bias && y != NULL) y = builder_binary(builder, "add", y, bias_of(builder, scope, in, out));
+  return op_reshape(builder, y, op_with_extent(x->shape, x->shape.rank - 1, out));
 }
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -1,0 +1,182 @@
+/* What a person reads who calls a function of accel/model.h with shapes that do not fit: one sentence that names the
+ * operands with their shapes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ops/lab.h"
+
+/* Letters say the arguments: s scope, t tensor, k tokens, i integer, r real; the shapes and numbers follow in order. */
+struct bad_call {
+  const char *function, *kinds;
+  struct shape shapes[3];
+  double numbers[5];
+  const char *message;
+};
+
+#define S(...)                                                                                                         \
+  {                                                                                                                    \
+    sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {                                                              \
+      __VA_ARGS__                                                                                                      \
+    }                                                                                                                  \
+  }
+
+static const struct bad_call calls[] = {
+    {"add", "tt", {S(3, 4), S(5)}, {0}, "add: a [3][4] and b [5] do not broadcast"},
+    {"add",
+     "tk",
+     {S(3), S(3)},
+     {0},
+     "add: b ('in0') [3] is int32, where float32 is needed; write cast_float(...) around it"},
+    {"mul", "tt", {S(2, 3), S(3, 2)}, {0}, "mul: a [2][3] and b [3][2] do not broadcast"},
+    {"gelu",
+     "k",
+     {S(3)},
+     {0},
+     "gelu: x ('in0') [3] is int32, where float32 is needed; write cast_float(...) around it"},
+    {"matmul", "tt", {S(3, 4), S(5, 2)}, {0}, "matmul: a [3][4] and b [5][2]: a has 4 columns but b has 5 rows"},
+    {"matmul", "tt", {S(4), S(4, 2)}, {0}, "matmul: a [4] has 1 dimension, where at least 2 are needed"},
+    {"matmul",
+     "tt",
+     {S(2, 3, 4), S(3, 4, 2)},
+     {0},
+     "matmul: a [2][3][4] and b [3][4][2]: the dimensions before the last two differ"},
+    {"matmul",
+     "tt",
+     {S(3, 4), S(2, 4, 2)},
+     {0},
+     "matmul: a [3][4] and b [2][4][2]: the dimensions before the last two differ"},
+    {"matmul_transposed",
+     "tt",
+     {S(3, 4), S(5, 3)},
+     {0},
+     "matmul_transposed: a [3][4] and b [5][3] must have the same number of columns"},
+    {"linear", "sti", {S(3, 4)}, {0}, "linear: out must be at least 1, not 0"},
+    {"linear",
+     "ski",
+     {S(3, 4)},
+     {2},
+     "linear: x [3][4] is int32, where float32 is needed; write cast_float(...) around it"},
+    {"linear", "sti", {{0}}, {2}, "linear: x [] must have at least one dimension"},
+    {"embedding", "stii", {S(3)}, {7, 5}, "embedding: tokens [3] is float32, where int32 is needed"},
+    {"embedding", "skii", {S(3)}, {0, 5}, "embedding: vocabulary 0 and width 5 must be at least 1"},
+    {"layer_norm", "st", {{0}}, {0}, "layer_norm: x [] has 0 dimensions, where at least 1 is needed"},
+    {"rms_norm",
+     "sk",
+     {S(2, 3)},
+     {0},
+     "rms_norm: x ('in0') [2][3] is int32, where float32 is needed; write cast_float(...) around it"},
+    {"softmax", "t", {{0}}, {0}, "softmax: x [] has 0 dimensions, where at least 1 is needed"},
+    {"attention",
+     "ttti",
+     {S(2, 3, 4), S(2, 3, 4), S(2, 3, 4)},
+     {1},
+     "attention: q [2][3][4] must have 4 dimensions: [batch][heads][places][columns]"},
+    {"attention",
+     "ttti",
+     {S(1, 2, 3, 4), S(1, 3, 3, 4), S(1, 3, 3, 4)},
+     {1},
+     "attention: q [1][2][3][4] and k [1][3][3][4] may differ in dimension 2 alone"},
+    {"attention",
+     "ttti",
+     {S(1, 2, 3, 4), S(1, 2, 5, 4), S(1, 2, 3, 4)},
+     {1},
+     "attention: v [1][2][3][4] must be [1][2][5][4], like k"},
+    {"cross_entropy",
+     "tk",
+     {S(3, 4), S(4)},
+     {0},
+     "cross_entropy: targets ('in0') [4] must be [3], one for each row of logits [3][4]"},
+    {"cross_entropy", "tt", {S(3, 4), S(3)}, {0}, "cross_entropy: targets [3] is float32, where int32 is needed"},
+    {"sum", "ti", {S(3, 4)}, {2}, "sum: axis 2 is out of range for [3][4], which has 2 dimensions"},
+    {"mean", "ti", {S(3)}, {-2}, "mean: axis -2 is out of range for [3], which has 1 dimension"},
+    {"reshape_to", "tiii", {S(3, 4)}, {2, 5, 2}, "reshape: x [3][4] has 12 elements, [5][2] has 10"},
+    {"reshape_to",
+     "tiii",
+     {S(3, 4)},
+     {2, 5, -1},
+     "reshape: x [3][4] has 12 elements, which the other extents (5) do not divide"},
+    {"reshape_to", "tiii", {S(3, 4)}, {2, -1, -1}, "reshape: only one extent can be -1"},
+    {"reshape_to",
+     "tiii",
+     {S(3, 4)},
+     {2, 12, 0},
+     "reshape: an extent must be at least 1, or -1 for what is left, not 0"},
+    {"reshape_to", "tiir", {S(3, 4)}, {2, 12, 1}, "reshape: an extent must be an integer"},
+    {"reshape_to", "tii", {S(3, 4)}, {2, 12}, "reshape: 2 extents announced but 1 given"},
+    {"constant_of", "rii", {{0}}, {1, 1, -1}, "constant: an extent must be at least 1, not -1"},
+    {"transpose", "tii", {S(3, 4)}, {0, 2}, "transpose: axis 2 is out of range for [3][4], which has 2 dimensions"},
+    {"split", "tiii", {S(3, 4)}, {1, 3, 0}, "split: 3 parts do not divide axis 1 of [3][4]"},
+    {"split", "tiii", {S(3, 4)}, {1, 2, 2}, "split: part 2 of 2; parts count from 0"},
+    {"slice", "tiii", {S(3, 4)}, {1, 2, 3}, "slice: x [3][4] has no places 2 to 4 along axis 1"},
+    {"concat_of",
+     "iitt",
+     {S(3, 4), S(3, 5)},
+     {0, 2},
+     "concat: operand 1 [3][4] and operand 2 [3][5] differ in more than axis 0"},
+    {"concat_of", "iit", {S(3, 4)}, {0, 2}, "concat: 2 tensors announced but 1 given"},
+    {"dropout", "tr", {S(3)}, {1}, "dropout: the probability must be at least 0 and below 1, not 1"},
+    {"dropout", "tr", {S(3)}, {-0.1}, "dropout: the probability must be at least 0 and below 1, not -0.1"},
+};
+
+static void push_argument(struct lab *lab, char kind, struct shape shape, double number) {
+  switch (kind) {
+  case 's':
+    lab_scope(lab);
+    break;
+  case 't':
+    lab_tensor(lab, shape, AROUND_ZERO);
+    break;
+  case 'k':
+    lab_tokens(lab, shape, 1);
+    break;
+  case 'i':
+    lab_int(lab, (int64_t)number);
+    break;
+  default:
+    lab_real(lab, number);
+    break;
+  }
+}
+
+static void check_call(void **state) {
+  const struct bad_call *bad = *state;
+  struct lab *lab = lab_new(1);
+  int shape = 0, number = 0;
+  for (const char *kind = bad->kinds; *kind != '\0'; kind++) {
+    push_argument(lab, *kind, bad->shapes[shape], bad->numbers[number]);
+    if (*kind == 't' || *kind == 'k') shape++;
+    if (*kind == 'i' || *kind == 'r') number++;
+  }
+  assert_null(lab_call(lab, bad->function));
+  assert_int_equal(lab->diags.errors, 1);
+  assert_string_equal(lab->diags.items[0].message, bad->message);
+  lab_free(lab);
+}
+
+/* An argument that went wrong before (NULL) makes no second error. */
+static void errors_are_told_once(void **state) {
+  (void)state;
+  static const char *const functions[] = {"add", "matmul", "gelu", "softmax", "layer_norm", "sum_all"};
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    struct lab *lab = lab_new(1);
+    if (strcmp(functions[i], "layer_norm") == 0) lab_scope(lab);
+    for (int k = 0; k < 2; k++) lab->arguments[lab->count++] = (struct argument){.kind = ARGUMENT_TENSOR};
+    assert_null(lab_call(lab, functions[i]));
+    assert_int_equal(lab->diags.errors, 0);
+    lab_free(lab);
+  }
+}
+
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+int main(void) {
+  struct CMUnitTest tests[CALLS + 1] = {{.name = "errors_are_told_once", .test_func = errors_are_told_once}};
+  for (int i = 0; i < CALLS; i++)
+    tests[i + 1] =
+        (struct CMUnitTest){.name = calls[i].message, .test_func = check_call, .initial_state = (void *)&calls[i]};
+  return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
+}
