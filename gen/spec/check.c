@@ -53,7 +53,7 @@ void check_report(struct check *c, struct location where, const char *format, ..
   va_start(args, format);
   const char *message = arena_vprintf(c->arena, format, args);
   va_end(args);
-  if (c->cause.path != NULL) diag_error(c->diags, where, "%s with %s", message, cause_text(c));
+  if (c->cause.path != NULL) diag_error(c->diags, where, "%s, with %s", message, cause_text(c));
   else diag_error(c->diags, where, "%s", message);
   add_cause_note(c);
 }
@@ -116,6 +116,10 @@ void check_unknown(struct check *c, const struct subject *group, const json_t *p
     diag_help(c->diags, "'%s' is a key of %s", entry->key, owner);
     return;
   }
+  if (strcmp(entry->key, "<<") == 0) {
+    diag_help(c->diags, "YAML 1.2 has no merge keys; an alias can stand for a whole group");
+    return;
+  }
   struct text list = text_in(c->arena);
   for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]);
   diag_help(c->diags, "the keys of %s are %s", group_words(group), text_string(&list));
@@ -161,6 +165,7 @@ static const char *boolean_meant(const struct spec_node *node) {
 bool check_type(struct check *c, const json_t *schema, const struct subject *s) {
   const json_t *types = json_object_get(schema, "type");
   const char *words;
+  if (json_object_get(schema, "enum") != NULL) return true; /* the choices say more than their type */
   if (types == NULL || match_types(c, types, s->node, &words)) return true;
   check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
   bool scalar = s->node->kind == SPEC_INT || s->node->kind == SPEC_REAL || s->node->kind == SPEC_BOOL;
@@ -195,9 +200,9 @@ static bool check_enum(struct check *c, const json_t *choices, const struct subj
   const json_t *choice;
   json_array_foreach(choices, i, choice)
     if (equals(s->node, choice)) return true;
-  bool several = json_array_size(choices) > 1;
-  check_report(c, s->node->where, "'%s' must be %s%s, not %s", s->name, several ? "one of " : "",
-               schema_list_text(c->arena, choices), spec_describe(c->arena, s->node));
+  const char *words = schema_list_text(c->arena, choices);
+  words = arena_printf(c->arena, json_array_size(choices) > 1 ? "one of %s" : "'%s'", words);
+  check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
   help(c, "did you mean '", nearest_choice(c, choices, s->node), "'?");
   return false;
 }

@@ -159,7 +159,7 @@ struct job *job_read(struct arena *arena, const char *file, const struct job_ove
   if (document == NULL) return NULL;
   json_t *schema = schema_of_job();
   struct job *job = NULL;
-  if (schema_validate(arena, schema, document, diags)) {
+  if (schema_validate(arena, schema, document, diags) && diags->errors == before) {
     const struct spec_node *resolved = spec_resolve(arena, schema, document);
     rules_check(arena, resolved, diags);
     job = bind(arena, file, resolved, diags);

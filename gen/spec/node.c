@@ -45,7 +45,9 @@ static const char *quoted_excerpt(struct arena *arena, const char *bytes, size_t
   while (shown < length && shown > 0 && ((unsigned char)bytes[shown] & 0xc0) == 0x80) shown--;
   for (size_t i = 0; i < shown; i++) {
     unsigned char byte = (unsigned char)bytes[i];
-    if (byte < ' ' || byte == 0x7f) text_printf(&out, "\\x%02x", byte);
+    bool c1 = byte == 0xc2 && i + 1 < shown && (unsigned char)bytes[i + 1] < 0xa0; /* U+0080 to U+009F */
+    if (c1) byte = (unsigned char)bytes[++i];
+    if (c1 || byte < ' ' || byte == 0x7f) text_printf(&out, "\\x%02x", byte);
     else text_add(&out, bytes + i, 1);
   }
   text_puts(&out, shown < length ? "…'" : "'");

@@ -28,6 +28,8 @@ struct spec_node {
   int64_t integer;  /* SPEC_INT, and SPEC_BOOL as 0 or 1 */
   bool wide;        /* SPEC_INT too large for int64_t; real is near it */
   double real;      /* SPEC_INT, SPEC_REAL */
+  bool broken;      /* an error has been reported about it; further ones would follow from that */
+  bool is_default;  /* not written in the job */
   struct spec_entry *entries;
   int count;
 };

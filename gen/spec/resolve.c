@@ -63,7 +63,9 @@ static struct spec_node *absent(struct resolver *r, const json_t *schema, struct
   if (value != NULL) node = from_json(r, value, where);
   else if (type != NULL && strcmp(type, "object") == 0 && schema_keyword(r->root, schema, "required") == NULL)
     node = new_node(r, SPEC_MAP, where);
-  return node == NULL ? NULL : resolve(r, schema, node, where);
+  if (node == NULL) return NULL;
+  node->is_default = true;
+  return resolve(r, schema, node, where);
 }
 
 static struct spec_entry *push(struct spec_node *map, const char *key, struct spec_node *value, struct location where) {

@@ -19,9 +19,10 @@ static void check_rule(struct arena *arena, const struct spec_node *job, const s
   if (value == NULL || bound == NULL || (rule->free_at_zero && value->real == 0)) return;
   if (rule->at_least ? value->real >= bound->real : value->real <= bound->real) return;
   const char *limit = spec_number(arena, bound->real, false);
-  diag_error(diags, value->where, "'%s' must be at %s %s, which is %s, not %s", rule->key,
-             rule->at_least ? "least" : "most", rule->bound, limit, spec_number(arena, value->real, false));
-  diag_note(diags, bound->where, "'%s' is %s here", rule->bound, limit);
+  diag_error(diags, value->where, "'%s' must be at %s %s, which is %s%s, not %s", rule->key,
+             rule->at_least ? "least" : "most", rule->bound, limit, bound->is_default ? " by default" : "",
+             spec_number(arena, value->real, false));
+  if (!bound->is_default) diag_note(diags, bound->where, "'%s' is %s here", rule->bound, limit);
 }
 
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {

@@ -1,6 +1,5 @@
 #include "gen/spec/schema.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +44,9 @@ static bool check_pattern(struct check *c, const json_t *schema, const struct su
   const char *pattern = json_string_value(json_object_get(schema, "pattern"));
   const char *message = json_string_value(json_object_get(schema, "patternErrorMessage"));
   if (pattern == NULL || pattern_matches(pattern, s->node->text, s->node->length)) return true;
-  check_report(c, s->node->where, "'%s' %s, not %s", s->name, message == NULL ? pattern : message,
-               spec_describe(c->arena, s->node));
+  if (message == NULL) message = arena_printf(c->arena, "must match %s", pattern);
+  if (s->node->text == s->name) check_report(c, s->node->where, "'%s' %s", s->name, message); /* a key itself */
+  else check_report(c, s->node->where, "'%s' %s, not %s", s->name, message, spec_describe(c->arena, s->node));
   return false;
 }
 
@@ -184,7 +184,7 @@ static bool check_kind(struct check *c, const json_t *schema, const struct subje
 
 /* A value of the wrong type or not among the allowed ones gets that message only. */
 static bool check(struct check *c, const json_t *schema, const struct subject *s) {
-  if (schema == NULL || json_is_true(schema)) return true;
+  if (schema == NULL || json_is_true(schema) || s->node->broken) return true;
   if (json_is_false(schema)) {
     check_forbidden(c, s);
     return false;

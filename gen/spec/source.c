@@ -21,8 +21,11 @@ static int character_length(const unsigned char *at, const unsigned char *end) {
   return length;
 }
 
-static bool is_control(unsigned char byte) {
-  return (byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+/* What YAML 1.2 (section 5.1) does not let stand in a text: ASCII and C1 controls, U+FFFE and U+FFFF. */
+static bool is_control(const unsigned char *at) {
+  if (*at < 0x80) return (*at < ' ' && *at != '\t' && *at != '\n' && *at != '\r') || *at == 0x7f;
+  if (*at == 0xc2) return at[1] < 0xa0 && at[1] != 0x85;
+  return *at == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 }
 
 static struct location place_of_byte(const struct spec_source *source, size_t at, size_t length) {
@@ -52,9 +55,9 @@ static bool map_characters(struct arena *arena, struct spec_source *source, stru
   source->byte_of = arena_alloc(arena, (source->length + 1) * sizeof *source->byte_of);
   for (const unsigned char *at = text; at < end;) {
     int length = character_length(at, end);
-    if (length == 0 || is_control(*at)) {
+    if (length == 0 || is_control(at)) {
       diag_error(diags, place_of_byte(source, (size_t)(at - text), 1),
-                 length == 0 ? "byte 0x%02x is not UTF-8" : "control character 0x%02x in the text", *at);
+                 length == 0 ? "byte 0x%02x is not UTF-8" : "control character (byte 0x%02x) in the text", *at);
       return false;
     }
     source->byte_of[source->characters++] = (uint32_t)(at - text);

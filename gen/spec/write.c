@@ -10,7 +10,9 @@
 const char *spec_number(struct arena *arena, double value, bool real) {
   char digits[40];
   if (!isfinite(value)) return isnan(value) ? ".nan" : value < 0 ? "-.inf" : ".inf";
-  for (int precision = 1; precision <= 17; precision++) {
+  bool integral = fabs(value) < 1e15 && value == floor(value);
+  if (integral) snprintf(digits, sizeof digits, "%.0f", value);
+  for (int precision = 1; precision <= 17 && !integral; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, value);
     if (strtod(digits, NULL) == value) break;
   }

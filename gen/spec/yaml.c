@@ -55,6 +55,8 @@ static void report_problem(struct reader *r) {
   if (r->failed) return;
   r->failed = true;
   diag_error(r->diags, where, "not YAML: %s", p->problem == NULL ? "out of memory" : p->problem);
+  if (at < r->source->characters && r->source->text[r->source->byte_of[at]] == '\t')
+    diag_help(r->diags, "YAML indents with spaces, not with tabs");
   if (p->context == NULL) return;
   struct location context = source_place(r->source, p->context_mark.index, p->context_mark.index);
   if (context.line != where.line) diag_note(r->diags, context, "%s that starts here", p->context);
@@ -109,7 +111,8 @@ static struct spec_node *read_alias(struct reader *r) {
   while (i >= 0 && strcmp(r->anchors.items[i].name, name) != 0) i--;
   if (i < 0) diag_error(r->diags, place(r), "no anchor '&%s' before this alias", name);
   else if (r->anchors.items[i].value == NULL) diag_error(r->diags, place(r), "alias '*%s' within its own anchor", name);
-  if (i < 0 || r->anchors.items[i].value == NULL) return node;
+  node->broken = i < 0 || r->anchors.items[i].value == NULL;
+  if (node->broken) return node;
   if (!count_nodes(r, r->anchors.items[i].nodes - 1)) return NULL;
   struct location where = node->where;
   *node = *r->anchors.items[i].value;
@@ -139,13 +142,16 @@ static void apply_tag(struct reader *r, struct spec_node *node, const char *tag)
   enum spec_kind wanted = node->kind;
   if (!core_tag(tag, &wanted)) {
     diag_error(r->diags, node->where, "tag '%s' is not of YAML's core schema", tag);
+    node->broken = true;
     return;
   }
   if (wanted == SPEC_STRING && node->kind <= SPEC_STRING) return; /* left as text by the caller */
   if (node->kind == SPEC_STRING) scalar_resolve(node);
   if (wanted == SPEC_REAL && node->kind == SPEC_INT) node->kind = SPEC_REAL;
-  if (node->kind != wanted)
-    diag_error(r->diags, node->where, "%s is no %s, as its tag says", spec_describe(r->arena, node), strrchr(tag, ':') + 1);
+  node->broken = node->kind != wanted;
+  if (node->broken)
+    diag_error(r->diags, node->where, "%s is not of its tag's type, %s", spec_describe(r->arena, node),
+               strrchr(tag, ':') + 1);
 }
 
 static struct spec_node *read_scalar(struct reader *r) {
