@@ -1,0 +1,82 @@
+"""Builds and runs emitted programs for tests: a job as a Python dict, a trainer in a temporary folder, its metrics and
+weights back as arrays."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+MODELS = TREE / "examples" / "models"
+sys.path.insert(0, str(TREE / "tests" / "runtime"))
+
+from order import TRAIN, Order, splits  # noqa: E402
+
+
+class Trainer:
+    """One job in its own folder."""
+
+    def __init__(self, job, folder=None):
+        self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="accel-test-"))
+        self.job = job
+        job.setdefault("checkpoint", {})["project_dir"] = str(self.folder / "run")
+        job.setdefault("tracking", {})["every"] = 1
+        self.path = self.folder / "job.yaml"
+        self.path.write_text(json.dumps(job))  # JSON is YAML
+
+    def generate(self, *flags):
+        """The text of the program."""
+        out = self.folder / "trainer.c"
+        subprocess.run([GENERATOR, self.path, "-o", out, *flags], check=True)
+        return out.read_text()
+
+    def build(self, *flags, **environment):
+        program = self.folder / "trainer"
+        subprocess.run([GENERATOR, "build", self.path, "-o", program, *flags], check=True,
+                       env={**os.environ, **environment})
+        return program
+
+    def run(self, *flags, **environment):
+        """The metrics: a list of dicts, one a step."""
+        result = subprocess.run([self.folder / "trainer", *flags], cwd=self.folder, capture_output=True, text=True,
+                                env={**os.environ, "OMP_NUM_THREADS": "2", **environment})
+        if result.returncode != 0:
+            raise AssertionError(f"the trainer failed with {result.returncode}:\n{result.stdout}{result.stderr}")
+        lines = (self.folder / "run" / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def weights(self):
+        return load_file(self.folder / "run" / "model.safetensors")
+
+    def plan(self):
+        return json.loads(subprocess.check_output([GENERATOR, "plan", self.path, "--json"]))
+
+
+def windows(corpus, length, batch, seed, shuffle, fraction):
+    """A function from a micro-batch's number to (tokens, targets), as the runtime cuts them."""
+    (first, count), _ = splits(len(corpus), fraction)
+    order = Order(seed, TRAIN, shuffle, first, count, length)
+    data = np.frombuffer(corpus, dtype=np.uint8).astype(np.int64)
+
+    def batch_at(number):
+        starts = [order.start(number * batch + i) for i in range(batch)]
+        cut = np.stack([data[s:s + length + 1] for s in starts])
+        return cut[:, :-1], cut[:, 1:]
+
+    return batch_at
+
+
+def relative(a, b):
+    """The distance of a from b, over the norm of b."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
+
+
+__all__ = ["Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order", "splits",
+           "TRAIN"]

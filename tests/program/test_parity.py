@@ -1,0 +1,118 @@
+"""Emitted trainers beside PyTorch, from the same weights and the same batches: loss and gradients of the first step
+against float64, loss curves of 100 AdamW steps against float32."""
+
+import math
+import unittest
+
+import numpy as np
+import torch
+from harness import MODELS, Trainer, relative, save_file, windows
+from torch_gpt import Gpt, random_weights
+
+torch.set_num_threads(2)
+SEED = 1337
+CORPUS = bytes(np.random.default_rng(7).integers(97, 123, 9000).astype(np.uint8)) + open(MODELS / "gpt2.c", "rb").read()
+CONFIG = {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}
+
+
+def make_job(model, weights_path, optimizer, steps, **more):
+    job = {
+        "model": {"source": str(MODELS / f"{model}.c"), "config": dict(CONFIG), "weights": str(weights_path)},
+        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 5},
+        "optimizer": optimizer,
+        "training": {"steps": steps, "seed": SEED},
+    }
+    for group, keys in more.items():
+        job.setdefault(group, {}).update(keys)
+    return job
+
+
+def prepare(model, optimizer, steps, **more):
+    """A built trainer with random weights and the corpus beside it; the weights; the batches."""
+    weights = random_weights(CONFIG, model, seed=3)
+    trainer = Trainer(make_job(model, "start.safetensors", optimizer, steps, **more))
+    (trainer.folder / "corpus.txt").write_bytes(CORPUS)
+    save_file(weights, trainer.folder / "start.safetensors")
+    trainer.build()
+    batches = windows(CORPUS, CONFIG["block_size"], 5, SEED, more.get("data", {}).get("shuffle", True), 0.1)
+    return trainer, weights, batches
+
+
+def tensors(batch):
+    return [torch.tensor(x) for x in batch]
+
+
+class FirstStep(unittest.TestCase):
+    """A step of plain descent with a large rate gives the gradient back: (before - after) / rate."""
+
+    def check(self, model, **more):
+        rate = 1024.0
+        trainer, weights, batches = prepare(model, {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1, **more)
+        metrics = trainer.run()
+        truth = Gpt(weights, CONFIG, model, torch.float64)
+        micro = more.get("accumulation", {}).get("num_steps", 1)
+        loss = sum(truth.loss(*tensors(batches(i))) for i in range(micro)) / micro
+        loss.backward()
+        self.assertLess(abs(metrics[0]["loss"] / loss.item() - 1), 1e-6, "loss")
+        norm = math.sqrt(sum((w.grad**2).sum().item() for w in truth.w.values()))
+        self.assertLess(abs(metrics[0]["grad_norm"] / norm - 1), 1e-5, "gradient norm")
+        after = trainer.weights()
+        self.assertEqual(set(after), set(weights))
+        for name, before in weights.items():
+            gradient = (before.astype(np.float64) - after[name]) / rate
+            self.assertLess(relative(gradient, truth.w[name].grad.numpy()), 1e-5, f"gradient of {name}")
+
+    def test_gpt2(self):
+        self.check("gpt2")
+
+    def test_nanogpt(self):
+        self.check("nanogpt")
+
+    def test_in_file_order(self):
+        self.check("gpt2", data={"shuffle": False})
+
+    def test_four_micro_batches(self):
+        self.check("gpt2", accumulation={"num_steps": 4})
+
+
+class Curve(unittest.TestCase):
+    def check(self, model, **more):
+        optimizer = {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1, "clip_grad_norm": 1.0, "betas": [0.9, 0.95]}
+        schedule = {"name": "cosine", "warmup_steps": 20, "min_lr": 1e-4}
+        trainer, weights, batches = prepare(model, optimizer, 100, schedule=schedule, **more)
+        metrics = trainer.run()
+        self.assertEqual(len(metrics), 100)
+        peer = Gpt(weights, CONFIG, model)
+        adam = torch.optim.AdamW(peer.w.values(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
+        micro = more.get("accumulation", {}).get("num_steps", 1)
+        for step, row in enumerate(metrics):
+            done = min(max((step - 20) / 80, 0), 1)
+            rate = (1e-4 + 0.5 * 9e-4 * (1 + math.cos(math.pi * done))) * min((step + 1) / 20, 1)
+            self.assertLess(abs(row["lr"] / rate - 1), 1e-6, f"rate of step {step + 1}")
+            adam.param_groups[0]["lr"] = rate
+            adam.zero_grad()
+            total = 0.0
+            for i in range(micro):
+                loss = peer.loss(*tensors(batches(step * micro + i))) / micro
+                loss.backward()
+                total += loss.item()
+            norm = torch.nn.utils.clip_grad_norm_(peer.w.values(), 1.0).item()
+            adam.step()
+            self.assertLess(abs(row["loss"] / total - 1), 1e-4, f"loss of step {step + 1}")
+            self.assertLess(abs(row["grad_norm"] / norm - 1), 1e-3, f"gradient norm of step {step + 1}")
+        after = trainer.weights()
+        for name, value in peer.w.items():
+            self.assertLess(relative(after[name], value.detach().numpy()), 1e-3, f"{name} after 100 steps")
+
+    def test_gpt2(self):
+        self.check("gpt2")
+
+    def test_nanogpt(self):
+        self.check("nanogpt")
+
+    def test_two_micro_batches(self):
+        self.check("gpt2", accumulation={"num_steps": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()
