@@ -23,12 +23,15 @@ FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-W
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 CACHE = ROOT / "build" / "tests" / "kernels"
+HELPERS = ["accel_exp", "accel_log", "accel_tanh", "accel_erf", "accel_sigmoid", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
+#include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <oneapi/dnnl/dnnl.h>
 
 """
 
@@ -75,7 +78,7 @@ def module_of(kind):
 
 def support_text(names):
     module = ENVIRONMENT.get_template("cpu/support.c.j2").make_module()
-    return "".join(str(getattr(module, name)()) + "\n" for name in names)
+    return "\n".join(str(getattr(module, name)()) for name in names)
 
 
 def called(helpers, body):
@@ -101,7 +104,7 @@ def program_text(kernels):
     helpers = []
     for kernel in kernels:
         helpers += [name for name in support_of(kernel.kind) if name not in helpers]
-    text = HEADERS + support_text(called(helpers, body)) + body
+    text = HEADERS + support_text(called(helpers, body)) + "\n" + body
     for kernel in kernels:
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])

@@ -1,0 +1,43 @@
+"""What the templates render is what clang-format would write, at every width of number."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+import cases
+import kernels as kit
+
+
+def main():
+    if not kit.has("clang-format"):
+        print("clang-format is not installed")
+        return 77
+    failures = 0
+    for kind in cases.KINDS:
+        rng = np.random.default_rng(11)
+        todo = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(3)]
+        made = [cases.build(kind, arguments, kind, rng).kernel for arguments in todo]
+        wrong = ""
+        for kernel, arguments in zip(made, todo):
+            text = kit.HEADERS + kit.kernel_text(kernel)
+            wrong = wrong or difference(text, f"{kind} {arguments}")
+        failures += bool(wrong)
+        print(f"{'not ok' if wrong else 'ok'} {kind}" + (f"\n{wrong}" if wrong else ""))
+    wrong = difference(kit.HEADERS + kit.support_text(kit.HELPERS), "support")
+    print(f"{'not ok' if wrong else 'ok'} support" + (f"\n{wrong}" if wrong else ""))
+    return 1 if failures or wrong else 0
+
+
+def difference(text, name):
+    style = f"--style=file:{kit.ROOT / '.clang-format'}"
+    result = subprocess.run(["clang-format", style], input=text, capture_output=True, text=True, check=True)
+    if result.stdout == text:
+        return ""
+    pairs = zip(text.split("\n"), result.stdout.split("\n"))
+    return next((f"  {name}\n  < {a}\n  > {b}" for a, b in pairs if a != b), f"  {name}: length")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
