@@ -39,6 +39,13 @@ static void name_one(struct arena *arena, struct value_list *named, struct value
   ARENA_PUSH(arena, *named, value);
 }
 
+/* What a value without a name of its own is called after. */
+static const char *maker_name(struct arena *arena, const struct node *node) {
+  if (node->call == NULL) return node->kind->name;
+  const struct region *callee = node->call->callee;
+  return callee->forward != NULL ? arena_printf(arena, "d_%s", callee->forward->name) : callee->name;
+}
+
 void name_values(struct arena *arena, struct region *region) {
   struct value_list named = {0};
   for (int i = 0; i < region->inputs.count; i++) name_one(arena, &named, region->inputs.items[i], "x");
@@ -46,9 +53,9 @@ void name_values(struct arena *arena, struct region *region) {
     name_one(arena, &named, region->parameters.items[i].value, region->parameters.items[i].path);
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
+    const char *maker = maker_name(arena, node);
     for (int k = 0; k < node->n_outputs; k++) {
       const char *operand = k > 0 && node->call == NULL ? node->kind->output_names[k] : NULL;
-      const char *maker = node->call != NULL ? node->call->callee->name : node->kind->name;
       const char *first = node->outputs[0]->name != NULL ? node->outputs[0]->name : maker;
       name_one(arena, &named, node->outputs[k], operand != NULL ? arena_printf(arena, "%s_%s", first, operand) : maker);
     }
