@@ -216,6 +216,9 @@ static bool good_extent(struct builder *builder, const char *function, const str
   return false;
 }
 
+/* No tensor of a model is that large, and products of extents stay far from overflow. */
+static const int64_t most_elements = (int64_t)1 << 40;
+
 bool op_extents(struct builder *builder, const char *function, const struct argument *arguments, int count, int first,
                 bool may_infer, struct shape *shape) {
   int64_t rank = arguments[first - 1].integer;
@@ -228,9 +231,15 @@ bool op_extents(struct builder *builder, const char *function, const struct argu
     return false;
   }
   *shape = (struct shape){.rank = (int)rank};
+  int64_t elements = 1;
   for (int i = 0; i < rank; i++) {
     if (!good_extent(builder, function, &arguments[first + i], may_infer)) return false;
     shape->dim[i] = arguments[first + i].integer;
+    if (shape->dim[i] > most_elements / elements) {
+      builder_error(builder, "%s: more than 2^40 elements", function);
+      return false;
+    }
+    elements *= shape->dim[i] > 0 ? shape->dim[i] : 1;
   }
   return true;
 }

@@ -108,6 +108,7 @@ static const struct bad_call calls[] = {
     {"reshape_to", "tiir", {S(3, 4)}, {2, 12, 1}, "reshape: an extent must be an integer"},
     {"reshape_to", "tii", {S(3, 4)}, {2, 12}, "reshape: 2 extents announced but 1 given"},
     {"constant_of", "rii", {{0}}, {1, 1, -1}, "constant: an extent must be at least 1, not -1"},
+    {"constant_of", "riiii", {{0}}, {1, 3, 1 << 20, 1 << 20, 3}, "constant: more than 2^40 elements"},
     {"transpose", "tii", {S(3, 4)}, {0, 2}, "transpose: axis 2 is out of range for [3][4], which has 2 dimensions"},
     {"split", "tiii", {S(3, 4)}, {1, 3, 0}, "split: 3 parts do not divide axis 1 of [3][4]"},
     {"split", "tiii", {S(3, 4)}, {1, 2, 2}, "split: part 2 of 2; parts count from 0"},
