@@ -85,7 +85,7 @@ struct value *op_broadcast(struct builder *builder, struct value *x, struct shap
 /* An axis of x as the model wrote it (negative: from the end); -1 after an error, reported for `function`. */
 int op_axis(struct builder *builder, const char *function, const struct value *x, const struct argument *argument);
 
-/* Reads the variadic extents from argument `first` on, whose number is argument first - 1; false after an error. An
+/* Reads the variadic extents from argument `first` on; argument first - 1 is their number. False after an error. An
  * extent of -1 is let through where `may_infer`. */
 bool op_extents(struct builder *builder, const char *function, const struct argument *arguments, int count, int first,
                 bool may_infer, struct shape *shape);

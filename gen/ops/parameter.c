@@ -1,4 +1,4 @@
-/* parameter_of(scope, name, rank, extents…): a parameter by itself. It starts at zero where its scope says nothing. */
+/* parameter_of(scope, name, rank, extents…): a bare parameter, which starts at zero where its scope says nothing. */
 #include "gen/ir/op_support.h"
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -293,6 +293,18 @@ static void loops_of_regions_have_gradients(void **state) {
   lab_free(lab);
 }
 
+/* Kinds that no function builds by itself. */
+static void copies_and_broadcasts_have_gradients(void **state) {
+  (void)state;
+  struct lab *lab = lab_new(9);
+  struct value *x = lab_tensor(lab, shape_of(3, (int64_t)1, (int64_t)3, (int64_t)1), AROUND_ZERO);
+  x = builder_unary(lab->builder, "copy", x);
+  x = op_broadcast(lab->builder, x, shape_of(4, (int64_t)5, (int64_t)7, (int64_t)3, (int64_t)2));
+  struct lab_result result = lab_measure(lab, x);
+  if (!(result.worst < 1e-7)) fail_msg("the gradient of %s is %g off", result.worst_name, result.worst);
+  lab_free(lab);
+}
+
 /* The thirds of x by split, multiplied: their gradients meet again in one concat. */
 static void split_parts_have_gradients(void **state) {
   (void)state;
@@ -319,6 +331,7 @@ int main(void) {
       cmocka_unit_test(parameters_start_as_pytorch),
       cmocka_unit_test(products_and_attention_cost_what_they_multiply),
       cmocka_unit_test(loops_of_regions_have_gradients),
+      cmocka_unit_test(copies_and_broadcasts_have_gradients),
       cmocka_unit_test(split_parts_have_gradients),
   };
   return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
