@@ -1,5 +1,7 @@
 #include "gen/plan/differentiate.h"
 
+#include <string.h>
+
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
 
@@ -127,24 +129,60 @@ static void differentiate_node(struct pass *pass, struct node *node) {
     if (node->inputs[i]->differentiable) contribute(pass, node->inputs[i], d_inputs[i]);
 }
 
-/* The backward region uses inputs of its forward region: they become inputs of its own. */
+/* While a backward region takes over what it uses of its forward region's inputs. */
+struct adoption {
+  struct pass *pass;
+  struct region *backward;
+  struct interface *interface;
+  struct value **own;     /* by id of the forward value: what stands for it; NULL: not asked for yet */
+  struct node_list views; /* views of inputs, made again */
+};
+
+static bool is_view(const struct value *value) {
+  return value->kind == VALUE_RESULT && value->producer->kind->class == OP_VIEW && value->producer->n_inputs == 1;
+}
+
+static struct value *adopt_view(struct adoption *adoption, struct value *input, const struct node *view) {
+  struct graph *graph = adoption->pass->graph;
+  struct node *copy = node_new(graph, view->kind, &input, 1, view->where);
+  memcpy(copy->attributes, view->attributes, sizeof copy->attributes);
+  copy->n_attributes = view->n_attributes;
+  copy->region = adoption->backward;
+  ARENA_PUSH(graph->arena, adoption->views, copy);
+  struct value *value = node_output(graph, copy, view->outputs[0]->shape, view->outputs[0]->dtype);
+  value->name = view->outputs[0]->name;
+  return value;
+}
+
+/* An input of the forward region becomes an input of the backward region, a view of one a view of that; all else is
+ * kept from the forward run and stays as it is. */
+static struct value *adopt(struct adoption *adoption, struct value *value) {
+  struct region *backward = adoption->backward;
+  if (value->region != backward->forward || (value->kind != VALUE_INPUT && !is_view(value))) return value;
+  struct value **own = &adoption->own[value->id];
+  if (*own != NULL) return *own;
+  if (value->kind == VALUE_INPUT) {
+    struct interface *interface = adoption->interface;
+    *own = region_input(adoption->pass->graph, backward, value->shape, value->dtype);
+    (*own)->name = value->name;
+    interface->primals[interface->n_primals++] = value->index;
+    return *own;
+  }
+  struct value *input = adopt(adoption, value->producer->inputs[0]);
+  return *own = input->region == backward ? adopt_view(adoption, input, value->producer) : value;
+}
+
 static void take_primals(struct pass *pass, struct region *backward, struct interface *interface) {
-  const struct region *forward = backward->forward;
-  struct value **formals = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof *formals);
-  interface->primals = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
+  struct adoption adoption = {.pass = pass, .backward = backward, .interface = interface};
+  adoption.own = arena_alloc(pass->arena, ((size_t)pass->graph->next_value + 1) * sizeof *adoption.own);
+  interface->primals = arena_alloc(pass->arena, ((size_t)backward->forward->inputs.count + 1) * sizeof(int));
   for (int i = 0; i < backward->nodes.count; i++) {
     struct node *node = backward->nodes.items[i];
-    for (int k = 0; k < node->n_inputs; k++) {
-      const struct value *value = node->inputs[k];
-      if (value->region != forward || value->kind != VALUE_INPUT) continue;
-      if (formals[value->index] == NULL) {
-        formals[value->index] = region_input(pass->graph, backward, value->shape, value->dtype);
-        formals[value->index]->name = value->name;
-        interface->primals[interface->n_primals++] = value->index;
-      }
-      node->inputs[k] = formals[value->index];
-    }
+    for (int k = 0; k < node->n_inputs; k++) node->inputs[k] = adopt(&adoption, node->inputs[k]);
   }
+  for (int i = 0; i < backward->nodes.count; i++)
+    ARENA_PUSH(pass->arena, adoption.views, backward->nodes.items[i]);
+  backward->nodes = adoption.views;
 }
 
 static void begin_gradients(struct pass *pass, struct region *forward, struct region *backward,

@@ -165,6 +165,7 @@ static const char *kernel_name(struct program *program, const struct kernel *ker
   } else {
     for (int i = 0; i < shape.rank; i++, separator = "x") text_printf(&text, "%s%lld", separator, (long long)shape.dim[i]);
   }
+  if (shape.rank == 0) text_puts(&text, "_1"); /* a number, so that no variable has the name */
   const struct shape *result = &kernel->outputs[0].shape;
   if (node->body.count == 0 && result->rank > 0 && last >= 0 && result->dim[result->rank - 1] != shape.dim[last])
     text_printf(&text, "x%lld", (long long)result->dim[result->rank - 1]);
