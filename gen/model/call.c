@@ -137,8 +137,12 @@ struct datum call_function(struct evaluator *evaluator, const struct function *f
 
 /* ---- Tensor functions ---- */
 
-static struct argument make_argument(struct evaluator *evaluator, const struct syntax *node, struct datum value,
-                                     bool variadic) {
+struct arguments {
+  struct argument *items;
+  int count, capacity;
+};
+
+static struct argument make_argument(struct evaluator *evaluator, const struct syntax *node, struct datum value) {
   struct argument argument = {.where = node->where};
   switch (value.kind) {
   case DATUM_INTEGER:
@@ -147,9 +151,6 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
     argument.real = (double)value.integer;
     return argument;
   case DATUM_REAL:
-    if (variadic)
-      evaluate_fail(evaluator, node->where, "convert it: (int)(...)", "a whole number is needed here, not %g",
-                    value.real);
     argument.kind = ARGUMENT_REAL;
     argument.real = value.real;
     return argument;
@@ -171,16 +172,39 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
   }
 }
 
+/* One argument; an array is its elements, one by one. */
+static void add_argument(struct evaluator *evaluator, struct arguments *arguments, const struct syntax *node,
+                         struct datum value) {
+  if (value.kind != DATUM_POINTER) {
+    ARENA_PUSH(evaluator->arena, *arguments, make_argument(evaluator, node, value));
+    return;
+  }
+  evaluate_step(evaluator, node->where, value.count);
+  for (int64_t i = value.index; i < value.count; i++) {
+    if (value.items[i].kind == DATUM_UNSET)
+      evaluate_fail(evaluator, node->where, NULL, "element %lld of this array is read before it has a value",
+                    (long long)i);
+    ARENA_PUSH(evaluator->arena, *arguments, make_argument(evaluator, node, value.items[i]));
+  }
+}
+
+/* Behind the named parameters the compiler checks nothing: there a real where a whole number belongs comes in. */
+static void check_variadic(struct evaluator *evaluator, const struct syntax *node, struct datum value) {
+  if (value.kind == DATUM_REAL)
+    evaluate_fail(evaluator, node->where, "convert it: (int)(...)", "a whole number is needed here, not %g", value.real);
+}
+
 static struct datum call_operation(struct evaluator *evaluator, const struct op_function *function,
                                    const struct syntax *node, const struct datum *values) {
-  size_t count = (size_t)node->n_parts;
-  struct argument *arguments = arena_alloc(evaluator->arena, (count + 1) * sizeof *arguments);
-  for (int i = 0; i < node->n_parts; i++)
-    arguments[i] = make_argument(evaluator, node->parts[i], values[i], i >= node->integer);
+  struct arguments arguments = {0};
+  for (int i = 0; i < node->n_parts; i++) {
+    if (i >= node->integer) check_variadic(evaluator, node->parts[i], values[i]);
+    add_argument(evaluator, &arguments, node->parts[i], values[i]);
+  }
   evaluate_step(evaluator, node->where, 20);
   builder_at(evaluator->builder, node->where);
   int errors = evaluator->diags->errors;
-  struct value *value = function->build(evaluator->builder, arguments, node->n_parts);
+  struct value *value = function->build(evaluator->builder, arguments.items, arguments.count);
   if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
   if (value == NULL) evaluate_fail(evaluator, node->where, NULL, "'%s' gave nothing", node->text);
   return datum_tensor(value);

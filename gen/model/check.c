@@ -18,14 +18,13 @@ static void reach(struct checker *checker, const struct function *function) {
   ARENA_PUSH(checker->arena, checker->functions, function);
 }
 
-/* A tensor function that has a name like this. */
-static const char *similar_function(struct checker *checker, const char *name) {
+const char *model_similar_function(struct arena *arena, const char *name) {
   const char **names = NULL;
   int count = 0, capacity = 0;
   for (int i = 0; i < op_file_count; i++) {
     const struct op_function *function = op_files[i]->functions;
     for (; function != NULL && function->name != NULL; function++) {
-      names = arena_grow(checker->arena, names, count, &capacity, sizeof *names);
+      names = arena_grow(arena, names, count, &capacity, sizeof *names);
       names[count++] = function->name;
     }
   }
@@ -41,7 +40,7 @@ static void check_call(struct checker *checker, const struct syntax *node) {
                strcmp(node->text, "__assert_fail") == 0;
   if (known) return;
   diag_error(checker->diags, node->where, "a model cannot call '%s'", node->text);
-  const char *similar = similar_function(checker, node->text);
+  const char *similar = node->system ? NULL : model_similar_function(checker->arena, node->text);
   if (similar != NULL) diag_help(checker->diags, "did you mean '%s'?", similar);
   else
     diag_help(checker->diags, "a model is read, not run: it calls tensor functions, its own functions, and math.h");

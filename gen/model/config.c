@@ -16,9 +16,20 @@ struct leaves {
   int count, capacity;
 };
 
+static struct location field_where(const struct field *field) {
+  return (struct location){.file = field->file, .line = field->line};
+}
+
+static bool is_plain(const struct ctype *type) {
+  return type->kind == CTYPE_INTEGER || type->kind == CTYPE_REAL || type->kind == CTYPE_STRING;
+}
+
 static void add_leaves(struct evaluator *evaluator, const char *path, const struct ctype *type,
                        const struct field *field, struct datum *cell, struct leaves *leaves) {
   if (!ctype_is_aggregate(type)) {
+    if (!is_plain(type))
+      evaluate_fail(evaluator, field_where(field), "a config has numbers, booleans, strings and enums",
+                    "a job cannot give a value to '%s', a '%s'", path, type->name);
     struct leaf leaf = {.path = path, .type = type, .field = field, .cell = cell};
     ARENA_PUSH(evaluator->arena, *leaves, leaf);
     return;
@@ -29,10 +40,6 @@ static void add_leaves(struct evaluator *evaluator, const char *path, const stru
     const char *below = path[0] == '\0' ? name : arena_printf(evaluator->arena, "%s.%s", path, name);
     add_leaves(evaluator, below, ctype_part(type, i), field != NULL ? field : part, &cell->items[i], leaves);
   }
-}
-
-static struct location field_where(const struct field *field) {
-  return (struct location){.file = field->file, .line = field->line};
 }
 
 /* ---- One value ---- */

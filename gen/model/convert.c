@@ -125,6 +125,7 @@ static void convert_function(struct converter *converter, CXCursor cursor, struc
   function->parameters = arena_alloc(converter->arena, ((size_t)count + 1) * sizeof *function->parameters);
   for (int i = 0; i < count; i++) {
     struct variable *parameter = declare(converter, clang_Cursor_getArgument(cursor, (unsigned)i));
+    parameter->type = convert_decayed(converter, parameter->type);
     parameter->slot = function->n_slots++;
     function->parameters[function->n_parameters++] = parameter;
   }

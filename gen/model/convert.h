@@ -33,6 +33,7 @@ struct converter {
     int count, capacity;
   } types;
   struct function *function; /* the one that is being converted; NULL at file level */
+  bool undeclared;           /* a message about a function that does not exist was given */
   int depth;                 /* nesting of the tree */
   int n_tensors;             /* expressions of type tensor so far */
 };
@@ -47,6 +48,10 @@ void convert_unit(struct converter *converter, CXTranslationUnit unit);
 
 /* One type. */
 const struct ctype *convert_type(struct converter *converter, CXType type);
+
+/* libclang gives the type of a parameter that is written as an array, and of what is passed to it, as the array: it is a
+ * pointer to the elements. */
+const struct ctype *convert_decayed(struct converter *converter, const struct ctype *type);
 
 /* One statement or expression; what is outside the subset becomes SYNTAX_UNSUPPORTED. */
 struct syntax *convert_statement(struct converter *converter, CXCursor cursor);

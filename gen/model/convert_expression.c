@@ -81,6 +81,7 @@ static struct syntax *convert_name(struct converter *converter, CXCursor cursor)
     return convert_unsupported(converter, cursor, "a variable of the system", "a model knows only its own values");
   struct syntax *node = convert_node(converter, SYNTAX_VARIABLE, cursor, 0);
   node->variable = variable;
+  node->type = variable->type;
   return node;
 }
 
@@ -226,6 +227,7 @@ static struct syntax *convert_call(struct converter *converter, CXCursor cursor)
   struct syntax *node = convert_node(converter, SYNTAX_CALL, cursor, count);
   node->text = name;
   node->function = program_function(converter->program, name);
+  node->system = clang_Location_isInSystemHeader(clang_getCursorLocation(callee)) != 0;
   node->integer = clang_Cursor_getNumArguments(callee); /* what follows is variadic */
   for (int i = 0; i < count; i++)
     node->parts[i] = convert_expression(converter, clang_Cursor_getArgument(cursor, (unsigned)i));
@@ -299,6 +301,7 @@ struct syntax *convert_expression(struct converter *converter, CXCursor cursor) 
   struct syntax *node = expression(converter, cursor);
   converter->depth--;
   if (node->type == &ctype_void) node->type = convert_type(converter, clang_getCursorType(cursor));
+  if (node->kind == SYNTAX_CAST) node->type = convert_decayed(converter, node->type);
   if (node->type->kind == CTYPE_TENSOR) converter->n_tensors++;
   return node;
 }

@@ -107,6 +107,11 @@ static const struct ctype *convert_declared(struct converter *converter, const c
   return made;
 }
 
+const struct ctype *convert_decayed(struct converter *converter, const struct ctype *type) {
+  if (type->kind != CTYPE_ARRAY) return type;
+  return new_type(converter, type->name, (struct ctype){.kind = CTYPE_POINTER, .element = type->element});
+}
+
 /* ---- All ---- */
 
 static const struct ctype *convert_integer(struct converter *converter, const char *name, CXType type) {

@@ -108,6 +108,9 @@ struct native {
 /* By name; NULL when there is none. */
 const struct native *native_find(const char *name);
 
+/* The tensor function with the name nearest to `name`; NULL when none is near. */
+const char *model_similar_function(struct arena *arena, const char *name);
+
 /* Reports every construct and every call outside the subset that `entry` can reach. False when there were any. */
 bool check_reachable(struct arena *arena, const struct function *entry, struct diagnostics *diags);
 

@@ -66,14 +66,24 @@ struct place evaluate_place(struct evaluator *evaluator, const struct syntax *no
   return temporary_place(evaluator, node);
 }
 
-/* What a message calls an expression: "x", "c.n_embd", "parts[...]"; NULL for one that has no name. */
+/* The value of an index that can be read without evaluating anything again. */
+static const char *index_name(struct evaluator *evaluator, const struct syntax *node) {
+  while (node->kind == SYNTAX_CAST) node = node->parts[0];
+  if (node->kind == SYNTAX_INTEGER) return arena_printf(evaluator->arena, "%lld", (long long)node->integer);
+  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting) return "...";
+  struct datum datum = evaluator->activation->slots[node->variable->slot];
+  return datum.kind == DATUM_INTEGER ? datum_text(evaluator->arena, datum) : "...";
+}
+
+/* What a message calls an expression: "x", "c.n_embd", "parts[2]"; NULL for one that has no name. */
 static const char *name_of(struct evaluator *evaluator, const struct syntax *node) {
   if (node->kind == SYNTAX_VARIABLE) return node->variable->name;
   if (node->kind == SYNTAX_CAST) return name_of(evaluator, node->parts[0]);
   if (node->kind != SYNTAX_MEMBER && node->kind != SYNTAX_INDEX) return NULL;
   const char *base = name_of(evaluator, node->parts[0]);
   if (base == NULL) return NULL;
-  if (node->kind == SYNTAX_INDEX) return arena_printf(evaluator->arena, "%s[...]", base);
+  if (node->kind == SYNTAX_INDEX)
+    return arena_printf(evaluator->arena, "%s[%s]", base, index_name(evaluator, node->parts[1]));
   return arena_printf(evaluator->arena, "%s.%s", base, node->text);
 }
 

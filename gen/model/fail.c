@@ -8,11 +8,13 @@ void evaluate_fail(struct evaluator *evaluator, struct location where, const cha
   va_end(args);
   diag_error(evaluator->diags, where, "%s", message);
   if (help != NULL) diag_help(evaluator->diags, "%s", help);
-  enum { SHOWN = 12 };
-  int shown = 0;
-  for (const struct activation *at = evaluator->activation; at != NULL && at->caller != NULL && shown < SHOWN;
-       at = at->caller, shown++)
-    diag_note(evaluator->diags, at->call_site, "in '%s', called here", at->function->name);
+  struct location last = {0};
+  for (const struct activation *at = evaluator->activation; at != NULL && at->caller != NULL; at = at->caller) {
+    /* A recursion shows once. */
+    bool again = last.line == at->call_site.line && last.column == at->call_site.column;
+    if (!again) diag_note(evaluator->diags, at->call_site, "in '%s', called here", at->function->name);
+    last = at->call_site;
+  }
   evaluate_stop(evaluator);
 }
 

@@ -6,6 +6,7 @@
 #include "gen/base/embedded.h"
 #include "gen/base/text.h"
 #include "gen/model/convert.h"
+#include "gen/model/evaluate.h"
 #include "gen/model/model.h"
 
 /* Where the header seems to be: a folder that does not exist, given to libclang in memory. */
@@ -74,11 +75,13 @@ static void add_notes(struct converter *converter, CXTranslationUnit unit, CXDia
   CXDiagnosticSet children = clang_getChildDiagnostics(diagnostic);
   for (unsigned i = 0; i < clang_getNumDiagnosticsInSet(children); i++) {
     CXDiagnostic note = clang_getDiagnosticInSet(children, i);
-    CXString text = clang_getDiagnosticSpelling(note);
-    add_source(converter, unit, clang_getDiagnosticLocation(note));
-    struct location where = convert_location(converter, clang_getDiagnosticLocation(note));
-    diag_note(converter->diags, where, "%s", clang_getCString(text));
-    clang_disposeString(text);
+    CXSourceLocation place = clang_getDiagnosticLocation(note);
+    const char *text = convert_string(converter, clang_getDiagnosticSpelling(note));
+    bool system = clang_Location_isInSystemHeader(place) != 0; /* as inside assert */
+    if (!system) {
+      add_source(converter, unit, place);
+      diag_note(converter->diags, convert_location(converter, place), "%s", text);
+    }
     clang_disposeDiagnostic(note);
   }
 }
@@ -88,27 +91,45 @@ static void add_warning(struct diagnostics *diags, struct location where, const 
   ARENA_PUSH(diags->arena, *diags, item);
 }
 
+/* A function that does not exist: the compiler's message speaks of standards, ours of the name. */
+static bool add_undeclared(struct converter *converter, struct location where, const char *message) {
+  static const char start[] = "call to undeclared function '";
+  if (strncmp(message, start, sizeof start - 1) != 0) return false;
+  const char *name = message + sizeof start - 1;
+  name = arena_copy(converter->arena, name, strcspn(name, "'"));
+  where.length = (int)strlen(name);
+  const char *similar = model_similar_function(converter->arena, name);
+  diag_error(converter->diags, where, "there is no function '%s'", name);
+  if (similar != NULL) diag_help(converter->diags, "did you mean '%s'?", similar);
+  converter->undeclared = true;
+  return true;
+}
+
+/* What follows from a function that does not exist: C gives it the result int. */
+static bool follows_undeclared(const struct converter *converter, const char *message) {
+  return converter->undeclared && strncmp(message, "incompatible integer to pointer conversion", 42) == 0;
+}
+
 static void add_diagnostic(struct converter *converter, CXTranslationUnit unit, CXDiagnostic diagnostic) {
-  enum CXDiagnosticSeverity severity = clang_getDiagnosticSeverity(diagnostic);
   CXSourceLocation place = clang_getDiagnosticLocation(diagnostic);
-  if (severity < CXDiagnostic_Warning) return;
-  if (severity == CXDiagnostic_Warning && clang_Location_isInSystemHeader(place)) return;
+  bool warning = clang_getDiagnosticSeverity(diagnostic) == CXDiagnostic_Warning;
+  const char *message = convert_string(converter, clang_getDiagnosticSpelling(diagnostic));
+  if (warning && clang_Location_isInSystemHeader(place)) return;
   add_source(converter, unit, place);
-  CXString text = clang_getDiagnosticSpelling(diagnostic);
   struct location where = convert_location(converter, place);
   if (where.file == NULL) where.file = converter->program->file;
-  const char *help = advice(clang_getCString(text));
-  if (severity == CXDiagnostic_Warning) add_warning(converter->diags, where, clang_getCString(text));
-  else diag_error(converter->diags, where, "%s", clang_getCString(text));
+  if (follows_undeclared(converter, message) || add_undeclared(converter, where, message)) return;
+  const char *help = advice(message);
+  if (warning) add_warning(converter->diags, where, message);
+  else diag_error(converter->diags, where, "%s", message);
   if (help != NULL) diag_help(converter->diags, "%s", help);
   add_notes(converter, unit, diagnostic);
-  clang_disposeString(text);
 }
 
 static void add_diagnostics(struct converter *converter, CXTranslationUnit unit) {
   for (unsigned i = 0; i < clang_getNumDiagnostics(unit); i++) {
     CXDiagnostic diagnostic = clang_getDiagnostic(unit, i);
-    add_diagnostic(converter, unit, diagnostic);
+    if (clang_getDiagnosticSeverity(diagnostic) >= CXDiagnostic_Warning) add_diagnostic(converter, unit, diagnostic);
     clang_disposeDiagnostic(diagnostic);
   }
 }
@@ -118,7 +139,8 @@ static void add_diagnostics(struct converter *converter, CXTranslationUnit unit)
 static CXTranslationUnit run_clang(CXIndex index, const char *file, const char *text, enum CXErrorCode *error) {
   static const char *const arguments[] = {
       "-xc", "-std=c17", "-D_DEFAULT_SOURCE", "-I" INCLUDE_FOLDER, "-Wall", "-Wno-unused-function",
-      "-Wno-missing-braces"};
+      "-Wno-missing-braces", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
+      "-Werror=int-conversion", "-Werror=return-type"};
   struct CXUnsavedFile files[] = {{file, text, strlen(text)},
                                   {HEADER_FILE, accel_model_header, strlen(accel_model_header)}};
   int count = (int)(sizeof arguments / sizeof arguments[0]);

@@ -79,6 +79,7 @@ struct syntax {
   enum operation operation;
   bool prefix;
   bool tensors; /* a loop: makes tensors in its body */
+  bool system;  /* a call: the function is declared in a header of the system */
   int field;
   int64_t integer;
   double real;

@@ -105,7 +105,8 @@ struct datum convert_datum(struct evaluator *evaluator, struct datum datum, cons
     break;
   case CTYPE_STRING:
     if (datum.kind == DATUM_STRING) return datum;
-    break;
+    evaluate_fail(evaluator, where, "strings are compared with strcmp(a, b) == 0", "%s is no string",
+                  datum_text(evaluator->arena, datum));
   case CTYPE_POINTER:
     if (datum.kind == DATUM_POINTER) return datum;
     break;

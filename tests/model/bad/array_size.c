@@ -1,0 +1,10 @@
+#include <accel/model.h>
+
+tensor model(scope s, tensor tokens) {
+  tensor x = embedding(s, tokens, 10, 16);
+  int n = dim(x, 0) - 12;
+  int sizes[n];
+  sizes[0] = 1;
+  x = scale(x, sizes[0]);
+  return mean_all(x);
+}

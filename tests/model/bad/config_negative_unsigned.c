@@ -1,0 +1,10 @@
+// job: width=-16
+#include <accel/model.h>
+
+struct config {
+  unsigned width;
+};
+
+tensor model(scope s, struct config c, tensor tokens) {
+  return mean_all(embedding(s, tokens, 10, c.width));
+}

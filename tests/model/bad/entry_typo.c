@@ -1,0 +1,5 @@
+#include <accel/model.h>
+
+tensor modle(scope s, tensor tokens) {
+  return mean_all(embedding(s, tokens, 10, 16));
+}

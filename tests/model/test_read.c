@@ -1,0 +1,119 @@
+/* The reader's interface. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "tests/model/reading.h"
+
+static const char small[] = "#include <accel/model.h>\n"
+                            "struct config { int width; };\n"
+                            "static tensor score(scope s, tensor x, int width) { return linear(s, x, width); }\n"
+                            "tensor predict(scope s, struct config c, tensor features) {\n"
+                            "  return score(at(s, \"score\"), features, c.width);\n"
+                            "}\n"
+                            "tensor model(scope s, struct config c, tensor features, tensor labels) {\n"
+                            "  return cross_entropy(predict(s, c, features), labels);\n"
+                            "}\n";
+
+static void one_parse_serves_many_entries(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  const struct program *program = model_parse_text(arena, "small.c", small, &diags);
+  assert_non_null(program);
+  assert_true(model_has(program, "model"));
+  assert_true(model_has(program, "predict"));
+  assert_false(model_has(program, "generate"));
+  struct asked asked = {.entry = "predict"};
+  ask_config(arena, &asked, "width=3");
+  const struct graph *predict = read_graph(arena, program, &asked, &diags);
+  assert_non_null(predict);
+  assert_int_equal(predict->entry->results.items[0]->shape.dim[1], 3);
+  asked = (struct asked){.entry = "model"};
+  ask_config(arena, &asked, "width=5");
+  const struct graph *model = read_graph(arena, program, &asked, &diags);
+  assert_non_null(model);
+  assert_int_equal(model->entry->results.items[0]->shape.rank, 0);
+  assert_int_equal(diags.errors, 0);
+  assert_int_equal(diags.count, 0);
+  arena_free(arena);
+}
+
+static void an_error_leaves_the_parse_usable(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  const struct program *program = model_parse_text(arena, "small.c", small, &diags);
+  struct asked asked = {.entry = "model"};
+  assert_null(read_graph(arena, program, &asked, &diags));
+  assert_int_equal(diags.errors, 1);
+  ask_config(arena, &asked, "width=3");
+  assert_non_null(read_graph(arena, program, &asked, &diags));
+  assert_int_equal(diags.errors, 1);
+  arena_free(arena);
+}
+
+static void the_same_model_gives_the_same_graph(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  const char *texts[2];
+  for (int i = 0; i < 2; i++) {
+    struct diagnostics diags = diagnostics_in(arena);
+    const struct program *program = model_parse(arena, "examples/models/gpt2.c", &diags);
+    struct asked asked = {.entry = "model"};
+    ask_config(arena, &asked, "n_layer=3 n_head=2 n_embd=8 vocab_size=256 block_size=64");
+    texts[i] = graph_text(arena, read_graph(arena, program, &asked, &diags));
+  }
+  assert_string_equal(texts[0], texts[1]);
+  arena_free(arena);
+}
+
+static void a_model_without_config_or_file(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  assert_null(model_parse(arena, "tests/model/no_such_file.c", &diags));
+  assert_int_equal(diags.errors, 1);
+  assert_non_null(strstr(printed(arena, &diags), "no_such_file.c: error: cannot read the model: No such file"));
+  assert_null(model_parse(arena, "tests/model", &diags));
+  assert_int_equal(diags.errors, 2);
+  arena_free(arena);
+}
+
+/* The issue's bound is 50 ms for all of GPT-2's generation. A loaded machine is slower than an idle one, so the test
+ * takes the best of several and leaves room. */
+static void gpt2_is_read_quickly(void **state) {
+  (void)state;
+  double best = 1e9;
+  for (int i = 0; i < 7; i++) {
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    struct arena *arena = arena_new();
+    struct diagnostics diags = diagnostics_in(arena);
+    const struct program *program = model_parse(arena, "examples/models/gpt2.c", &diags);
+    struct asked asked = {.entry = "model"};
+    ask_config(arena, &asked, "n_layer=12 n_head=12 n_embd=768 vocab_size=50257 block_size=1024");
+    assert_non_null(read_graph(arena, program, &asked, &diags));
+    arena_free(arena);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double ms = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
+    if (ms < best) best = ms;
+  }
+  print_message("# GPT-2 124M read in %.1f ms\n", best);
+  assert_true(best < 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_parse_serves_many_entries),    cmocka_unit_test(an_error_leaves_the_parse_usable),
+      cmocka_unit_test(the_same_model_gives_the_same_graph), cmocka_unit_test(a_model_without_config_or_file),
+      cmocka_unit_test(gpt2_is_read_quickly),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
