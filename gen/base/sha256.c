@@ -16,8 +16,8 @@ static const uint32_t K[64] = {
 
 struct sha256 sha256_start(void) {
   /* Section 5.3.3: the same of the square roots of the first eight primes. */
-  return (struct sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
-                                   0x5be0cd19}};
+  return (struct sha256){
+      .state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 static uint32_t turn(uint32_t x, int by) {

@@ -7,8 +7,8 @@
 
 const char *schema_type_words(const char *type) {
   static const char *const words[][2] = {
-      {"object", "a group of keys"}, {"array", "a list"},           {"string", "text"},
-      {"integer", "an integer"},     {"number", "a number"},        {"boolean", "true or false"},
+      {"object", "a group of keys"}, {"array", "a list"},    {"string", "text"},
+      {"integer", "an integer"},     {"number", "a number"}, {"boolean", "true or false"},
   };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i][0], type) == 0) return words[i][1];
@@ -43,8 +43,10 @@ static const char *cause_text(const struct check *c) {
 static void add_cause_note(struct check *c) {
   const struct cause *cause = &c->cause;
   if (cause->path == NULL || !cause->written) return;
-  if (cause->value == NULL) diag_note(c->diags, cause->where, "'%s' stands here", cause->path);
-  else diag_note(c->diags, cause->where, "'%s' is %s here", cause->path, cause->value);
+  if (cause->value == NULL)
+    diag_note(c->diags, cause->where, "'%s' stands here", cause->path);
+  else
+    diag_note(c->diags, cause->where, "'%s' is %s here", cause->path, cause->value);
 }
 
 void check_report(struct check *c, struct location where, const char *format, ...) {
@@ -53,8 +55,10 @@ void check_report(struct check *c, struct location where, const char *format, ..
   va_start(args, format);
   const char *message = arena_vprintf(c->arena, format, args);
   va_end(args);
-  if (c->cause.path != NULL) diag_error(c->diags, where, "%s, with %s", message, cause_text(c));
-  else diag_error(c->diags, where, "%s", message);
+  if (c->cause.path != NULL)
+    diag_error(c->diags, where, "%s, with %s", message, cause_text(c));
+  else
+    diag_error(c->diags, where, "%s", message);
   add_cause_note(c);
 }
 
@@ -94,8 +98,9 @@ static const char **keys_of(struct arena *arena, const json_t *object, int *coun
 static const char *owner_of(struct check *c, const char *key) {
   const char *group;
   json_t *schema;
-  json_object_foreach(json_object_get(c->root, "properties"), group, schema)
-    if (json_object_get(json_object_get(schema, "properties"), key) != NULL) return arena_string(c->arena, group);
+  json_object_foreach(json_object_get(c->root, "properties"), group,
+                      schema) if (json_object_get(json_object_get(schema, "properties"), key) !=
+                                  NULL) return arena_string(c->arena, group);
   return NULL;
 }
 
@@ -167,8 +172,11 @@ bool check_type(struct check *c, const json_t *schema, const struct subject *s) 
   const char *words;
   if (json_object_get(schema, "enum") != NULL) return true; /* the choices say more than their type */
   if (types == NULL || match_types(c, types, s->node, &words)) return true;
-  check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
+  const char *name = s->path[0] == '\0' ? "a job" : arena_printf(c->arena, "'%s'", s->name);
+  check_report(c, s->node->where, "%s must be %s, not %s", name, words, spec_describe(c->arena, s->node));
   bool scalar = s->node->kind == SPEC_INT || s->node->kind == SPEC_REAL || s->node->kind == SPEC_BOOL;
+  if (s->node->kind == SPEC_NULL && strcmp(words, "a group of keys") == 0)
+    help(c, "a group without keys is ", "{}", "");
   if (strcmp(words, "true or false") == 0) help(c, "did you mean ", boolean_meant(s->node), "?");
   if (strcmp(words, "text") == 0 && scalar) help(c, "write it in quotes: \"", s->node->text, "\"");
   return false;
@@ -190,16 +198,14 @@ static const char *nearest_choice(struct check *c, const json_t *choices, const 
   const char **words = arena_alloc(c->arena, (json_array_size(choices) + 1) * sizeof *words);
   size_t i;
   const json_t *choice;
-  json_array_foreach(choices, i, choice)
-    if (json_is_string(choice)) words[count++] = json_string_value(choice);
+  json_array_foreach(choices, i, choice) if (json_is_string(choice)) words[count++] = json_string_value(choice);
   return node->kind == SPEC_STRING ? nearest_word(node->text, words, count) : NULL;
 }
 
 static bool check_enum(struct check *c, const json_t *choices, const struct subject *s) {
   size_t i;
   const json_t *choice;
-  json_array_foreach(choices, i, choice)
-    if (equals(s->node, choice)) return true;
+  json_array_foreach(choices, i, choice) if (equals(s->node, choice)) return true;
   const char *words = schema_list_text(c->arena, choices);
   words = arena_printf(c->arena, json_array_size(choices) > 1 ? "one of %s" : "'%s'", words);
   check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
@@ -221,7 +227,8 @@ struct cause check_key_cause(const struct check *c, const struct subject *group,
   return (struct cause){.path = path, .written = true, .where = entry->key_where};
 }
 
-/* The first comparison within the properties of a condition, or no cause. `node`: NULL where the job has no such key. */
+/* The first comparison within the properties of a condition, or no cause. `node`: NULL where the job has no such key.
+ */
 static struct cause find_comparison(const struct check *c, const json_t *condition, const struct spec_node *node,
                                     const char *path) {
   const char *key;

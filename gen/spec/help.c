@@ -20,6 +20,21 @@ static const char *sentence(const struct helper *h, const json_t *schema) {
   return text == NULL ? "" : text;
 }
 
+/* The sentence, in lines of at most 100 columns. */
+static void add_sentence(struct helper *h, const json_t *schema, int indent) {
+  const char *word = sentence(h, schema);
+  int column = 0;
+  while (*word != '\0') {
+    int length = (int)strcspn(word, " ");
+    bool wraps = column == 0 || column + 1 + length > 100;
+    if (wraps) text_printf(&h->out, "%s%*s", column == 0 ? "" : "\n", indent, "");
+    text_printf(&h->out, "%s%.*s", wraps ? "" : " ", length, word);
+    column = (wraps ? indent : column + 1) + length;
+    word += length + strspn(word + length, " ");
+  }
+  text_puts(&h->out, "\n");
+}
+
 static void add_bound(struct helper *h, const json_t *schema, const char *name, const char *words) {
   const json_t *bound = keyword(h, schema, name);
   if (bound != NULL) text_printf(&h->out, " %s %s", words, schema_value_text(h->arena, bound));
@@ -29,10 +44,12 @@ static void add_bound(struct helper *h, const json_t *schema, const char *name, 
 static void add_type(struct helper *h, const json_t *schema, bool required) {
   const json_t *type = keyword(h, schema, "type"), *choices = keyword(h, schema, "enum");
   const json_t *value = keyword(h, schema, "default");
-  if (choices != NULL) text_printf(&h->out, "%s%s", json_array_size(choices) > 1 ? "one of " : "",
-                                   schema_list_text(h->arena, choices));
-  else if (json_is_string(type)) text_puts(&h->out, schema_type_words(json_string_value(type)));
-  else text_puts(&h->out, "a number, true or false, or text");
+  if (choices != NULL)
+    text_printf(&h->out, "%s%s", json_array_size(choices) > 1 ? "one of " : "", schema_list_text(h->arena, choices));
+  else if (json_is_string(type))
+    text_puts(&h->out, schema_type_words(json_string_value(type)));
+  else
+    text_puts(&h->out, "a number, true or false, or text");
   if (keyword(h, schema, "minItems") != NULL) text_puts(&h->out, " of");
   add_bound(h, schema, "minItems", "");
   add_bound(h, schema, "minimum", "from");
@@ -46,8 +63,7 @@ static void add_type(struct helper *h, const json_t *schema, bool required) {
 static bool is_required(const struct helper *h, const json_t *group, const char *key) {
   size_t i;
   const json_t *name;
-  json_array_foreach(keyword(h, group, "required"), i, name)
-    if (strcmp(json_string_value(name), key) == 0) return true;
+  json_array_foreach(keyword(h, group, "required"), i, name) if (strcmp(json_string_value(name), key) == 0) return true;
   return false;
 }
 
@@ -58,7 +74,8 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
   json_object_foreach((json_t *)keyword(h, group, "properties"), key, schema) {
     text_printf(&h->out, "%*s%s: ", indent, "", key);
     add_type(h, schema, is_required(h, group, key));
-    text_printf(&h->out, "\n%*s%s\n", indent + 4, "", sentence(h, schema));
+    text_puts(&h->out, "\n");
+    add_sentence(h, schema, indent + 4);
     add_keys(h, schema, indent + 4);
   }
 }
@@ -67,7 +84,7 @@ static void add_groups(struct helper *h) {
   const char *key;
   json_t *schema;
   json_object_foreach(json_object_get(h->root, "properties"), key, schema)
-    text_printf(&h->out, "  %-14s%s%s\n", key, sentence(h, schema), is_required(h, h->root, key) ? " Required." : "");
+      text_printf(&h->out, "  %-14s%s%s\n", key, sentence(h, schema), is_required(h, h->root, key) ? " Required." : "");
 }
 
 /* The schema of the group that holds a key. */
@@ -82,13 +99,16 @@ const char *job_help(struct arena *arena, const char *key) {
   struct helper h = {arena, root, text_in(arena)};
   const json_t *schema = schema_find(root, key);
   const char *last;
-  if (schema != NULL && *key == '\0') add_groups(&h);
+  if (schema != NULL && *key == '\0')
+    add_groups(&h);
   else if (schema != NULL) {
     const json_t *group = group_of(&h, key, &last);
     bool keys = keyword(&h, schema, "properties") != NULL;
     text_printf(&h.out, "%s: ", key);
     add_type(&h, schema, is_required(&h, group, last));
-    text_printf(&h.out, "\n  %s\n%s", sentence(&h, schema), keys ? "\n" : "");
+    text_puts(&h.out, "\n");
+    add_sentence(&h, schema, 2);
+    text_puts(&h.out, keys ? "\n" : "");
     add_keys(&h, schema, 2);
   }
   json_decref(root);

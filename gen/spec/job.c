@@ -141,21 +141,22 @@ static const char *digest(struct arena *arena, const struct job *job) {
 }
 
 /* The document with the overrides; NULL when there is none to validate. */
-static const struct spec_node *read_document(struct arena *arena, const char *file,
+static const struct spec_node *read_document(struct arena *arena, const struct spec_source *source,
                                              const struct job_override *overrides, int n_overrides,
                                              struct diagnostics *diags) {
-  struct spec_source *source = source_read(arena, file, diags);
   const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
   for (int i = 0; document != NULL && i < n_overrides; i++)
     document = override_apply(arena, document, &overrides[i], diags);
   return document;
 }
 
-struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
-                     struct diagnostics *diags) {
+struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
+                      const struct job_override *overrides, int n_overrides, struct diagnostics *diags) {
   int before = diags->errors;
   file = arena_string(arena, file);
-  const struct spec_node *document = read_document(arena, file, overrides, n_overrides, diags);
+  diag_add_source(diags, file, text);
+  const struct spec_source *source = source_of(arena, file, text, length, false, diags);
+  const struct spec_node *document = read_document(arena, source, overrides, n_overrides, diags);
   if (document == NULL) return NULL;
   json_t *schema = schema_of_job();
   struct job *job = NULL;
@@ -167,6 +168,13 @@ struct job *job_read(struct arena *arena, const char *file, const struct job_ove
   }
   json_decref(schema);
   return diags->errors > before ? NULL : job;
+}
+
+struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
+                     struct diagnostics *diags) {
+  size_t length = 0;
+  const char *text = source_read(arena, file, &length, diags);
+  return text == NULL ? NULL : job_parse(arena, file, text, length, overrides, n_overrides, diags);
 }
 
 struct location job_where(const struct job *job, const char *key) {

@@ -106,6 +106,10 @@ struct job_override {
 struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
                      struct diagnostics *diags);
 
+/* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL behind its `length` bytes. */
+struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
+                      const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
+
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */
 struct location job_where(const struct job *job, const char *key);

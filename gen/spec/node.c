@@ -47,8 +47,10 @@ static const char *quoted_excerpt(struct arena *arena, const char *bytes, size_t
     unsigned char byte = (unsigned char)bytes[i];
     bool c1 = byte == 0xc2 && i + 1 < shown && (unsigned char)bytes[i + 1] < 0xa0; /* U+0080 to U+009F */
     if (c1) byte = (unsigned char)bytes[++i];
-    if (c1 || byte < ' ' || byte == 0x7f) text_printf(&out, "\\x%02x", byte);
-    else text_add(&out, bytes + i, 1);
+    if (c1 || byte < ' ' || byte == 0x7f)
+      text_printf(&out, "\\x%02x", byte);
+    else
+      text_add(&out, bytes + i, 1);
   }
   text_puts(&out, shown < length ? "…'" : "'");
   return text_string(&out);
@@ -56,13 +58,19 @@ static const char *quoted_excerpt(struct arena *arena, const char *bytes, size_t
 
 const char *spec_describe(struct arena *arena, const struct spec_node *node) {
   switch (node->kind) {
-  case SPEC_NULL: return node->length == 0 ? "empty" : "null";
-  case SPEC_BOOL: return node->integer ? "true" : "false";
-  case SPEC_LIST: return "a list";
-  case SPEC_MAP: return "a group of keys";
-  case SPEC_STRING: return quoted_excerpt(arena, node->text, node->length);
+  case SPEC_NULL:
+    return node->length == 0 ? "empty" : "null";
+  case SPEC_BOOL:
+    return node->integer ? "true" : "false";
+  case SPEC_LIST:
+    return "a list";
+  case SPEC_MAP:
+    return "a group of keys";
+  case SPEC_STRING:
+    return quoted_excerpt(arena, node->text, node->length);
   case SPEC_INT:
-  case SPEC_REAL: break;
+  case SPEC_REAL:
+    break;
   }
   return node->length <= 48 ? node->text : quoted_excerpt(arena, node->text, node->length);
 }

@@ -60,7 +60,8 @@ static struct spec_node *absent(struct resolver *r, const json_t *schema, struct
   const json_t *value = schema_keyword(r->root, schema, "default");
   const char *type = json_string_value(schema_keyword(r->root, schema, "type"));
   struct spec_node *node = NULL;
-  if (value != NULL) node = from_json(r, value, where);
+  if (value != NULL)
+    node = from_json(r, value, where);
   else if (type != NULL && strcmp(type, "object") == 0 && schema_keyword(r->root, schema, "required") == NULL)
     node = new_node(r, SPEC_MAP, where);
   if (node == NULL) return NULL;
@@ -86,14 +87,17 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
     const struct spec_entry *written = spec_entry(node, key);
     struct spec_node *value = NULL;
     struct location there = written != NULL ? written->key_where : where;
-    if (written != NULL) value = resolve(r, property, written->value, there);
-    else if (!schema_forbids(r->arena, r->root, conditions, node, key)) value = absent(r, property, where);
+    if (written != NULL)
+      value = resolve(r, property, written->value, there);
+    else if (!schema_forbids(r->arena, r->root, conditions, node, key))
+      value = absent(r, property, where);
     if (value != NULL) push(result, arena_string(r->arena, key), value, there);
   }
   for (int i = 0; i < node->count; i++) {
     const struct spec_entry *entry = &node->entries[i];
     if (json_object_get(properties, entry->key) == NULL)
-      push(result, entry->key, resolve(r, json_object_get(schema, "additionalProperties"), entry->value, entry->key_where),
+      push(result, entry->key,
+           resolve(r, json_object_get(schema, "additionalProperties"), entry->value, entry->key_where),
            entry->key_where);
   }
   return result;

@@ -26,9 +26,12 @@ static int integer_base(const char *text, const char **digits) {
   *digits = octal || hexadecimal ? text + 2 : text;
   const char *first = octal || hexadecimal ? *digits : skip_sign(text);
   const char *end = first;
-  if (hexadecimal) end += strspn(first, "0123456789abcdefABCDEF");
-  else if (octal) end += strspn(first, "01234567");
-  else end = skip_digits(first);
+  if (hexadecimal)
+    end += strspn(first, "0123456789abcdefABCDEF");
+  else if (octal)
+    end += strspn(first, "01234567");
+  else
+    end = skip_digits(first);
   if (end == first || *end != '\0') return 0;
   return hexadecimal ? 16 : octal ? 8 : 10;
 }
@@ -56,9 +59,12 @@ static void set_integer(struct spec_node *node, const char *digits, int base) {
   errno = 0;
   node->integer = strtoll(digits, NULL, base);
   node->wide = errno == ERANGE;
-  if (!node->wide) node->real = (double)node->integer;
-  else if (base == 10) node->real = strtod(digits, NULL);
-  else node->real = HUGE_VAL; /* far beyond any range of the schema, and exactly how far matters to nobody */
+  if (!node->wide)
+    node->real = (double)node->integer;
+  else if (base == 10)
+    node->real = strtod(digits, NULL);
+  else
+    node->real = HUGE_VAL; /* far beyond any range of the schema, and exactly how far matters to nobody */
 }
 
 static void set_real(struct spec_node *node, double value) {
@@ -76,12 +82,17 @@ void scalar_resolve(struct spec_node *node) {
   int base;
   node->kind = SPEC_STRING;
   if (strlen(text) != node->length) return;
-  if (one_of(text, nulls)) node->kind = SPEC_NULL;
+  if (one_of(text, nulls))
+    node->kind = SPEC_NULL;
   else if (one_of(text, truths) || one_of(text, lies)) {
     node->kind = SPEC_BOOL;
     node->integer = one_of(text, truths);
-  } else if ((base = integer_base(text, &digits)) != 0) set_integer(node, digits, base);
-  else if (is_decimal(text)) set_real(node, strtod(text, NULL));
-  else if (one_of(skip_sign(text), infinities)) set_real(node, *text == '-' ? -HUGE_VAL : HUGE_VAL);
-  else if (one_of(text, nans)) set_real(node, (double)NAN);
+  } else if ((base = integer_base(text, &digits)) != 0)
+    set_integer(node, digits, base);
+  else if (is_decimal(text))
+    set_real(node, strtod(text, NULL));
+  else if (one_of(skip_sign(text), infinities))
+    set_real(node, *text == '-' ? -HUGE_VAL : HUGE_VAL);
+  else if (one_of(text, nans))
+    set_real(node, (double)NAN);
 }

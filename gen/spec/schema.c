@@ -45,8 +45,10 @@ static bool check_pattern(struct check *c, const json_t *schema, const struct su
   const char *message = json_string_value(json_object_get(schema, "patternErrorMessage"));
   if (pattern == NULL || pattern_matches(pattern, s->node->text, s->node->length)) return true;
   if (message == NULL) message = arena_printf(c->arena, "must match %s", pattern);
-  if (s->node->text == s->name) check_report(c, s->node->where, "'%s' %s", s->name, message); /* a key itself */
-  else check_report(c, s->node->where, "'%s' %s, not %s", s->name, message, spec_describe(c->arena, s->node));
+  if (s->node->text == s->name)
+    check_report(c, s->node->where, "'%s' %s", s->name, message); /* a key itself */
+  else
+    check_report(c, s->node->where, "'%s' %s, not %s", s->name, message, spec_describe(c->arena, s->node));
   return false;
 }
 
@@ -61,7 +63,9 @@ static bool check_text(struct check *c, const json_t *schema, const struct subje
 static bool check_number(struct check *c, const json_t *schema, const struct subject *s) {
   static const struct {
     const char *keyword, *words;
-  } bounds[] = {{"minimum", "at least"}, {"exclusiveMinimum", "greater than"}, {"maximum", "at most"},
+  } bounds[] = {{"minimum", "at least"},
+                {"exclusiveMinimum", "greater than"},
+                {"maximum", "at most"},
                 {"exclusiveMaximum", "less than"}};
   double value = s->node->real;
   for (int i = 0; i < 4; i++) {
@@ -86,7 +90,8 @@ static bool check_list(struct check *c, const json_t *schema, const struct subje
     good = false;
   }
   for (int i = 0; i < s->node->count; i++) {
-    struct subject item = {.node = s->node->entries[i].value, .name = arena_printf(c->arena, "%s[%d]", s->name, i),
+    struct subject item = {.node = s->node->entries[i].value,
+                           .name = arena_printf(c->arena, "%s[%d]", s->name, i),
                            .path = arena_printf(c->arena, "%s[%d]", s->path, i)};
     item.key_where = item.node->where;
     good = check(c, json_object_get(schema, "items"), &item) && good;
@@ -127,8 +132,10 @@ static bool check_map(struct check *c, const json_t *schema, const struct subjec
     const json_t *property = json_object_get(properties, entry->key);
     struct subject value = child(c, s, entry);
     if (names != NULL) good = check_name(c, names, entry) && good;
-    if (property != NULL) good = check(c, property, &value) && good;
-    else if (json_is_object(others)) good = check(c, others, &value) && good;
+    if (property != NULL)
+      good = check(c, property, &value) && good;
+    else if (json_is_object(others))
+      good = check(c, others, &value) && good;
     else if (json_is_false(others)) {
       check_unknown(c, s, properties, entry);
       good = false;
@@ -172,12 +179,17 @@ static bool check_conditions(struct check *c, const json_t *schema, const struct
 static bool check_kind(struct check *c, const json_t *schema, const struct subject *s) {
   switch (s->node->kind) {
   case SPEC_INT:
-  case SPEC_REAL: return check_number(c, schema, s);
-  case SPEC_STRING: return check_text(c, schema, s);
-  case SPEC_LIST: return check_list(c, schema, s);
-  case SPEC_MAP: return check_map(c, schema, s);
+  case SPEC_REAL:
+    return check_number(c, schema, s);
+  case SPEC_STRING:
+    return check_text(c, schema, s);
+  case SPEC_LIST:
+    return check_list(c, schema, s);
+  case SPEC_MAP:
+    return check_map(c, schema, s);
   case SPEC_NULL:
-  case SPEC_BOOL: break;
+  case SPEC_BOOL:
+    break;
   }
   return true;
 }

@@ -33,8 +33,10 @@ static struct location place_of_byte(const struct spec_source *source, size_t at
   int line = 1, behind = source->lines + 1; /* the last line that starts at or before `at` */
   while (behind - line > 1) {
     int middle = line + (behind - line) / 2;
-    if (source->line_starts[middle - 1] <= at) line = middle;
-    else behind = middle;
+    if (source->line_starts[middle - 1] <= at)
+      line = middle;
+    else
+      behind = middle;
   }
   size_t column = at - source->line_starts[line - 1] + 1 + (line == 1 ? source->skipped : 0);
   return (struct location){source->name, line, (int)column, (int)length};
@@ -80,11 +82,13 @@ struct spec_source *source_of(struct arena *arena, const char *name, const char 
   source->text = text + source->skipped;
   source->length = length - source->skipped;
   map_lines(arena, source);
-  return map_characters(arena, source, diags) ? source : NULL;
+  if (!map_characters(arena, source, diags)) return NULL;
+  if (!is_blank(source->text)) return source;
+  diag_error(diags, (struct location){.file = name}, "the job is empty");
+  return NULL;
 }
 
-/* The file's bytes with a NUL behind them; NULL with an error. */
-static char *read_bytes(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags) {
+char *source_read(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags) {
   struct location nowhere = {0};
   FILE *stream = fopen(file, "rb");
   if (stream == NULL) {
@@ -95,21 +99,12 @@ static char *read_bytes(struct arena *arena, const char *file, size_t *length, s
   *length = fread(bytes, 1, LARGEST + 1, stream);
   int problem = ferror(stream) ? errno : 0;
   fclose(stream);
-  if (problem != 0) diag_error(diags, nowhere, "cannot read '%s': %s", file, strerror(problem));
-  else if (*length > LARGEST) diag_error(diags, nowhere, "'%s' is larger than 1 MiB, so it is no job", file);
-  else return bytes;
-  return NULL;
-}
-
-struct spec_source *source_read(struct arena *arena, const char *file, struct diagnostics *diags) {
-  size_t length = 0;
-  char *bytes = read_bytes(arena, file, &length, diags);
-  if (bytes == NULL) return NULL;
-  diag_add_source(diags, file, bytes);
-  struct spec_source *source = source_of(arena, file, bytes, length, false, diags);
-  if (source == NULL) return NULL;
-  if (!is_blank(source->text)) return source;
-  diag_error(diags, (struct location){.file = file}, "the job is empty");
+  if (problem != 0)
+    diag_error(diags, nowhere, "cannot read '%s': %s", file, strerror(problem));
+  else if (*length > LARGEST)
+    diag_error(diags, nowhere, "'%s' is larger than 1 MiB, so it is no job", file);
+  else
+    return bytes;
   return NULL;
 }
 

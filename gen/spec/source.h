@@ -23,10 +23,10 @@ struct spec_source {
   size_t skipped; /* bytes of a byte order mark before the text: columns of line 1 count them */
 };
 
-/* Reads a job file. NULL with an error in `diags` when it cannot be read or is no text. */
-struct spec_source *source_read(struct arena *arena, const char *file, struct diagnostics *diags);
+/* The bytes of a job file with a NUL behind them. NULL with an error in `diags` when it cannot be read. */
+char *source_read(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags);
 
-/* The source of text at hand. NULL with an error when it is no text. */
+/* The source of text at hand, with a NUL behind it. NULL with an error when it is no text, or empty. */
 struct spec_source *source_of(struct arena *arena, const char *name, const char *text, size_t length, bool whole,
                               struct diagnostics *diags);
 

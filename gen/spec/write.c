@@ -39,7 +39,8 @@ static bool is_plain(const char *text, size_t length) {
 static int odd_character(const char *at, size_t left, unsigned *code) {
   const unsigned char *byte = (const unsigned char *)at;
   if (left >= 2 && byte[0] == 0xc2 && byte[1] < 0xa0) return *code = byte[1], 2;
-  if (left >= 3 && byte[0] == 0xe2 && byte[1] == 0x80 && (byte[2] | 1) == 0xa9) return *code = 0x2000u + byte[2] - 0x80u, 3;
+  if (left >= 3 && byte[0] == 0xe2 && byte[1] == 0x80 && (byte[2] | 1) == 0xa9)
+    return *code = 0x2000u + byte[2] - 0x80u, 3;
   if (left >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) return *code = 0xfeff, 3;
   if (left >= 3 && byte[0] == 0xef && byte[1] == 0xbf && byte[2] >= 0xbe) return *code = 0xffc0u + byte[2] - 0x80u, 3;
   return 0;
@@ -51,30 +52,46 @@ static void write_quoted(struct text *out, const char *text, size_t length) {
     unsigned char byte = (unsigned char)text[i];
     unsigned code = 0;
     int odd = odd_character(text + i, length - i, &code);
-    if (odd > 0) text_printf(out, "\\u%04x", code);
-    else if (byte < ' ' || byte == 0x7f) text_printf(out, "\\x%02x", byte);
-    else if (byte == '"' || byte == '\\') text_printf(out, "\\%c", byte);
-    else text_add(out, text + i, 1);
+    if (odd > 0)
+      text_printf(out, "\\u%04x", code);
+    else if (byte < ' ' || byte == 0x7f)
+      text_printf(out, "\\x%02x", byte);
+    else if (byte == '"' || byte == '\\')
+      text_printf(out, "\\%c", byte);
+    else
+      text_add(out, text + i, 1);
     i += odd > 0 ? (size_t)odd : 1;
   }
   text_puts(out, "\"");
 }
 
 static void write_text(struct text *out, const char *text, size_t length) {
-  if (is_plain(text, length)) text_add(out, text, length);
-  else write_quoted(out, text, length);
+  if (is_plain(text, length))
+    text_add(out, text, length);
+  else
+    write_quoted(out, text, length);
 }
 
 static void write_value(struct text *out, const struct spec_node *node) {
   switch (node->kind) {
-  case SPEC_NULL: text_puts(out, "null"); break;
-  case SPEC_BOOL: text_puts(out, node->integer ? "true" : "false"); break;
-  case SPEC_INT:
-    if (node->wide) text_puts(out, node->text);
-    else text_printf(out, "%lld", (long long)node->integer);
+  case SPEC_NULL:
+    text_puts(out, "null");
     break;
-  case SPEC_REAL: text_puts(out, spec_number(out->arena, node->real, true)); break;
-  case SPEC_STRING: write_text(out, node->text, node->length); break;
+  case SPEC_BOOL:
+    text_puts(out, node->integer ? "true" : "false");
+    break;
+  case SPEC_INT:
+    if (node->wide)
+      text_puts(out, node->text);
+    else
+      text_printf(out, "%lld", (long long)node->integer);
+    break;
+  case SPEC_REAL:
+    text_puts(out, spec_number(out->arena, node->real, true));
+    break;
+  case SPEC_STRING:
+    write_text(out, node->text, node->length);
+    break;
   case SPEC_LIST:
     text_puts(out, "[");
     for (int i = 0; i < node->count; i++) {
@@ -83,7 +100,9 @@ static void write_value(struct text *out, const struct spec_node *node) {
     }
     text_puts(out, "]");
     break;
-  case SPEC_MAP: text_puts(out, "{}"); break; /* a map in a list has no place in a job; an empty one has */
+  case SPEC_MAP:
+    text_puts(out, "{}");
+    break; /* a map in a list has no place in a job; an empty one has */
   }
 }
 
@@ -94,7 +113,8 @@ static void write_map(struct text *out, const struct spec_node *map, int indent)
     write_text(out, map->entries[i].key, strlen(map->entries[i].key));
     bool group = value->kind == SPEC_MAP && value->count > 0;
     text_puts(out, group ? ":\n" : ": ");
-    if (group) write_map(out, value, indent + 2);
+    if (group)
+      write_map(out, value, indent + 2);
     else {
       write_value(out, value);
       text_puts(out, "\n");

@@ -109,8 +109,10 @@ static struct spec_node *read_alias(struct reader *r) {
   struct spec_node *node = new_node(r, SPEC_NULL);
   int i = r->anchors.count - 1;
   while (i >= 0 && strcmp(r->anchors.items[i].name, name) != 0) i--;
-  if (i < 0) diag_error(r->diags, place(r), "no anchor '&%s' before this alias", name);
-  else if (r->anchors.items[i].value == NULL) diag_error(r->diags, place(r), "alias '*%s' within its own anchor", name);
+  if (i < 0)
+    diag_error(r->diags, place(r), "no anchor '&%s' before this alias", name);
+  else if (r->anchors.items[i].value == NULL)
+    diag_error(r->diags, place(r), "alias '*%s' within its own anchor", name);
   node->broken = i < 0 || r->anchors.items[i].value == NULL;
   if (node->broken) return node;
   if (!count_nodes(r, r->anchors.items[i].nodes - 1)) return NULL;
@@ -125,8 +127,8 @@ static bool core_tag(const char *tag, enum spec_kind *kind) {
   static const struct {
     const char *name;
     enum spec_kind kind;
-  } tags[] = {{"null", SPEC_NULL}, {"bool", SPEC_BOOL}, {"int", SPEC_INT}, {"float", SPEC_REAL},
-              {"str", SPEC_STRING}, {"seq", SPEC_LIST}, {"map", SPEC_MAP}};
+  } tags[] = {{"null", SPEC_NULL},  {"bool", SPEC_BOOL}, {"int", SPEC_INT}, {"float", SPEC_REAL},
+              {"str", SPEC_STRING}, {"seq", SPEC_LIST},  {"map", SPEC_MAP}};
   size_t prefix = strlen("tag:yaml.org,2002:");
   if (strncmp(tag, "tag:yaml.org,2002:", prefix) != 0) return false;
   for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
@@ -161,8 +163,10 @@ static struct spec_node *read_scalar(struct reader *r) {
   struct spec_node *node = new_node(r, SPEC_STRING);
   node->length = r->event.data.scalar.length;
   node->text = arena_copy(r->arena, r->event.data.scalar.value, node->length);
-  if (tag == NULL && plain) scalar_resolve(node);
-  else if (tag != NULL && strcmp(tag, "!") != 0) apply_tag(r, node, tag);
+  if (tag == NULL && plain)
+    scalar_resolve(node);
+  else if (tag != NULL && strcmp(tag, "!") != 0)
+    apply_tag(r, node, tag);
   close_anchor(r, anchor, node);
   return node;
 }
@@ -217,8 +221,10 @@ static struct spec_node *read_collection(struct reader *r, int depth) {
   struct entries list = {0};
   if (depth >= DEEPEST) fail(r, place(r), "groups within groups too deep");
   if (tag != NULL && strcmp((const char *)tag, "!") != 0) apply_tag(r, node, (const char *)tag);
-  if (map) read_map_entries(r, &list, depth);
-  else read_list_entries(r, &list, depth);
+  if (map)
+    read_map_entries(r, &list, depth);
+  else
+    read_list_entries(r, &list, depth);
   if (r->failed) return NULL;
   node->entries = list.items;
   node->count = list.count;
@@ -229,8 +235,10 @@ static struct spec_node *read_collection(struct reader *r, int depth) {
 /* The value that starts with the event at hand; NULL when reading failed. */
 static struct spec_node *read_value(struct reader *r, int depth) {
   struct spec_node *node = NULL;
-  if (r->event.type == YAML_ALIAS_EVENT) node = read_alias(r);
-  else if (r->event.type == YAML_SCALAR_EVENT) node = read_scalar(r);
+  if (r->event.type == YAML_ALIAS_EVENT)
+    node = read_alias(r);
+  else if (r->event.type == YAML_SCALAR_EVENT)
+    node = read_scalar(r);
   else if (r->event.type == YAML_SEQUENCE_START_EVENT || r->event.type == YAML_MAPPING_START_EVENT)
     node = read_collection(r, depth);
   return r->failed ? NULL : node;

@@ -1,4 +1,5 @@
-/* Bad jobs and their messages: every tests/spec/bad/NAME.yaml against NAME.expected, and docs/job.md against the schema.
+/* Bad jobs and their messages: every tests/spec/bad/NAME.yaml against NAME.expected, and docs/job.md against the
+ * schema.
  *
  *   test_bad                  the test
  *   test_bad --accept         shows what differs and takes it for what is expected: review it with git diff
@@ -42,13 +43,14 @@ static const char *page(struct arena *arena) {
   static const char *const groups[] = {"model",     "data",     "precision", "accumulation", "devices",
                                        "optimizer", "schedule", "training",  "checkpoint",   "tracking"};
   struct text out = text_in(arena);
-  text_printf(&out,
-              "# The job file\n\n"
-              "<!-- Written from schemas/job.schema.json by build/tests/spec/test_bad --accept; edit the schema. -->\n\n"
-              "A job is a YAML 1.2 file: groups of keys. `accel-gen check --resolved JOB` prints it with every default\n"
-              "filled in, `accel-gen help KEY` what stands here. An editor completes and checks a job whose first line\n"
-              "names the schema: `# yaml-language-server: $schema=PATH/job.schema.json`.\n\n```\n%s```\n",
-              job_help(arena, ""));
+  text_printf(
+      &out,
+      "# The job file\n\n"
+      "<!-- Written from schemas/job.schema.json by build/tests/spec/test_bad --accept; edit the schema. -->\n\n"
+      "A job is a YAML 1.2 file: groups of keys. `accel-gen check --resolved JOB` prints it with every default\n"
+      "filled in, `accel-gen help KEY` what stands here. An editor completes and checks a job whose first line\n"
+      "names the schema: `# yaml-language-server: $schema=PATH/job.schema.json`.\n\n```\n%s```\n",
+      job_help(arena, ""));
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
     text_printf(&out, "\n## %s\n\n```\n%s```\n", groups[i], job_help(arena, groups[i]));
   return text_string(&out);

@@ -141,9 +141,19 @@ static void places(void **state) {
 
 /* An override replaces, makes groups, keeps to its own place where the group is an alias's, and wins by coming last. */
 static void overrides(void **state) {
-  static const char *const settings[] = {"optimizer", "{name: sgd, lr: 1}", "devices.threads", "3",  "training.steps",
-                                         "5",         "training.steps",     "6",               "schedule.warmup_steps",
-                                         "0",         "optimizer.lr",       "2",               NULL};
+  static const char *const settings[] = {"optimizer",
+                                         "{name: sgd, lr: 1}",
+                                         "devices.threads",
+                                         "3",
+                                         "training.steps",
+                                         "5",
+                                         "training.steps",
+                                         "6",
+                                         "schedule.warmup_steps",
+                                         "0",
+                                         "optimizer.lr",
+                                         "2",
+                                         NULL};
   const struct job *job = read_job(sketch, settings);
   (void)state;
   assert_non_null(job);
@@ -167,10 +177,19 @@ static void override_of_an_alias(void **state) {
 
 static void bad_overrides(void **state) {
   static const char *const settings[][3] = {
-      {"optimizer.lr", "fast", NULL}, {"optimizer.lr", "", NULL},    {"optimizer..lr", "1", NULL}, {"", "1", NULL},
-      {"optimizer.lr", "[1", NULL},   {"optimizer.lr.x", "1", NULL}, {"optimizr.lr", "1", NULL},   {"optimizer", "1", NULL},
-      {".", "1", NULL},               {"optimizer.lr", "1\n---\n2", NULL}, {"optimizer.lr", "\xff", NULL},
-      {"data.train", "{path: x}", NULL}, {"a\nb", "1", NULL},
+      {"optimizer.lr", "fast", NULL},
+      {"optimizer.lr", "", NULL},
+      {"optimizer..lr", "1", NULL},
+      {"", "1", NULL},
+      {"optimizer.lr", "[1", NULL},
+      {"optimizer.lr.x", "1", NULL},
+      {"optimizr.lr", "1", NULL},
+      {"optimizer", "1", NULL},
+      {".", "1", NULL},
+      {"optimizer.lr", "1\n---\n2", NULL},
+      {"optimizer.lr", "\xff", NULL},
+      {"data.train", "{path: x}", NULL},
+      {"a\nb", "1", NULL},
   };
   (void)state;
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -203,7 +222,8 @@ static void resolved(void **state) {
 static void digest(void **state) {
   static const char *const texts[] = {
       "model: {source: m.c}\ndata: {train: {path: t, format: bytes}, batch_size: 1}\ntraining: {steps: 100}\n",
-      "# a comment\ntraining:\n  steps: 1e2\n  seed: 0x539\noptimizer: {lr: 0.0010, weight_decay: 1e-2, clip_grad_norm: -0.0}\n"
+      "# a comment\ntraining:\n  steps: 1e2\n  seed: 0x539\noptimizer: {lr: 0.0010, weight_decay: 1e-2, "
+      "clip_grad_norm: -0.0}\n"
       "data: {batch_size: 0o1, train: &t {format: 'bytes', path: \"t\"}}\nmodel: {source: m.c}\n",
       "model: {source: m.c}\ndata: {train: {path: t, format: bytes}, batch_size: 1}\ntraining: {steps: 101}\n"};
   const char *digests[3];
@@ -270,10 +290,10 @@ static int stop(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(values),    cmocka_unit_test(defaults),  cmocka_unit_test(csv),
-      cmocka_unit_test(places),    cmocka_unit_test(overrides), cmocka_unit_test(override_of_an_alias),
-      cmocka_unit_test(bad_overrides), cmocka_unit_test(resolved), cmocka_unit_test(digest),
-      cmocka_unit_test(no_file),   cmocka_unit_test(help),      cmocka_unit_test(sha256_vectors),
+      cmocka_unit_test(values),        cmocka_unit_test(defaults),  cmocka_unit_test(csv),
+      cmocka_unit_test(places),        cmocka_unit_test(overrides), cmocka_unit_test(override_of_an_alias),
+      cmocka_unit_test(bad_overrides), cmocka_unit_test(resolved),  cmocka_unit_test(digest),
+      cmocka_unit_test(no_file),       cmocka_unit_test(help),      cmocka_unit_test(sha256_vectors),
   };
   return cmocka_run_group_tests_name("job", tests, start, stop);
 }

@@ -24,16 +24,20 @@ static void scalars(void **state) {
     enum spec_kind kind;
     double value;
   } cases[] = {
-      {"null", SPEC_NULL, 0},   {"~", SPEC_NULL, 0},        {"Null", SPEC_NULL, 0},     {"nULL", SPEC_STRING, 0},
-      {"true", SPEC_BOOL, 1},   {"False", SPEC_BOOL, 0},    {"tRUE", SPEC_STRING, 0},   {"no", SPEC_STRING, 0},
-      {"yes", SPEC_STRING, 0},  {"on", SPEC_STRING, 0},     {"n", SPEC_STRING, 0},      {"0", SPEC_INT, 0},
-      {"-19", SPEC_INT, -19},   {"+12", SPEC_INT, 12},      {"010", SPEC_INT, 10},      {"0o17", SPEC_INT, 15},
-      {"0xFf", SPEC_INT, 255},  {"-0x1", SPEC_STRING, 0},   {"0o8", SPEC_STRING, 0},    {"0x", SPEC_STRING, 0},
-      {"1_000", SPEC_STRING, 0}, {"0b1", SPEC_STRING, 0},   {"1:30", SPEC_STRING, 0},   {"6e-4", SPEC_REAL, 6e-4},
-      {"1e3", SPEC_REAL, 1000}, {".5", SPEC_REAL, .5},      {"2.", SPEC_REAL, 2},       {"-1.5E+2", SPEC_REAL, -150},
-      {".", SPEC_STRING, 0},    {"e3", SPEC_STRING, 0},     {"1e", SPEC_STRING, 0},     {"1.2.3", SPEC_STRING, 0},
-      {"-.inf", SPEC_REAL, -HUGE_VAL}, {".Inf", SPEC_REAL, HUGE_VAL}, {"inf", SPEC_STRING, 0}, {"nan", SPEC_STRING, 0},
-      {"0x1p3", SPEC_STRING, 0}, {"-", SPEC_STRING, 0},     {"+", SPEC_STRING, 0},      {"- .inf", SPEC_STRING, 0},
+      {"null", SPEC_NULL, 0},        {"~", SPEC_NULL, 0},       {"Null", SPEC_NULL, 0},
+      {"nULL", SPEC_STRING, 0},      {"true", SPEC_BOOL, 1},    {"False", SPEC_BOOL, 0},
+      {"tRUE", SPEC_STRING, 0},      {"no", SPEC_STRING, 0},    {"yes", SPEC_STRING, 0},
+      {"on", SPEC_STRING, 0},        {"n", SPEC_STRING, 0},     {"0", SPEC_INT, 0},
+      {"-19", SPEC_INT, -19},        {"+12", SPEC_INT, 12},     {"010", SPEC_INT, 10},
+      {"0o17", SPEC_INT, 15},        {"0xFf", SPEC_INT, 255},   {"-0x1", SPEC_STRING, 0},
+      {"0o8", SPEC_STRING, 0},       {"0x", SPEC_STRING, 0},    {"1_000", SPEC_STRING, 0},
+      {"0b1", SPEC_STRING, 0},       {"1:30", SPEC_STRING, 0},  {"6e-4", SPEC_REAL, 6e-4},
+      {"1e3", SPEC_REAL, 1000},      {".5", SPEC_REAL, .5},     {"2.", SPEC_REAL, 2},
+      {"-1.5E+2", SPEC_REAL, -150},  {".", SPEC_STRING, 0},     {"e3", SPEC_STRING, 0},
+      {"1e", SPEC_STRING, 0},        {"1.2.3", SPEC_STRING, 0}, {"-.inf", SPEC_REAL, -HUGE_VAL},
+      {".Inf", SPEC_REAL, HUGE_VAL}, {"inf", SPEC_STRING, 0},   {"nan", SPEC_STRING, 0},
+      {"0x1p3", SPEC_STRING, 0},     {"-", SPEC_STRING, 0},     {"+", SPEC_STRING, 0},
+      {"- .inf", SPEC_STRING, 0},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -47,7 +51,8 @@ static void scalars(void **state) {
 }
 
 static void large_integers(void **state) {
-  struct spec_node most = {.text = "9223372036854775807", .length = 19}, more = {.text = "9223372036854775808", .length = 19};
+  struct spec_node most = {.text = "9223372036854775807", .length = 19},
+                   more = {.text = "9223372036854775808", .length = 19};
   (void)state;
   scalar_resolve(&most);
   scalar_resolve(&more);
@@ -85,7 +90,8 @@ static void places(void **state) {
 }
 
 static void byte_order_mark(void **state) {
-  const struct spec_node *root = parse("\xef\xbb\xbf" "a: 1\nb: 2\n");
+  const struct spec_node *root = parse("\xef\xbb\xbf"
+                                       "a: 1\nb: 2\n");
   (void)state;
   assert_place(spec_entry(root, "a")->key_where, 1, 4, 1);
   assert_place(spec_entry(root, "b")->key_where, 2, 1, 1);
@@ -113,10 +119,23 @@ static void laughs(void **state) {
 }
 
 static void refused(void **state) {
-  static const char *const texts[] = {"a: 1\na: 2\n",   "a: &x [*x]\n", "a: *x\n",       "a: !foo 1\n",   "a: !!binary aGk=\n",
-                                      "--- 1\n--- 2\n", "? {b: 1}\n: 2", "? [b]\n: 2",   "a: [1\n",       "a: \xff\n",
-                                      "a: \x7f\n",      "%YAML 3.0\n--- 1\n", "!!str a: 1\n", "&x a: 1\n",  "# none\n",
-                                      "a: \xc2\x9b" "1\n", "a: 'b\n"};
+  static const char *const texts[] = {"a: 1\na: 2\n",
+                                      "a: &x [*x]\n",
+                                      "a: *x\n",
+                                      "a: !foo 1\n",
+                                      "a: !!binary aGk=\n",
+                                      "--- 1\n--- 2\n",
+                                      "? {b: 1}\n: 2",
+                                      "? [b]\n: 2",
+                                      "a: [1\n",
+                                      "a: \xff\n",
+                                      "a: \x7f\n",
+                                      "%YAML 3.0\n--- 1\n",
+                                      "!!str a: 1\n",
+                                      "&x a: 1\n",
+                                      "# none\n",
+                                      "a: \xc2\x9b\n",
+                                      "a: 'b\n"};
   (void)state;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     parse(texts[i]);
@@ -140,9 +159,10 @@ static void patterns(void **state) {
 
 /* What is written reads back as the same. */
 static void written(void **state) {
-  static const char *const words[] = {"no",   "true",  "12", "1e3", "",     "a b", "x: y", "# z",      "\"q\"",
-                                      "\\n",  "\n",    "~",  "-",   "- a",  ".",   "..",   "@a",       "\xc3\xa4",
-                                      "a\xe2\x80\xa8", "\xc2\x85", "\xef\xbb\xbf", "---", "'", "[", "\x1b[0m", "0x1f", "1_0"};
+  static const char *const words[] = {
+      "no",           "true", "12", "1e3", "",        "a b",  "x: y", "# z",      "\"q\"",         "\\n",
+      "\n",           "~",    "-",  "- a", ".",       "..",   "@a",   "\xc3\xa4", "a\xe2\x80\xa8", "\xc2\x85",
+      "\xef\xbb\xbf", "---",  "'",  "[",   "\x1b[0m", "0x1f", "1_0"};
   (void)state;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     struct spec_node value = {.kind = SPEC_STRING, .text = words[i], .length = strlen(words[i])};
@@ -185,10 +205,10 @@ static int stop(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(scalars),  cmocka_unit_test(large_integers),  cmocka_unit_test(quoted_and_tagged),
-      cmocka_unit_test(places),   cmocka_unit_test(byte_order_mark), cmocka_unit_test(aliases),
-      cmocka_unit_test(laughs),   cmocka_unit_test(refused),         cmocka_unit_test(patterns),
-      cmocka_unit_test(written),  cmocka_unit_test(numbers),
+      cmocka_unit_test(scalars), cmocka_unit_test(large_integers),  cmocka_unit_test(quoted_and_tagged),
+      cmocka_unit_test(places),  cmocka_unit_test(byte_order_mark), cmocka_unit_test(aliases),
+      cmocka_unit_test(laughs),  cmocka_unit_test(refused),         cmocka_unit_test(patterns),
+      cmocka_unit_test(written), cmocka_unit_test(numbers),
   };
   return cmocka_run_group_tests_name("yaml", tests, start, stop);
 }

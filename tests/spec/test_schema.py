@@ -1,0 +1,205 @@
+"""The job reader against jsonschema: the schema is standard, and both accept the same jobs of thousands drawn at random.
+
+SEED=N repeats a run, COUNT=N draws so many."""
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import jsonschema
+
+ROOT = Path(__file__).resolve().parents[2]
+READER = Path(os.environ.get("ACCEL_TEST_BAD", ROOT / "build" / "tests" / "spec" / "test_bad"))
+SCHEMA = json.loads((ROOT / "schemas" / "job.schema.json").read_text())
+SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+COUNT = int(os.environ.get("COUNT", 4000))
+
+# What gen/spec/schema.h says that the reader knows, and what is there for people.
+KEYWORDS = set(
+    "$ref type const enum minimum exclusiveMinimum maximum exclusiveMaximum minLength pattern items minItems maxItems"
+    " properties required propertyNames additionalProperties dependentSchemas allOf if then".split()
+)
+ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage"}
+# Those that tests/spec/test_yaml.c tries.
+PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$"}
+
+
+def target(schema):
+    """The schema with what its $ref leads to."""
+    if "$ref" not in schema:
+        return schema
+    return {**SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], **schema}
+
+
+def subschemas(schema):
+    """All schemas within a schema."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    inner = [schema.get(key) for key in ("items", "additionalProperties", "propertyNames", "if", "then")]
+    for key in ("properties", "dependentSchemas", "$defs"):
+        inner += schema.get(key, {}).values()
+    for one in inner + schema.get("allOf", []):
+        yield from subschemas(one)
+
+
+def compared(schema, key):
+    """A key's value in a job with the defaults, for the rules."""
+    for name in key.split("."):
+        schema = schema.get(name, {}) if isinstance(schema, dict) else {}
+    if not isinstance(schema, dict):
+        return schema
+    group, name = key.split(".")
+    return SCHEMA["properties"][group]["properties"][name].get("default")
+
+
+def rules_hold(job):
+    """What gen/spec/rules.c says."""
+    warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
+    if warmup > compared(job, "training.steps") or 0 < decay < warmup:
+        return False
+    decays = job.get("schedule", {}).get("name", "constant") != "constant"
+    return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")
+
+
+class Drawer:
+    """Jobs that are good, or nearly."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def number(self, schema, whole):
+        low = schema.get("minimum", schema.get("exclusiveMinimum", -1000))
+        high = schema.get("maximum", schema.get("exclusiveMaximum", 1000))
+        edge = [low, high, low - 1, high + 1, 0, 1, -1, 0.5, 1.0, 2.0, 1e3]
+        inside = [self.random.randint(1, 9), self.random.randint(1, 9) * 10]
+        if not whole:
+            inside += [self.random.random(), 1e-3, 1e-5]
+        return self.random.choice(inside * 5 + edge if self.random.random() < 0.3 else inside)
+
+    def text(self):
+        return self.random.choice(["a", "m.c", "dir/ä", "no", "12", "x y", "-", "#", "1e3", "", "a\nb", "\x00", "a\x1b", "~"])
+
+    def odd(self):
+        return self.random.choice([None, True, False, 0, 1, -1, 1.5, "", "no", "1", [], [1], {}, {"a": 1}, [[0.5, 0.5]]])
+
+    def value(self, schema):
+        schema = target(schema)
+        kind = schema.get("type")
+        kind = self.random.choice(kind) if isinstance(kind, list) else kind
+        if self.random.random() < 0.01:
+            return self.odd()
+        if "enum" in schema:
+            return self.random.choice(schema["enum"]) if self.random.random() < 0.97 else self.text()
+        if kind in ("integer", "number"):
+            return self.number(schema, kind == "integer")
+        if kind == "boolean":
+            return self.random.random() < 0.5
+        if kind == "string":
+            return self.random.choice(["a", "m.c", "dir/ä b"]) if self.random.random() < 0.97 else self.text()
+        if kind == "array":
+            length = 2 if self.random.random() < 0.95 else self.random.randint(0, 3)
+            items = {"type": "number", "minimum": 0, "maximum": 0.9}
+            return [self.random.random() if self.random.random() < 0.9 else self.number(items, False) for _ in range(length)]
+        return self.group(schema)
+
+    def group(self, schema):
+        job = {}
+        for key, inner in schema.get("properties", {}).items():
+            required = key in schema.get("required", [])
+            if self.random.random() < (0.99 if required else 0.35):
+                job[key] = self.value(inner)
+        if isinstance(schema.get("additionalProperties"), dict):
+            for name in self.random.sample(["n", "n_layer", "A1", "_"], self.random.randint(0, 3)):
+                job[name] = self.value(schema["additionalProperties"])
+            if self.random.random() < 0.02:
+                job[self.random.choice(["1a", "a b", "", "ä", "a\nb"])] = 1
+        if self.random.random() < 0.004:
+            job[self.random.choice(["extra", "lr", "model", ""])] = self.odd()
+        return job
+
+    def tidied(self, job):
+        """Without most of the keys that contradict, so that enough jobs are good."""
+        data, optimizer, schedule = (job.get(name) for name in ("data", "optimizer", "schedule"))
+        keeps = self.random.random() < 0.2
+        if keeps or not all(isinstance(group, dict) for group in (data, optimizer or {}, schedule or {})):
+            return job
+        train = data.get("train")
+        csv = isinstance(train, dict) and train.get("format") == "csv"
+        for key in ["sequence_length"] if csv else ["features", "label"]:
+            data.pop(key, None)
+        if csv:
+            data.setdefault("features", 3)
+        if "eval" in data:
+            data.pop("eval_fraction", None)
+            data["eval"] = copy.deepcopy(train)
+        if optimizer:
+            for key in ["betas", "eps"] if optimizer.get("name") == "sgd" else ["momentum"]:
+                optimizer.pop(key, None)
+        if schedule and schedule.get("name", "constant") == "constant":
+            schedule.pop("decay_steps", None), schedule.pop("min_lr", None)
+        return job
+
+
+class Schema(unittest.TestCase):
+    def test_standard(self):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def test_keywords(self):
+        for schema in subschemas(SCHEMA):
+            self.assertLessEqual(set(schema), KEYWORDS | ANNOTATIONS, schema)
+            self.assertIn(schema.get("pattern", min(PATTERNS)), PATTERNS)
+            self.assertTrue(schema.get("$ref", "#/$defs/").startswith("#/$defs/"))
+
+    def test_described(self):
+        for group in subschemas({"properties": SCHEMA["properties"]}):
+            for key, schema in group.get("properties", {}).items() if "type" in group else ():
+                self.assertTrue(target(schema).get("description", "").endswith("."), key)
+
+    def test_defaults_are_valid(self):
+        for schema in subschemas(SCHEMA):
+            if "default" in schema:
+                jsonschema.Draft202012Validator({**target(schema), "$defs": SCHEMA["$defs"]}).validate(schema["default"])
+
+    def test_integers_fit(self):
+        for schema in subschemas(SCHEMA):
+            if schema.get("type") == "integer":
+                self.assertLess(schema["maximum"], 1 << 53, schema)
+
+
+class Reader(unittest.TestCase):
+    def answers(self, jobs):
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for i, job in enumerate(jobs):
+                names.append(f"{folder}/{i}.yaml")
+                Path(names[-1]).write_text(json.dumps(job, ensure_ascii=i % 2 == 0))
+            done = subprocess.run([READER, "--check", *names], capture_output=True, text=True, check=True)
+        return [line == "0" for line in done.stdout.split()]
+
+    def test_random_jobs(self):
+        validator = jsonschema.Draft202012Validator(SCHEMA)
+        drawer = Drawer(SEED)
+        jobs = [drawer.tidied(drawer.group(SCHEMA)) for _ in range(COUNT)]
+        wanted = [validator.is_valid(job) and rules_hold(job) for job in jobs]
+        got = self.answers(jobs)
+        print(f"seed {SEED}: {sum(wanted)} of {COUNT} jobs are good", file=sys.stderr)
+        self.assertEqual(len(got), COUNT)
+        self.assertGreater(sum(wanted), COUNT // 20)
+        self.assertLess(sum(wanted), COUNT * 19 // 20)
+        for job, answer, right in zip(jobs, got, wanted):
+            why = [error.message for error in validator.iter_errors(job)]
+            self.assertEqual(answer, right, f"seed {SEED}: {json.dumps(job)}\n{why}")
+
+
+if __name__ == "__main__":
+    if not READER.exists():
+        print(f"{READER} is not built")
+        sys.exit(77)
+    unittest.main()
