@@ -105,6 +105,9 @@ struct native {
   double (*binary)(double, double); /* of math.h */
 };
 
+extern const struct native natives[];
+extern const int native_count;
+
 /* By name; NULL when there is none. */
 const struct native *native_find(const char *name);
 

@@ -115,7 +115,7 @@ static struct datum call_math(struct evaluator *evaluator, const struct native *
 #define UNARY(name) {#name, call_math, name, NULL}
 #define BINARY(name) {#name, call_math, NULL, name}
 
-static const struct native natives[] = {
+const struct native natives[] = {
     {"at", call_at, NULL, NULL},
     {"nth", call_nth, NULL, NULL},
     {"init_normal", call_init, NULL, NULL},
@@ -159,6 +159,8 @@ static const struct native natives[] = {
     BINARY(hypot),
 };
 
+const int native_count = sizeof natives / sizeof natives[0];
+
 /* Whether a name is a math function's, or that of its float form: "sqrtf". */
 static bool names_math(const struct native *native, const char *name) {
   size_t length = strlen(native->name);
@@ -166,7 +168,7 @@ static bool names_math(const struct native *native, const char *name) {
 }
 
 const struct native *native_find(const char *name) {
-  for (size_t i = 0; i < sizeof natives / sizeof natives[0]; i++)
+  for (int i = 0; i < native_count; i++)
     if (strcmp(natives[i].name, name) == 0 || names_math(&natives[i], name)) return &natives[i];
   return NULL;
 }

@@ -3,24 +3,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen/base/embedded.h"
 #include "gen/base/text.h"
 #include "gen/model/convert.h"
 #include "gen/model/evaluate.h"
+#include "gen/model/headers.h"
 #include "gen/model/model.h"
 
-/* Where the header seems to be: a folder that does not exist, given to libclang in memory. */
+/* Where our headers seem to be: a folder that does not exist, given to libclang in memory. */
 #define INCLUDE_FOLDER "/accel-gen/include"
-#define HEADER_FILE INCLUDE_FOLDER "/accel/model.h"
 
 const char *convert_file_name(struct converter *converter, CXFile file) {
   if (file == converter->last_file) return converter->last_file_name;
   CXString name = clang_getFileName(file);
   const char *text = clang_getCString(name);
   if (text == NULL) text = "";
-  bool header = strcmp(text, HEADER_FILE) == 0;
+  static const char folder[] = INCLUDE_FOLDER "/";
+  if (strncmp(text, folder, sizeof folder - 1) == 0) text += sizeof folder - 1;
   converter->last_file = file;
-  converter->last_file_name = header ? "accel/model.h" : arena_string(converter->arena, text);
+  converter->last_file_name = arena_string(converter->arena, text);
   clang_disposeString(name);
   return converter->last_file_name;
 }
@@ -93,13 +93,14 @@ static void add_warning(struct diagnostics *diags, struct location where, const 
 
 /* A function that does not exist: the compiler's message speaks of standards, ours of the name. */
 static bool add_undeclared(struct converter *converter, struct location where, const char *message) {
-  static const char start[] = "call to undeclared function '";
-  if (strncmp(message, start, sizeof start - 1) != 0) return false;
-  const char *name = message + sizeof start - 1;
+  bool undeclared = strncmp(message, "call to undeclared function '", 29) == 0 ||
+                    strncmp(message, "call to undeclared library function '", 37) == 0;
+  if (!undeclared) return false;
+  const char *name = strchr(message, '\'') + 1;
   name = arena_copy(converter->arena, name, strcspn(name, "'"));
   where.length = (int)strlen(name);
   const char *similar = model_similar_function(converter->arena, name);
-  diag_error(converter->diags, where, "there is no function '%s'", name);
+  diag_error(converter->diags, where, "a model has no function '%s'", name);
   if (similar != NULL) diag_help(converter->diags, "did you mean '%s'?", similar);
   converter->undeclared = true;
   return true;
@@ -136,16 +137,21 @@ static void add_diagnostics(struct converter *converter, CXTranslationUnit unit)
 
 /* ---- Running ---- */
 
-static CXTranslationUnit run_clang(CXIndex index, const char *file, const char *text, enum CXErrorCode *error) {
+static CXTranslationUnit run_clang(struct arena *arena, CXIndex index, const char *file, const char *text,
+                                   enum CXErrorCode *error) {
   static const char *const arguments[] = {
       "-xc", "-std=c17", "-D_DEFAULT_SOURCE", "-I" INCLUDE_FOLDER, "-Wall", "-Wno-unused-function",
       "-Wno-missing-braces", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
       "-Werror=int-conversion", "-Werror=return-type"};
-  struct CXUnsavedFile files[] = {{file, text, strlen(text)},
-                                  {HEADER_FILE, accel_model_header, strlen(accel_model_header)}};
+  struct header headers[HEADER_COUNT];
+  model_headers(arena, headers);
+  struct CXUnsavedFile files[1 + HEADER_COUNT] = {{file, text, strlen(text)}};
+  for (int i = 0; i < HEADER_COUNT; i++)
+    files[1 + i] = (struct CXUnsavedFile){arena_printf(arena, INCLUDE_FOLDER "/%s", headers[i].name), headers[i].text,
+                                          strlen(headers[i].text)};
   int count = (int)(sizeof arguments / sizeof arguments[0]);
   CXTranslationUnit unit = NULL;
-  *error = clang_parseTranslationUnit2(index, file, arguments, count, files, 2, CXTranslationUnit_None, &unit);
+  *error = clang_parseTranslationUnit2(index, file, arguments, count, files, 1 + HEADER_COUNT, CXTranslationUnit_None, &unit);
   return unit;
 }
 
@@ -157,7 +163,7 @@ struct program *model_parse_text(struct arena *arena, const char *file, const ch
   int errors = diags->errors;
   CXIndex index = clang_createIndex(0, 0);
   enum CXErrorCode error;
-  CXTranslationUnit unit = run_clang(index, file, text, &error);
+  CXTranslationUnit unit = run_clang(arena, index, file, text, &error);
   if (unit == NULL) {
     diag_error(diags, (struct location){.file = file}, "the C parser gave up on this file (libclang error %d)",
                (int)error);

@@ -1,0 +1,18 @@
+/* Headers: the files that a model finds under <...> without anything installed: accel/model.h, and the parts of the
+ * standard library that the reader can evaluate. They are small, so reading them takes no time. */
+#ifndef ACCEL_MODEL_HEADERS_H
+#define ACCEL_MODEL_HEADERS_H
+
+#include "gen/base/arena.h"
+
+struct header {
+  const char *name; /* "accel/model.h" */
+  const char *text;
+};
+
+enum { HEADER_COUNT = 5 };
+
+/* All of them, into headers[]. */
+void model_headers(struct arena *arena, struct header headers[HEADER_COUNT]);
+
+#endif

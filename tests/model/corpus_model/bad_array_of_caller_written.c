@@ -1,0 +1,1 @@
+../bad/array_of_caller_written.c

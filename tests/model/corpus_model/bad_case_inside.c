@@ -1,0 +1,1 @@
+../bad/case_inside.c

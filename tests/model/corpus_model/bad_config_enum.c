@@ -1,0 +1,1 @@
+../bad/config_enum.c

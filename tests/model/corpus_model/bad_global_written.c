@@ -1,0 +1,1 @@
+../bad/global_written.c

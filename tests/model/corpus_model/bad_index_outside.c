@@ -1,0 +1,1 @@
+../bad/index_outside.c

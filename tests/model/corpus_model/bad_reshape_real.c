@@ -1,0 +1,1 @@
+../bad/reshape_real.c

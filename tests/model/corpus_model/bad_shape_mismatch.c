@@ -1,0 +1,1 @@
+../bad/shape_mismatch.c

@@ -1,0 +1,1 @@
+../bad/tensor_and.c

@@ -1,0 +1,1 @@
+../bad/variable_arguments.c

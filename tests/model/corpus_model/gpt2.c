@@ -1,0 +1,1 @@
+../../../examples/models/gpt2.c

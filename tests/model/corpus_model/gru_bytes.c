@@ -1,0 +1,1 @@
+../../../examples/models/gru_bytes.c

@@ -1,0 +1,1 @@
+../good/loops.c

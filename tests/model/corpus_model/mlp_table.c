@@ -1,0 +1,1 @@
+../../../examples/models/mlp_table.c

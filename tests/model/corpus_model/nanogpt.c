@@ -1,0 +1,1 @@
+../../../examples/models/nanogpt.c
