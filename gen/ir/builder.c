@@ -135,10 +135,24 @@ static bool owns_parameters(const struct region *region) {
   return region->parameters.count > 0;
 }
 
+/* Random nodes count up in their region (attribute "site"): those that move behind `before` others go on from there. */
+static void move_site(struct node *node, int64_t before) {
+  for (int i = 0; i < node->n_attributes && node->kind->random; i++)
+    if (strcmp(node->attributes[i].name, "site") == 0) node->attributes[i].integer += before;
+}
+
+static int64_t count_random(const struct region *region) {
+  int64_t count = 0;
+  for (int i = 0; i < region->nodes.count; i++) count += region->nodes.items[i]->kind->random;
+  return count;
+}
+
 /* Moves the nodes of a region without parameters into its caller. Its loops go along: they are found by node ids. */
 static void dissolve(struct builder *builder, const struct frame *inner, struct frame *outer) {
+  int64_t before = count_random(outer->region);
   for (int i = 0; i < inner->region->nodes.count; i++) {
     struct node *node = inner->region->nodes.items[i];
+    move_site(node, before);
     for (int k = 0; k < node->n_inputs; k++) node->inputs[k] = outer_value(inner, node->inputs[k]);
     node->region = outer->region;
     for (int k = 0; k < node->n_outputs; k++) node->outputs[k]->region = outer->region;
@@ -322,6 +336,13 @@ struct scope *builder_scope_init(struct builder *builder, const struct scope *sc
 
 /* ---- Nodes ---- */
 
+/* No machine holds a tensor of 2^40 elements, and sizes in bytes stay far from overflow. */
+static bool check_size(struct builder *builder, struct shape shape) {
+  if (shape_count(shape) <= (int64_t)1 << 40) return true;
+  builder_error(builder, "a tensor of shape %s is too large", shape_text(builder->arena, shape));
+  return false;
+}
+
 struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
                                 struct shape shape, struct initializer fallback) {
   struct region *region = builder->frame->region;
@@ -335,6 +356,7 @@ struct value *builder_parameter(struct builder *builder, const struct scope *sco
     diag_note(builder->diags, known->where, "'%s' was made here", path);
     return NULL;
   }
+  if (!check_size(builder, shape)) return NULL;
   struct parameter parameter = {.scope = scope->formal,
                                 .path = path,
                                 .shape = shape,
@@ -383,6 +405,8 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
     builder_error(builder, "%s", error != NULL ? error : kind_name);
     return NULL;
   }
+  for (int i = 0; i < n_outputs; i++)
+    if (!check_size(builder, shapes[i])) return NULL;
   region_append(builder->graph, builder->frame->region, node);
   for (int i = 0; i < n_outputs; i++) {
     struct value *value = node_output(builder->graph, node, shapes[i], dtypes[i]);

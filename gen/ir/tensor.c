@@ -24,7 +24,8 @@ struct shape shape_of(int rank, ...) {
 
 int64_t shape_product(struct shape shape, int first, int last) {
   int64_t product = 1;
-  for (int i = first; i < last; i++) product *= shape.dim[i];
+  for (int i = first; i < last; i++)
+    if (__builtin_mul_overflow(product, shape.dim[i], &product)) return INT64_MAX;
   return product;
 }
 

@@ -31,7 +31,7 @@ int64_t shape_count(struct shape shape);
 
 bool shape_equal(struct shape a, struct shape b);
 
-/* The product of the dimensions from `first` up to (not including) `last`. */
+/* The product of the dimensions from `first` up to (not including) `last`; INT64_MAX when it does not fit. */
 int64_t shape_product(struct shape shape, int first, int last);
 
 /* `axis`, counted from the end when negative; -1 when out of range. */
