@@ -44,7 +44,7 @@ struct jinja_value jj_load(struct run *run, struct activation *a, const struct v
 
 bool jj_truth(struct run *run, struct jinja_value value) {
   if (value.kind == JINJA_BOOL) return value.as.boolean;
-  if (value.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT) jj_fail_undefined(run, value);
+  if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
   return jj_truth_plain(value);
 }
 
@@ -52,7 +52,9 @@ static struct jinja_value eval_condition(struct run *run, struct activation *a, 
   bool holds = jj_truth(run, jj_eval(run, a, node->as.cond.test));
   if (holds) return jj_eval(run, a, node->as.cond.yes);
   if (node->as.cond.no != NULL) return jj_eval(run, a, node->as.cond.no);
-  return jj_undefined_hint(run, "the inline if-expression on line %d evaluated to false and no else section was defined.", node->line);
+  static const struct undefined_info no_else = {
+      .hint = "the inline if-expression evaluated to false and no else section was defined.", .lenient = true};
+  return jj_undefined(&no_else);
 }
 
 static struct jinja_value eval_compare(struct run *run, struct activation *a, const struct node *node) {
@@ -73,7 +75,7 @@ static struct jinja_value eval_concat(struct run *run, struct activation *a, con
   bool safe = false;
   for (int i = 0; i < parts->count; i++) {
     values[i] = jj_eval(run, a, parts->items[i]);
-    safe |= values[i].kind == JINJA_STRING && values[i].safe;
+    safe |= run->autoescape && values[i].kind == JINJA_STRING && values[i].safe;
   }
   run->at = node;
   size_t length = 0;
@@ -107,6 +109,7 @@ static struct jinja_value eval_dict(struct run *run, struct activation *a, const
   for (int i = 0; i < items->count; i += 2) {
     struct jinja_value key = jj_eval(run, a, items->items[i]), value = jj_eval(run, a, items->items[i + 1]);
     run->at = node;
+    if (jj_is_strict(run, key)) jj_fail_undefined(run, key);
     if (!jj_hashable(key)) jj_fail(run, "unhashable type: '%s'", jj_type_name(key));
     jj_map_put(run->pool, map.as.map, key, value);
   }

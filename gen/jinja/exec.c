@@ -98,8 +98,10 @@ static struct loop_object *new_loop(struct run *run, struct activation *a, const
   return object;
 }
 
-static void run_items(struct run *run, struct activation *a, const struct for_loop *loop, const struct jinja_list *items,
+/* True when a round came to its end: a loop of which every round was cut short runs its else part, as in Jinja2. */
+static bool run_items(struct run *run, struct activation *a, const struct for_loop *loop, const struct jinja_list *items,
                       struct loop_object *object) {
+  bool completed = false;
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
     if (object != NULL) {
@@ -112,8 +114,11 @@ static void run_items(struct run *run, struct activation *a, const struct for_lo
       jj_assign(run, a, loop->target, items->items[i], false);
     }
     if (loop->body_initial.count > 0) jj_initialize(run, a, &loop->body_initial);
-    if (jj_exec(run, a, &loop->body) == FLOW_BREAK) break;
+    enum flow flow = jj_exec(run, a, &loop->body);
+    if (flow == FLOW_BREAK) break;
+    completed |= flow == FLOW_NEXT;
   }
+  return completed;
 }
 
 /* `a` is the activation around the loop; a recursive loop's body has its own, a level deeper at each call. */
@@ -122,13 +127,10 @@ void jj_loop(struct run *run, struct activation *a, const struct node *node, str
   struct activation *inner = loop->recursive ? jj_activation(run, loop->function, a, a->context) : a;
   const struct jinja_list *items = jj_iterate(run, iterable);
   if (loop->filter != NULL) items = filtered(run, inner, loop, items);
-  if (items->count == 0) {
-    jj_initialize(run, inner, &loop->else_initial);
-    jj_exec(run, inner, &loop->else_body);
-    return;
-  }
   struct loop_object *object = loop->extended ? new_loop(run, a, node, items, depth0) : NULL;
-  run_items(run, inner, loop, items, object);
+  if (run_items(run, inner, loop, items, object) || loop->else_body.count == 0) return;
+  jj_initialize(run, inner, &loop->else_initial);
+  jj_exec(run, inner, &loop->else_body);
 }
 
 static void exec_for(struct run *run, struct activation *a, const struct node *node) {
@@ -176,6 +178,7 @@ static enum flow exec_filter_block(struct run *run, struct activation *a, const 
   enum flow flow = capture(run, a, &node->as.filter_block.initial, &node->as.filter_block.body, &text);
   if (flow != FLOW_NEXT) return flow;
   text = jj_eval_filter(run, a, node->as.filter_block.filter, text);
+  if (text.kind != JINJA_STRING) jj_fail(run, "the filter of a filter block must give a string, not '%s'", jj_type_name(text));
   size_t start = run->out->length;
   jj_write_value(run, text);
   if (run->mapped) jj_note_written(run, start, node);

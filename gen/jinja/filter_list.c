@@ -106,7 +106,7 @@ FILTER(filter_sort) {
     jj_push(run->pool, sorted.as.list, items->items[i]);
     keys[i] = multi_key(run, &key, items->items[i]);
   }
-  jj_sort(run, keys, sorted.as.list->items, items->count, reverse);
+  jj_sort(run, keys, sorted.as.list->items, items->count, reverse, true);
   return sorted;
 }
 
@@ -163,7 +163,7 @@ FILTER(filter_groupby) {
   struct key shown = {key.attribute, key.fallback, false};
   struct jinja_value items = filter_list(run, input, call), groups = jj_list(run->pool, FLAVOUR_LIST, 0);
   struct jinja_value *keys = keys_of(run, &key, items.as.list), current = {0};
-  jj_sort(run, keys, items.as.list->items, items.as.list->count, false);
+  jj_sort(run, keys, items.as.list->items, items.as.list->count, false, false);
   for (int i = 0; i < items.as.list->count; i++) {
     if (i == 0 || !jj_same(run, keys[i - 1], keys[i])) {
       current = new_group(run, key_of(run, &shown, items.as.list->items[i]));
@@ -238,7 +238,7 @@ FILTER(filter_dictsort) {
   struct jinja_value pairs = pairs_of(run, map, FLAVOUR_LIST);
   struct jinja_value *keys = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *keys);
   for (int i = 0; i < map->count; i++) keys[i] = folded(run, by_value ? map->items[i].value : map->items[i].key, fold);
-  jj_sort(run, keys, pairs.as.list->items, map->count, reverse);
+  jj_sort(run, keys, pairs.as.list->items, map->count, reverse, true);
   return pairs;
 }
 

@@ -206,8 +206,7 @@ static void json_string(struct run *run, const struct jinja_string *string) {
     if (escape != NULL) {
       jj_write(run, (char[2]){'\\', letters[escape - special]}, 2);
     } else if (code < 32 || code >= 127 || strchr("<>&'", (int)code) != NULL) {
-      if (code == 127) jj_write(run, "\x7f", 1);
-      else json_unicode(run, code);
+      json_unicode(run, code);
     } else {
       jj_write(run, string->bytes + at, 1);
     }

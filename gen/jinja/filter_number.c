@@ -164,7 +164,7 @@ FILTER(filter_round) {
   }
   double unit = pow(10, (double)precision), scaled = jj_as_double(input) * unit;
   if (!isfinite(scaled)) jj_fail(run, "cannot convert float infinity to integer");
-  return jinja_double((method[0] == 'c' ? ceil(scaled) : floor(scaled)) / unit);
+  return jinja_double(((method[0] == 'c' ? ceil(scaled) : floor(scaled)) + 0.0) / unit); /* + 0.0: no negative zero */
 }
 
 FILTER(filter_filesizeformat) {

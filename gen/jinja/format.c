@@ -268,7 +268,7 @@ struct jinja_value jj_format_percent(struct run *run, struct jinja_value format,
     if (sign != NULL) percent_field(&p);
   }
   bool tuple = value.kind == JINJA_LIST && value.as.list->flavour == FLAVOUR_TUPLE;
-  bool all_used = tuple ? p.used >= value.as.list->count : p.used > 0 || value.kind == JINJA_MAP || value.kind == JINJA_LIST;
+  bool all_used = tuple ? p.used >= value.as.list->count : p.used > 0 || value.kind == JINJA_MAP || value.kind == JINJA_LIST || value.kind == JINJA_UNDEFINED;
   if (!all_used) jj_fail(run, "not all arguments converted during string formatting");
   return jj_like(jj_capture_end(run, before), format);
 }
@@ -322,11 +322,13 @@ static struct jinja_value field_value(struct braces *b, const char *at, const ch
 
 static const char *parse_spec(struct run *run, const char *at, const char *end, struct spec *spec) {
   int size = 0;
+  bool own_fill = false;
   if (at < end) jj_utf8_decode(at, (size_t)(end - at), &size);
   if (size > 0 && at + size < end && strchr("<>^=", at[size]) != NULL) {
     memcpy(spec->fill, at, (size_t)size);
     spec->fill[size] = '\0';
     spec->align = at[size];
+    own_fill = true;
     at += size + 1;
   } else if (at < end && strchr("<>^=", *at) != NULL) {
     spec->align = *at++;
@@ -334,7 +336,8 @@ static const char *parse_spec(struct run *run, const char *at, const char *end, 
   if (at < end && strchr("+- ", *at) != NULL) spec->sign = *at++;
   if (at < end && *at == '#') spec->alternate = true, at++;
   if (at < end && *at == '0') {
-    if (spec->align == '\0') spec->align = '=', strcpy(spec->fill, "0");
+    if (!own_fill) strcpy(spec->fill, "0");
+    if (spec->align == '\0') spec->align = '=';
     at++;
   }
   for (; at < end && *at >= '0' && *at <= '9'; at++) spec->width = spec->width < 1000000000 ? spec->width * 10 + (*at - '0') : spec->width;

@@ -23,7 +23,6 @@ static struct jinja_list *characters(struct run *run, struct jinja_value value) 
     int size;
     jj_utf8_decode(string->bytes + at, string->length - at, &size);
     struct jinja_value item = jj_text(run->pool, string->bytes + at, (size_t)size);
-    item.safe = value.safe;
     jj_push(run->pool, list.as.list, item);
     at += (size_t)size;
   }
@@ -51,7 +50,7 @@ struct jinja_list *jj_iterate(struct run *run, struct jinja_value value) {
   case JINJA_MAP: return map_keys(run, value.as.map);
   case JINJA_STRING: return characters(run, value);
   case JINJA_UNDEFINED:
-    if (run->undefined == JINJA_STRICT) jj_fail_undefined(run, value);
+    if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
     return jj_list(run->pool, FLAVOUR_LIST, 0).as.list;
   case JINJA_OBJECT:
     if (((struct object *)value.as.object)->type == OBJECT_LOOP) {
@@ -74,7 +73,7 @@ int64_t jj_length(struct run *run, struct jinja_value value) {
   case JINJA_MAP: return value.as.map->count;
   case JINJA_STRING: return (int64_t)jj_utf8_count(value.as.string->bytes, value.as.string->length);
   case JINJA_UNDEFINED:
-    if (run->undefined == JINJA_STRICT) jj_fail_undefined(run, value);
+    if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
     return 0;
   case JINJA_OBJECT:
     if (((struct object *)value.as.object)->type == OBJECT_LOOP) return ((struct loop_object *)value.as.object)->length;

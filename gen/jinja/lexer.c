@@ -181,6 +181,7 @@ static size_t tag_end(const struct lexer *lx, size_t at, const char *close) {
 }
 
 static void skip_comment(struct lexer *lx, size_t start) {
+  if (lx->at == lx->length) return; /* Jinja2 takes a tag that opens at the very end for closed */
   for (size_t at = lx->at; at < lx->length; at++) {
     size_t end = tag_end(lx, at, "#}");
     if (end == 0) continue;
@@ -201,6 +202,7 @@ static size_t endraw_end(const struct lexer *lx, size_t at, char *sign) {
 }
 
 static void lex_raw(struct lexer *lx, size_t start) {
+  if (lx->at == lx->length) return;
   for (size_t at = lx->at; at < lx->length; at++) {
     char sign = '\0';
     size_t end = lx->source[at] == '{' ? endraw_end(lx, at, &sign) : 0;

@@ -118,9 +118,9 @@ const struct method jj_methods_map[] = {
     {W_items, map_items, {.required = 0}},
     {W_keys, map_keys, {.required = 0}},
     {W_values, map_values, {.required = 0}},
-    {W_get, map_get, {{"key", "default"}, 1, false}},
-    {W_pop, map_pop, {{"key", "default"}, 1, false}},
-    {W_setdefault, map_setdefault, {{"key", "default"}, 1, false}},
+    {W_get, map_get, {{"/key", "/default"}, 1, false}},
+    {W_pop, map_pop, {{"/key", "/default"}, 1, false}},
+    {W_setdefault, map_setdefault, {{"/key", "/default"}, 1, false}},
     {W_update, map_update, {.variadic = true}},
     {W_copy, map_copy, {.required = 0}},
     {W_clear, map_clear, {.required = 0}},
@@ -232,18 +232,18 @@ static struct jinja_value list_sort(struct run *run, struct jinja_value self, co
   struct jinja_list *list = changeable_list(run, self);
   struct jinja_value *keys = jj_alloc(run->pool, (size_t)(list->count + 1) * sizeof *keys);
   if (list->count > 0) memcpy(keys, list->items, (size_t)list->count * sizeof *keys);
-  jj_sort(run, keys, list->items, list->count, jj_arg_true(run, call, 0, false));
+  jj_sort(run, keys, list->items, list->count, jj_arg_true(run, call, 0, false), false);
   return jinja_none();
 }
 
 const struct method jj_methods_list[] = {
-    {W_append, list_append, {{"object"}, 1, false}},
-    {W_extend, list_extend, {{"iterable"}, 1, false}},
-    {W_insert, list_insert, {{"index", "object"}, 2, false}},
-    {W_pop, list_pop, {{"index"}, 0, false}},
-    {W_remove, list_remove, {{"value"}, 1, false}},
-    {W_index, list_index, {{"value"}, 1, false}},
-    {W_count, list_count, {{"value"}, 1, false}},
+    {W_append, list_append, {{"/object"}, 1, false}},
+    {W_extend, list_extend, {{"/iterable"}, 1, false}},
+    {W_insert, list_insert, {{"/index", "/object"}, 2, false}},
+    {W_pop, list_pop, {{"/index"}, 0, false}},
+    {W_remove, list_remove, {{"/value"}, 1, false}},
+    {W_index, list_index, {{"/value"}, 1, false}},
+    {W_count, list_count, {{"/value"}, 1, false}},
     {W_copy, list_copy, {.required = 0}},
     {W_clear, list_clear, {.required = 0}},
     {W_reverse, list_reverse, {.required = 0}},
@@ -252,8 +252,8 @@ const struct method jj_methods_list[] = {
 };
 
 const struct method jj_methods_tuple[] = {
-    {W_index, list_index, {{"value"}, 1, false}},
-    {W_count, list_count, {{"value"}, 1, false}},
+    {W_index, list_index, {{"/value"}, 1, false}},
+    {W_count, list_count, {{"/value"}, 1, false}},
     {.apply = NULL},
 };
 

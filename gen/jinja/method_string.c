@@ -61,8 +61,7 @@ static struct jinja_value split_space(struct run *run, struct jinja_value self, 
     int size;
     while (stop < end && !jj_is_space_code(jj_utf8_decode(stop, (size_t)(end - stop), &size))) stop += size;
     if (most == 0) {
-      for (stop = end; jj_scan_space_before(at, (size_t)(stop - at)) > 0;) stop -= jj_scan_space_before(at, (size_t)(stop - at));
-      push_part(run, parts, at, stop, self);
+      push_part(run, parts, at, end, self);
       return parts;
     }
     push_part(run, parts, at, stop, self);
@@ -116,7 +115,7 @@ static struct jinja_value rsplit_space(struct run *run, struct jinja_value self,
     if (start == end) break;
     const char *from = end;
     while (from > start && jj_scan_space_before(start, (size_t)(from - start)) == 0) from--;
-    if (most == 0) from = start + jj_scan_space(start, (size_t)(end - start));
+    if (most == 0) from = start;
     push_part(run, parts, from, end, self);
     if (most == 0) break;
     if (most > 0) most--;
@@ -351,31 +350,31 @@ const struct method jj_methods_string[] = {
     {W_capitalize, method_capitalize, NO_ARGUMENTS},
     {W_title, method_title, NO_ARGUMENTS},
     {W_swapcase, method_swapcase, NO_ARGUMENTS},
-    {W_strip, method_strip, {{"chars"}, 0, false}},
-    {W_lstrip, method_lstrip, {{"chars"}, 0, false}},
-    {W_rstrip, method_rstrip, {{"chars"}, 0, false}},
+    {W_strip, method_strip, {{"/chars"}, 0, false}},
+    {W_lstrip, method_lstrip, {{"/chars"}, 0, false}},
+    {W_rstrip, method_rstrip, {{"/chars"}, 0, false}},
     {W_split, method_split, {{"sep", "maxsplit"}, 0, false}},
     {W_rsplit, method_rsplit, {{"sep", "maxsplit"}, 0, false}},
     {W_splitlines, method_splitlines, {{"keepends"}, 0, false}},
-    {W_join, method_join, {{"iterable"}, 1, false}},
-    {W_replace, method_replace, {{"old", "new", "count"}, 2, false}},
-    {W_startswith, method_startswith, {{"prefix"}, 1, false}},
-    {W_endswith, method_endswith, {{"suffix"}, 1, false}},
-    {W_find, method_find, {{"sub", "start", "end"}, 1, false}},
-    {W_rfind, method_rfind, {{"sub", "start", "end"}, 1, false}},
-    {W_index, method_index_of, {{"sub", "start", "end"}, 1, false}},
-    {W_rindex, method_rindex_of, {{"sub", "start", "end"}, 1, false}},
-    {W_count, method_count, {{"sub", "start", "end"}, 1, false}},
-    {W_center, method_center, {{"width", "fillchar"}, 1, false}},
-    {W_ljust, method_ljust, {{"width", "fillchar"}, 1, false}},
-    {W_rjust, method_rjust, {{"width", "fillchar"}, 1, false}},
-    {W_zfill, method_zfill, {{"width"}, 1, false}},
+    {W_join, method_join, {{"/iterable"}, 1, false}},
+    {W_replace, method_replace, {{"/old", "/new", "/count"}, 2, false}},
+    {W_startswith, method_startswith, {{"/prefix"}, 1, false}},
+    {W_endswith, method_endswith, {{"/suffix"}, 1, false}},
+    {W_find, method_find, {{"/sub", "/start", "/end"}, 1, false}},
+    {W_rfind, method_rfind, {{"/sub", "/start", "/end"}, 1, false}},
+    {W_index, method_index_of, {{"/sub", "/start", "/end"}, 1, false}},
+    {W_rindex, method_rindex_of, {{"/sub", "/start", "/end"}, 1, false}},
+    {W_count, method_count, {{"/sub", "/start", "/end"}, 1, false}},
+    {W_center, method_center, {{"/width", "/fillchar"}, 1, false}},
+    {W_ljust, method_ljust, {{"/width", "/fillchar"}, 1, false}},
+    {W_rjust, method_rjust, {{"/width", "/fillchar"}, 1, false}},
+    {W_zfill, method_zfill, {{"/width"}, 1, false}},
     {W_format, method_format, {.variadic = true}},
     {W_expandtabs, method_expandtabs, {{"tabsize"}, 0, false}},
-    {W_partition, method_partition, {{"sep"}, 1, false}},
-    {W_rpartition, method_rpartition, {{"sep"}, 1, false}},
-    {W_removeprefix, method_removeprefix, {{"prefix"}, 1, false}},
-    {W_removesuffix, method_removesuffix, {{"suffix"}, 1, false}},
+    {W_partition, method_partition, {{"/sep"}, 1, false}},
+    {W_rpartition, method_rpartition, {{"/sep"}, 1, false}},
+    {W_removeprefix, method_removeprefix, {{"/prefix"}, 1, false}},
+    {W_removesuffix, method_removesuffix, {{"/suffix"}, 1, false}},
     {W_isdigit, method_isdigit, NO_ARGUMENTS},
     {W_isdecimal, method_isdigit, NO_ARGUMENTS},
     {W_isnumeric, method_isdigit, NO_ARGUMENTS},

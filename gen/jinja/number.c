@@ -25,7 +25,8 @@ int jj_int_text(int64_t value, char out[24]) {
  * digits survives the way through a double, so 15 is tried first and its zeros are cut; then 16; then 17. */
 static int shortest_digits(double value, char digits[24], int *exponent) {
   char text[40];
-  for (int precision = 14; precision <= 16; precision++) {
+  int first = value < 2.2250738585072014e-308 ? 0 : 14; /* the smallest doubles have fewer digits to give */
+  for (int precision = first; precision <= 16; precision++) {
     snprintf(text, sizeof text, "%.*e", precision, value);
     if (precision == 16 || strtod(text, NULL) == value) break;
   }

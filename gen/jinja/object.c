@@ -108,7 +108,7 @@ static struct jinja_value macro_attr(struct run *run, const struct macro *macro,
   const struct function *function = macro->function;
   struct jinja_value list;
   switch (name->word) {
-  case W_name: return jj_string_value(function->name);
+  case W_name: return function->node->kind == N_CALL_BLOCK ? jinja_none() : jj_string_value(function->name);
   case W_catch_kwargs: return jinja_bool(function->kwargs_slot >= 0);
   case W_catch_varargs: return jinja_bool(function->varargs_slot >= 0);
   case W_caller: return jinja_bool(function->caller_slot >= 0 || function->explicit_caller);

@@ -176,10 +176,8 @@ struct jinja_value jj_negate(struct run *run, struct jinja_value value) {
 /* --- comparison --- */
 
 bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right) {
-  if (run->undefined == JINJA_STRICT) {
-    if (left.kind == JINJA_UNDEFINED) jj_fail_undefined(run, left);
-    if (right.kind == JINJA_UNDEFINED) jj_fail_undefined(run, right);
-  }
+  if (jj_is_strict(run, left)) jj_fail_undefined(run, left);
+  if (jj_is_strict(run, right)) jj_fail_undefined(run, right);
   jj_enter(run);
   bool same = jj_equal(left, right);
   jj_leave(run);
@@ -209,7 +207,7 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
     return jj_find_bytes(container.as.string->bytes, container.as.string->length, item.as.string->bytes, item.as.string->length) != NULL;
   case JINJA_MAP:
     if (!jj_hashable(item)) jj_fail(run, "unhashable type: '%s'", jj_type_name(item));
-    if (item.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT) jj_fail_undefined(run, item);
+    if (jj_is_strict(run, item)) jj_fail_undefined(run, item);
     return jj_map_find(container.as.map, item) != NULL;
   case JINJA_LIST:
   case JINJA_UNDEFINED: break;

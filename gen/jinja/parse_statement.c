@@ -124,6 +124,13 @@ static struct node *name_node(struct parser *p, const struct token *at, struct j
   return node;
 }
 
+static void refuse_loop_target(struct parser *p, const struct token *at, const struct node *target) {
+  if (target->kind == N_NAME && target->as.name.name->word == W_loop) {
+    jj_parse_error(p, at, "Can't assign to special loop variable in for-loop target");
+  }
+  for (int i = 0; target->kind == N_TUPLE && i < target->as.items.count; i++) refuse_loop_target(p, at, target->as.items.items[i]);
+}
+
 /* --- statements, in the order of the documentation --- */
 
 static struct node *parse_for(struct parser *p, const struct token *at) {
@@ -131,6 +138,7 @@ static struct node *parse_for(struct parser *p, const struct token *at) {
   struct node *node = jj_new_node(p, N_FOR, at);
   struct for_loop *loop = node->as.loop = arena_alloc(p->env->arena, sizeof *loop);
   loop->target = parse_target(p, "in", false);
+  refuse_loop_target(p, at, loop->target);
   expect_name(p, "in");
   loop->iterable = jj_parse_tuple(p, false, false, "recursive", false);
   if (jj_skip_name(p, "if")) loop->filter = jj_parse_expression(p);

@@ -95,13 +95,21 @@ static void repr_map(struct run *run, const struct jinja_map *map) {
   put(run, "}");
 }
 
+static void repr_macro(struct run *run, const struct macro *macro) {
+  put(run, "<Macro ");
+  if (macro->function->node->kind == N_CALL_BLOCK) {
+    put(run, "anonymous");
+  } else {
+    repr_string(run, macro->function->name);
+  }
+  put(run, ">");
+}
+
 static void repr_object(struct run *run, struct jinja_value value) {
   const struct object *object = value.as.object;
   switch (object->type) {
   case OBJECT_MACRO:
-    put(run, "<Macro ");
-    repr_string(run, ((const struct macro *)object)->function->name);
-    put(run, ">");
+    repr_macro(run, value.as.object);
     break;
   case OBJECT_LOOP: {
     const struct loop_object *loop = value.as.object;
@@ -123,9 +131,9 @@ static void repr_object(struct run *run, struct jinja_value value) {
 }
 
 static void write_undefined(struct run *run, struct jinja_value value) {
-  if (run->undefined == JINJA_STRICT) jj_fail_undefined(run, value);
-  if (run->undefined != JINJA_DEBUG) return;
   const struct undefined_info *info = value.as.object;
+  if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
+  if (run->undefined != JINJA_DEBUG || (info != NULL && info->lenient)) return;
   put(run, "{{ ");
   if (info == NULL || (info->hint == NULL && info->name == NULL)) {
     put(run, "undefined value printed: ");
@@ -160,10 +168,7 @@ static void write_scalar(struct run *run, struct jinja_value value) {
 void jj_write_repr(struct run *run, struct jinja_value value) {
   jj_enter(run); /* a list can hold itself */
   switch (value.kind) {
-  case JINJA_UNDEFINED:
-    if (run->undefined == JINJA_STRICT) jj_fail_undefined(run, value);
-    put(run, "Undefined");
-    break;
+  case JINJA_UNDEFINED: put(run, "Undefined"); break;
   case JINJA_STRING:
     if (value.safe) put(run, "Markup(");
     repr_string(run, value.as.string);

@@ -204,6 +204,11 @@ void jj_write_str(struct run *run, struct jinja_value value);
 void jj_write_repr(struct run *run, struct jinja_value value);
 
 /* --- undefined (undefined.c) --- */
+/* An undefined value that may only be asked about, not used. */
+static inline bool jj_is_strict(const struct run *run, struct jinja_value value) {
+  const struct undefined_info *info = value.as.object;
+  return value.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT && (info == NULL || !info->lenient);
+}
 struct jinja_value jj_undefined(const struct undefined_info *info);
 struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key);
 struct jinja_value jj_undefined_hint(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -56,7 +56,8 @@ struct jinja_value jj_join(struct run *run, const struct jinja_string *separator
 void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words, bool break_hyphens,
                   struct jinja_list *lines);
 
-/* Sorts in place, stable; less(a, b) as jj_less. `keys` is sorted along with `items` and decides. */
-void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse);
+/* Sorts in place, stable. `keys` is sorted along with `items` and decides. equal_first: keys that are equal need no
+ * order, as when Python compares them inside of lists. */
+void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse, bool equal_first);
 
 #endif

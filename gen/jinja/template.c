@@ -29,7 +29,6 @@ static const struct template *select(struct run *run, struct jinja_value names, 
     return load(run, names.as.string->bytes, &missing);
   }
   if (names.kind == JINJA_UNDEFINED) {
-    if (may_be_missing) return NULL;
     jj_fail_undefined(run, names);
   }
   const struct jinja_list *list = jj_iterate(run, names);

@@ -58,14 +58,14 @@ static bool is_mapping(struct run *run, struct jinja_value v, const struct call 
 
 static bool is_sequence(struct run *run, struct jinja_value v, const struct call *c) {
   (void)c;
-  if (v.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT) jj_fail_undefined(run, v);
+  if (jj_is_strict(run, v)) return false;
   if (v.kind == JINJA_LIST) return v.as.list->flavour <= FLAVOUR_RANGE || v.as.list->flavour == FLAVOUR_GROUP;
   return v.kind == JINJA_STRING || v.kind == JINJA_MAP || v.kind == JINJA_UNDEFINED;
 }
 
 static bool is_iterable(struct run *run, struct jinja_value v, const struct call *c) {
   (void)c;
-  if (v.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT) jj_fail_undefined(run, v);
+  if (jj_is_strict(run, v)) jj_fail_undefined(run, v);
   if (v.kind == JINJA_OBJECT) return ((struct object *)v.as.object)->type == OBJECT_LOOP;
   return v.kind == JINJA_LIST || v.kind == JINJA_STRING || v.kind == JINJA_MAP || v.kind == JINJA_UNDEFINED;
 }

@@ -28,8 +28,10 @@ static uint32_t change_case(uint32_t code, char how, bool first) {
   }
 }
 
+enum { SHARP_S = 0xDF }; /* the one letter here whose capital form is two */
+
 static bool is_cased(uint32_t code) {
-  return jj_upper_code(code) != code || jj_lower_code(code) != code;
+  return code == SHARP_S || jj_upper_code(code) != code || jj_lower_code(code) != code;
 }
 
 struct jinja_value jj_map_case(struct run *run, struct jinja_value text, char how) {
@@ -42,6 +44,8 @@ struct jinja_value jj_map_case(struct run *run, struct jinja_value text, char ho
     uint32_t code = jj_utf8_decode(from->bytes + at, from->length - at, &size);
     char changed[4];
     int changed_size = jj_utf8_encode(change_case(code, how, first), changed);
+    bool capital = how == 'u' || how == 's' || (first && how != 'l');
+    if (code == SHARP_S && capital) memcpy(changed, how == 'u' || how == 's' ? "SS" : "Ss", 2);
     if (size == 1 && code >= 0x80) changed_size = 1, changed[0] = (char)code; /* malformed bytes stay as they are */
     if (count + 4 > from->length + from->length / 2 + 4) break;
     memcpy(to->bytes + count, changed, (size_t)changed_size);
@@ -189,15 +193,20 @@ struct jinja_value jj_join(struct run *run, const struct jinja_string *separator
 struct sorter {
   struct run *run;
   struct jinja_value *keys, *items, *spare_keys, *spare_items;
-  bool reverse;
+  bool reverse, equal_first;
 };
+
+static bool before(const struct sorter *s, struct jinja_value a, struct jinja_value b) {
+  if (s->equal_first && jj_same(s->run, a, b)) return false;
+  return jj_less(s->run, a, b);
+}
 
 static void merge(struct sorter *s, int low, int middle, int high) {
   int left = low, right = middle;
   for (int to = low; to < high; to++) {
     bool take_right = left == middle;
     if (left < middle && right < high) {
-      take_right = s->reverse ? jj_less(s->run, s->keys[left], s->keys[right]) : jj_less(s->run, s->keys[right], s->keys[left]);
+      take_right = s->reverse ? before(s, s->keys[left], s->keys[right]) : before(s, s->keys[right], s->keys[left]);
     }
     int from = take_right ? right++ : left++;
     s->spare_keys[to] = s->keys[from];
@@ -216,8 +225,8 @@ static void sort_range(struct sorter *s, int low, int high) {
   merge(s, low, middle, high);
 }
 
-void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse) {
-  struct sorter s = {.run = run, .keys = keys, .items = items, .reverse = reverse};
+void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse, bool equal_first) {
+  struct sorter s = {.run = run, .keys = keys, .items = items, .reverse = reverse, .equal_first = equal_first};
   s.spare_keys = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *keys);
   s.spare_items = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *items);
   sort_range(&s, 0, count);
