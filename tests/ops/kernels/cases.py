@@ -208,7 +208,8 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
                head_operand("dv", b, h, s, d, lie, accumulate)]
     return Case(Kernel("attention_backward", outputs, inputs, name, causal=causal, scale=scale),
                 {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse},
-                {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ dy})
+                {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ dy},
+                scales={name: float(np.abs(scale * p * dp).max()) for name in ("dq", "dk")})
 
 
 def entropy64(logits, targets, ignore):
