@@ -91,8 +91,8 @@ static int travel_to_program(struct travel *travel) {
 }
 
 static bool is_pass(const char *name) {
-  for (int i = 0; pass_names[i] != NULL; i++)
-    if (strcmp(pass_names[i], name) == 0) return true;
+  for (int i = 0; pass_name(i) != NULL; i++)
+    if (strcmp(pass_name(i), name) == 0) return true;
   return false;
 }
 
@@ -106,7 +106,7 @@ static int begin(struct travel *travel, const struct options *options) {
   if (options->dump == NULL || is_pass(options->dump)) return STATUS_OK;
   diag_error(&travel->diags, (struct location){0}, "unknown pass '%s'", options->dump);
   struct text names = text_in(options->arena);
-  for (int i = 0; pass_names[i] != NULL; i++) text_printf(&names, "%s%s", i > 0 ? ", " : "", pass_names[i]);
+  for (int i = 0; pass_name(i) != NULL; i++) text_printf(&names, "%s%s", i > 0 ? ", " : "", pass_name(i));
   diag_help(&travel->diags, "the passes are %s", text_string(&names));
   return STATUS_BAD_JOB;
 }

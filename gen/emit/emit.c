@@ -173,6 +173,10 @@ static void set_entries(struct jinja_value context, const struct program *progra
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
   set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
   if (backward != NULL) jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward));
+  const struct function *evaluation = program->evaluation;
+  set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
+  set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
+  if (evaluation != NULL) jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation));
 }
 
 static void set_result(struct jinja_value context, const struct program *program) {

@@ -278,6 +278,12 @@ static struct jinja_value arena_member(struct arena *arena, const char *member, 
   return argument;
 }
 
+/* Which member of the arena's scratch an entry function has. */
+static const char *scratch_member(const struct program *program, const struct function *function) {
+  if (function == program->evaluation) return "evaluation";
+  return function->forward != NULL ? "backward" : "forward";
+}
+
 struct jinja_value entry_arguments_value(const struct program *program, const struct function *function) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -286,7 +292,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (function->scratch_bytes > 0)
-    jinja_push(arena, list, arena_member(arena, "scratch", function->forward != NULL ? "backward" : "forward", true));
+    jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
   for (int i = 0; i < region->results.count; i++) jinja_push(arena, list, arena_member(arena, "result", NULL, false));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i]) jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));

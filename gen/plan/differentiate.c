@@ -249,6 +249,15 @@ static void differentiate_region(struct pass *pass, struct region *forward, bool
   name_values(pass->arena, backward);
 }
 
+/* Marks a region and all that it calls, by id. */
+static void reach(const struct region *region, bool *reached) {
+  reached[region->id] = true;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    if (call != NULL && !reached[call->callee->id]) reach(call->callee, reached);
+  }
+}
+
 struct region *differentiate(struct builder *builder, double seed) {
   struct graph *graph = builder_graph(builder);
   struct region *entry = graph->entry;
@@ -265,7 +274,10 @@ struct region *differentiate(struct builder *builder, double seed) {
   int n = graph->n_regions;
   struct pass pass = {.builder = builder, .arena = graph->arena, .graph = graph};
   pass.interfaces = arena_alloc(graph->arena, (size_t)n * sizeof *pass.interfaces);
-  for (int i = 0; i < n; i++) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry, seed);
+  bool *reached = arena_alloc(graph->arena, (size_t)n * sizeof(bool));
+  reach(entry, reached);
+  for (int i = 0; i < n; i++)
+    if (reached[i]) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry, seed);
   for (int i = 0; i < n; i++)
     if (pass.interfaces[i].backward != NULL) graph_add(graph, pass.interfaces[i].backward);
   return pass.interfaces[entry->id].backward;

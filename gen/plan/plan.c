@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/differentiate.h"
+#include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
 #include "gen/plan/fuse.h"
 #include "gen/plan/kernels.h"
@@ -28,6 +29,14 @@ static bool pass_differentiate(struct context *context) {
   return differentiate(context->builder, 1.0 / context->program->job->accumulation.num_steps) != NULL;
 }
 
+/* The copy for evaluation is not called from the entry, so it gets no backward. */
+static bool pass_evaluate(struct context *context) {
+  struct program *program = context->program;
+  if (program->kind != PROGRAM_TRAIN) drop_random(program->graph);
+  else if (program->job->training.eval_interval > 0) program->evaluation_entry = add_evaluation(program->graph);
+  return true;
+}
+
 static bool pass_prune(struct context *context) {
   prune(context->program->graph);
   return true;
@@ -47,8 +56,10 @@ static bool pass_weights(struct context *context) {
 static bool pass_layout(struct context *context) {
   struct program *program = context->program;
   layout(program);
-  for (int i = 0; i < program->n_functions; i++)
+  for (int i = 0; i < program->n_functions; i++) {
     if (program->functions[i]->region == program->graph->entry) program->forward = program->functions[i];
+    if (program->functions[i]->region == program->evaluation_entry) program->evaluation = program->functions[i];
+  }
   program->backward = program->forward->backward;
   return true;
 }
@@ -70,10 +81,17 @@ static bool pass_figures(struct context *context) {
 }
 
 /* The whole of planning, in order. */
-static bool (*const passes[])(struct context *) = {pass_read,   pass_differentiate, pass_prune,   pass_fuse,   pass_weights,
-                                                   pass_layout, pass_place,         pass_kernels, pass_figures};
-const char *const pass_names[] = {"read",   "differentiate", "prune",   "fuse",    "weights",
-                                  "layout", "place",         "kernels", "figures", NULL};
+static const struct pass {
+  const char *name;
+  bool (*run)(struct context *context);
+} passes[] = {{"read", pass_read},       {"evaluate", pass_evaluate}, {"differentiate", pass_differentiate},
+              {"prune", pass_prune},     {"fuse", pass_fuse},         {"weights", pass_weights},
+              {"layout", pass_layout},   {"place", pass_place},       {"kernels", pass_kernels},
+              {"figures", pass_figures}, {0}};
+
+const char *pass_name(int index) {
+  return passes[index].name;
+}
 
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind, struct diagnostics *diags,
                      const char *dump, const char **dumped) {
@@ -84,9 +102,9 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->kind = kind;
   program->graph = builder_graph(builder);
   struct context context = {program, builder, diags};
-  for (int i = 0; pass_names[i] != NULL; i++) {
-    if (!passes[i](&context) || diags->errors > 0) return NULL;
-    if (dump != NULL && strcmp(dump, pass_names[i]) == 0)
+  for (int i = 0; passes[i].name != NULL; i++) {
+    if (!passes[i].run(&context) || diags->errors > 0) return NULL;
+    if (dump != NULL && strcmp(dump, passes[i].name) == 0)
       *dumped = program->n_functions > 0 ? program_text(arena, program) : graph_text(arena, program->graph);
   }
   return program;

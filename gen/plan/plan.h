@@ -10,8 +10,8 @@
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind, struct diagnostics *diags,
                      const char *dump, const char **dumped);
 
-/* The names of all passes, in order, ending with NULL. */
-extern const char *const pass_names[];
+/* The name of pass number `index`, in order; NULL behind the last one. */
+const char *pass_name(int index);
 
 /* The program's functions, steps and memory as text, stable from run to run. */
 const char *program_text(struct arena *arena, struct program *program);

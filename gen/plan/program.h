@@ -162,6 +162,8 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
+  struct region *evaluation_entry;     /* the entry without random operations; NULL: the entry has none */
+  struct function *evaluation;         /* its function */
 
   struct weight_node *root;
   struct weight_struct **structs; /* members' types before the types that hold them */

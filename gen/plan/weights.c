@@ -276,9 +276,15 @@ static void visit_types(struct walk *walk, const struct region *region, const st
   }
 }
 
+/* From the entry, and from its copy for evaluation. */
+static void walk_entries(struct walk *walk) {
+  const char *root[] = {""};
+  walk_region(walk, walk->program->graph->entry, root);
+  if (walk->program->evaluation_entry != NULL) walk_region(walk, walk->program->evaluation_entry, root);
+}
+
 bool plan_weights(struct program *program, struct diagnostics *diags) {
   struct walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
-  const char *root[] = {""};
   program->root = arena_alloc(program->arena, sizeof *program->root);
   program->root->name = program->root->path = "";
   for (int r = 0; r < program->graph->n_regions; r++)
@@ -286,13 +292,13 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
       program->bindings_stride = program->graph->regions[r]->n_scopes;
   program->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * program->bindings_stride + 1) *
                                                       sizeof *program->bindings);
-  walk_region(&walk, program->graph->entry, root);
+  walk_entries(&walk);
   if (!walk.ok) return false;
   walk.visit = visit_bindings;
-  walk_region(&walk, program->graph->entry, root);
+  walk_entries(&walk);
   struct_of(program, program->root);
   walk.visit = visit_types;
-  walk_region(&walk, program->graph->entry, root);
+  walk_entries(&walk);
   if (!walk.ok) return false;
   for (int i = 0; i < program->n_weights; i++)
     program->weights[i].offset = offset_of(program, node_at(program->root, program->weights[i].path));

@@ -1,0 +1,111 @@
+#include "gen/plan/evaluation.h"
+
+#include <string.h>
+
+#include "gen/ir/names.h"
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+
+static bool is_random(const struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++)
+      if (graph->regions[r]->nodes.items[i]->kind->random) return true;
+  return false;
+}
+
+static void replace_uses(struct region *region, const struct value *old, struct value *now) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] == old) node->inputs[k] = now;
+  }
+  for (int i = 0; i < region->results.count; i++)
+    if (region->results.items[i] == old) region->results.items[i] = now;
+}
+
+static void drop_from_region(struct region *region) {
+  int kept = 0;
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    if (node->kind->random) replace_uses(region, node->outputs[0], node->inputs[0]);
+    else region->nodes.items[kept++] = node;
+  }
+  region->nodes.count = kept;
+}
+
+void drop_random(struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++) drop_from_region(graph->regions[r]);
+}
+
+/* While the regions are copied: what stands for a region or a value of the original. */
+struct copying {
+  struct graph *graph;
+  struct region **regions; /* by id */
+  struct value **values;   /* by id */
+};
+
+static struct value *copy_of(const struct copying *copying, const struct value *value) {
+  return copying->values[value->id];
+}
+
+static void copy_operands(struct copying *copying, const struct region *from, struct region *to) {
+  for (int i = 0; i < from->inputs.count; i++) {
+    const struct value *input = from->inputs.items[i];
+    struct value *copy = region_input(copying->graph, to, input->shape, input->dtype);
+    copy->name = input->name;
+    copying->values[input->id] = copy;
+  }
+  for (int i = 0; i < from->parameters.count; i++) {
+    struct parameter parameter = from->parameters.items[i];
+    const struct value *original = parameter.value;
+    parameter.value = value_new(copying->graph, to, VALUE_PARAMETER, i, original->shape, original->dtype);
+    parameter.value->name = original->name;
+    copying->values[original->id] = parameter.value;
+    ARENA_PUSH(copying->graph->arena, to->parameters, parameter);
+  }
+}
+
+static struct call *copy_call(struct copying *copying, const struct call *call) {
+  struct call *copy = arena_alloc(copying->graph->arena, sizeof *copy);
+  *copy = *call;
+  copy->callee = copying->regions[call->callee->id];
+  return copy;
+}
+
+static void copy_node(struct copying *copying, const struct node *node, struct region *to) {
+  struct node *copy = node_new(copying->graph, node->kind, node->inputs, node->n_inputs, node->where);
+  for (int i = 0; i < node->n_inputs; i++) copy->inputs[i] = copy_of(copying, node->inputs[i]);
+  memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
+  copy->n_attributes = node->n_attributes;
+  if (node->call != NULL) copy->call = copy_call(copying, node->call);
+  region_append(copying->graph, to, copy);
+  for (int i = 0; i < node->n_outputs; i++) {
+    const struct value *output = node->outputs[i];
+    struct value *value = node_output(copying->graph, copy, output->shape, output->dtype);
+    value->name = output->name;
+    copying->values[output->id] = value;
+  }
+}
+
+static struct region *copy_region(struct copying *copying, const struct region *from) {
+  struct graph *graph = copying->graph;
+  struct region *to = region_new(graph->arena, from->function, from->where, from->n_scopes);
+  to->name = arena_printf(graph->arena, "%s_evaluation", from->name);
+  copy_operands(copying, from, to);
+  for (int i = 0; i < from->nodes.count; i++) copy_node(copying, from->nodes.items[i], to);
+  for (int i = 0; i < from->results.count; i++)
+    ARENA_PUSH(graph->arena, to->results, copy_of(copying, from->results.items[i]));
+  drop_from_region(to);
+  graph_add(graph, to);
+  return to;
+}
+
+struct region *add_evaluation(struct graph *graph) {
+  if (!is_random(graph)) return NULL;
+  int n = graph->n_regions;
+  struct copying copying = {.graph = graph};
+  copying.regions = arena_alloc(graph->arena, (size_t)n * sizeof(struct region *));
+  copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
+  for (int i = 0; i < n; i++) copying.regions[i] = copy_region(&copying, graph->regions[i]);
+  return copying.regions[graph->entry->id];
+}
