@@ -113,11 +113,7 @@ def main():
     data = np.memmap(path, dtype=np.uint16, mode="r")
     accelerator = Accelerator(cpu=True)
     model = GPT(c)
-    decayed = [p for p in model.parameters() if p.dim() >= 2]
-    others = [p for p in model.parameters() if p.dim() < 2]
-    optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
-        lr=c.lr, betas=c.betas, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=c.lr, betas=c.betas, weight_decay=0.1, fused=True)
     model, optimizer = accelerator.prepare(model, optimizer)
     if mode == "compile":
         model = torch.compile(model)
