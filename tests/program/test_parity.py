@@ -15,9 +15,9 @@ CORPUS = bytes(np.random.default_rng(7).integers(97, 123, 9000).astype(np.uint8)
 CONFIG = {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}
 
 
-def make_job(model, weights_path, optimizer, steps, **more):
+def make_job(kind, weights_path, optimizer, steps, **more):
     job = {
-        "model": {"source": str(MODELS / f"{model}.c"), "config": dict(CONFIG), "weights": str(weights_path)},
+        "model": {"source": str(MODELS / f"{kind}.c"), "config": dict(CONFIG), "weights": str(weights_path)},
         "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 5},
         "optimizer": optimizer,
         "training": {"steps": steps, "seed": SEED},
@@ -27,10 +27,10 @@ def make_job(model, weights_path, optimizer, steps, **more):
     return job
 
 
-def prepare(model, optimizer, steps, **more):
+def prepare(kind, optimizer, steps, **more):
     """A built trainer with random weights and the corpus beside it; the weights; the batches."""
-    weights = random_weights(CONFIG, model, seed=3)
-    trainer = Trainer(make_job(model, "start.safetensors", optimizer, steps, **more))
+    weights = random_weights(CONFIG, kind, seed=3)
+    trainer = Trainer(make_job(kind, "start.safetensors", optimizer, steps, **more))
     (trainer.folder / "corpus.txt").write_bytes(CORPUS)
     save_file(weights, trainer.folder / "start.safetensors")
     trainer.build()
@@ -112,6 +112,42 @@ class Curve(unittest.TestCase):
 
     def test_two_micro_batches(self):
         self.check("gpt2", accumulation={"num_steps": 2})
+
+
+class Dropout(unittest.TestCase):
+    """A step number fixes the masks, so the loss is a function of the weights whose slope along any direction the
+    gradient must give: masks of forward and backward, and of every call and layer, agree."""
+
+    def test_slope(self):
+        rate = 1024.0
+        config = dict(CONFIG, dropout=0.3)
+        trainer, weights, _ = prepare("gpt2", {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1,
+                                      model={"config": config})
+
+        def loss_at(values):
+            save_file(values, trainer.folder / "start.safetensors")
+            return trainer.run()[0]["loss"]
+
+        plain = loss_at(weights)
+        after = trainer.weights()
+        gradient = {k: (weights[k].astype(np.float64) - after[k]) / rate for k in weights}
+        norm = math.sqrt(sum((g**2).sum() for g in gradient.values()))
+        step = 0.002 / norm
+        ends = [loss_at({k: (w + sign * step * gradient[k] / norm).astype(np.float32) for k, w in weights.items()})
+                for sign in (1, -1)]
+        slope = (ends[0] - ends[1]) / (2 * step)
+        self.assertLess(abs(slope / norm - 1), 5e-3, "the slope along the gradient")
+        self.assertNotEqual(plain, ends[0])
+
+    def test_evaluation_has_none(self):
+        """Evaluated where nothing was learned, the loss is that of the model without dropout."""
+        config = dict(CONFIG, dropout=0.5)
+        losses = []
+        for chosen in (config, CONFIG):
+            trainer, _, _ = prepare("gpt2", {"name": "sgd", "lr": 1e-12, "weight_decay": 0.0}, 1,
+                                    model={"config": dict(chosen)}, training={"eval_interval": 1, "eval_iters": 3})
+            losses.append(trainer.run()[0]["eval_loss"])
+        self.assertAlmostEqual(losses[0], losses[1], places=5)
 
 
 if __name__ == "__main__":
