@@ -142,6 +142,7 @@ static struct jinja_value slice_string(struct run *run, struct jinja_value objec
 
 struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start, struct jinja_value stop,
                             struct jinja_value step) {
+  if (object.kind == JINJA_UNDEFINED && run->undefined == JINJA_CHAINABLE) return object;
   if (object.kind == JINJA_UNDEFINED) jj_fail_undefined(run, object);
   bool list = object.kind == JINJA_LIST && (object.as.list->flavour <= FLAVOUR_RANGE || object.as.list->flavour == FLAVOUR_GROUP);
   if (!list && object.kind != JINJA_STRING) jj_fail(run, "'%s' object is not subscriptable", jj_type_name(object));

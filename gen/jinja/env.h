@@ -17,6 +17,7 @@ struct jinja_env {
   int template_count, template_capacity;
   struct pool scratch;      /* the memory of a rendering, used again by the next */
   struct buffer *buffers;   /* output buffers that wait for their next use */
+  struct buffer *all_buffers;
   struct run *running;      /* the rendering under way */
 };
 

@@ -197,9 +197,7 @@ bool jinja_render(struct jinja_env *env, const char *name, struct jinja_value co
     finish(&run, with_spans, output);
   }
   leave_c_locale(locale);
-  /* the buffers that an error left open are given up; the arena keeps their bytes */
-  run.out->next = fine ? env->buffers : NULL;
-  env->buffers = fine ? run.out : NULL;
+  jj_free_buffers(env);
   env->running = NULL;
   return fine;
 }

@@ -72,6 +72,7 @@ static double real_modulo(double a, double b) {
 
 static double real_floor_divide(double a, double b) {
   double quotient = (a - real_modulo(a, b)) / b;
+  if (quotient == 0) return copysign(0.0, a / b);
   double whole = floor(quotient);
   return quotient - whole > 0.5 ? whole + 1.0 : whole;
 }
@@ -175,9 +176,19 @@ struct jinja_value jj_negate(struct run *run, struct jinja_value value) {
 
 /* --- comparison --- */
 
+static void refuse_undefined(struct run *run, const struct jinja_list *list) {
+  for (int i = 0; i < list->count; i++) {
+    if (jj_is_strict(run, list->items[i])) jj_fail_undefined(run, list->items[i]);
+  }
+}
+
 bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right) {
   if (jj_is_strict(run, left)) jj_fail_undefined(run, left);
   if (jj_is_strict(run, right)) jj_fail_undefined(run, right);
+  if (run->undefined == JINJA_STRICT && left.kind == JINJA_LIST && right.kind == JINJA_LIST) {
+    refuse_undefined(run, left.as.list);
+    refuse_undefined(run, right.as.list);
+  }
   jj_enter(run);
   bool same = jj_equal(left, right);
   jj_leave(run);

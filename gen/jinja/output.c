@@ -50,6 +50,8 @@ struct buffer *jj_capture_begin(struct run *run) {
     run->env->buffers = buffer->next;
   } else {
     buffer = arena_alloc(run->env->arena, sizeof *buffer);
+    buffer->all_next = run->env->all_buffers;
+    run->env->all_buffers = buffer;
   }
   buffer->length = 0;
   buffer->spans = (struct span_list){0};
@@ -71,6 +73,14 @@ struct jinja_value jj_capture_end(struct run *run, struct buffer *before) {
   run->env->buffers = buffer;
   run->out = before;
   return jj_string_value(string);
+}
+
+void jj_free_buffers(struct jinja_env *env) {
+  env->buffers = NULL;
+  for (struct buffer *buffer = env->all_buffers; buffer != NULL; buffer = buffer->all_next) {
+    buffer->next = env->buffers;
+    env->buffers = buffer;
+  }
 }
 
 void jj_write_escaped(struct run *run, const char *bytes, size_t length) {

@@ -34,7 +34,8 @@ struct buffer {
   char *bytes;
   size_t length, capacity;
   struct span_list spans;
-  struct buffer *next;
+  struct buffer *next;     /* of those that wait for use */
+  struct buffer *all_next; /* of all */
 };
 
 struct local {
@@ -193,7 +194,8 @@ void jj_note_written(struct run *run, size_t start, const struct node *node);
 struct buffer *jj_capture_begin(struct run *run);
 /* Ends the capture; the text as a string, with its source map. */
 struct jinja_value jj_capture_end(struct run *run, struct buffer *before);
-/* Drops buffers that an error left open. */
+/* All buffers wait for use again, those too that an error left open. */
+void jj_free_buffers(struct jinja_env *env);
 void jj_spans_of(struct run *run, struct jinja_output *output);
 
 /* --- text of values (print.c) --- */

@@ -97,7 +97,8 @@ static bool is_sameas(struct run *run, struct jinja_value v, const struct call *
 }
 
 static bool is_escaped(struct run *run, struct jinja_value v, const struct call *c) {
-  (void)run, (void)c;
+  (void)c;
+  if (v.kind == JINJA_UNDEFINED) return run->undefined == JINJA_CHAINABLE; /* it has an __html__ */
   return v.kind == JINJA_STRING && v.safe;
 }
 

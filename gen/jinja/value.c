@@ -166,41 +166,59 @@ bool jj_truth_plain(struct jinja_value v) {
   return false;
 }
 
-static bool equal_lists(const struct jinja_list *a, const struct jinja_list *b) {
+/* Lists can hold themselves, or each other many times over: a comparison that goes too deep or too far ends as
+ * "not equal" (Python's ends in a RecursionError, or not at all). */
+struct bounds {
+  int depth;
+  int64_t left;
+};
+enum { MAX_COMPARE_DEPTH = 500, MAX_COMPARED = 10000000 };
+
+static bool equal_within(struct jinja_value a, struct jinja_value b, struct bounds *bounds);
+
+static bool is_tuple(const struct jinja_list *list) {
+  return list->flavour == FLAVOUR_TUPLE || list->flavour == FLAVOUR_GROUP;
+}
+
+static bool equal_lists(const struct jinja_list *a, const struct jinja_list *b, struct bounds *bounds) {
   if (a == b) return true;
-  bool a_tuple = a->flavour == FLAVOUR_TUPLE || a->flavour == FLAVOUR_GROUP;
-  bool b_tuple = b->flavour == FLAVOUR_TUPLE || b->flavour == FLAVOUR_GROUP;
-  if (a_tuple != b_tuple || (!a_tuple && a->flavour != b->flavour)) return false;
+  if (is_tuple(a) != is_tuple(b) || (!is_tuple(a) && a->flavour != b->flavour)) return false;
   if (a->flavour == FLAVOUR_GENERATOR || a->flavour == FLAVOUR_VALUES || a->count != b->count) return false;
   for (int i = 0; i < a->count; i++) {
-    if (!jj_equal(a->items[i], b->items[i])) return false;
+    if (!equal_within(a->items[i], b->items[i], bounds)) return false;
   }
   return true;
 }
 
-static bool equal_maps(const struct jinja_map *a, const struct jinja_map *b) {
+static bool equal_maps(const struct jinja_map *a, const struct jinja_map *b, struct bounds *bounds) {
   if (a == b) return true;
   if (a->count != b->count) return false;
   for (int i = 0; i < a->count; i++) {
     struct map_entry *other = jj_map_find(b, a->items[i].key);
-    if (other == NULL || !jj_equal(a->items[i].value, other->value)) return false;
+    if (other == NULL || !equal_within(a->items[i].value, other->value, bounds)) return false;
   }
   return true;
 }
 
-bool jj_equal(struct jinja_value a, struct jinja_value b) {
+static bool equal_within(struct jinja_value a, struct jinja_value b, struct bounds *bounds) {
   if (jj_is_number(a) && jj_is_number(b)) {
     if (jj_is_integral(a) && jj_is_integral(b)) return jj_as_int(a) == jj_as_int(b);
     return jj_as_double(a) == jj_as_double(b);
   }
   if (a.kind != b.kind) return false;
-  switch (a.kind) {
-  case JINJA_STRING: return jj_string_equal(a.as.string, b.as.string);
-  case JINJA_LIST: return equal_lists(a.as.list, b.as.list);
-  case JINJA_MAP: return equal_maps(a.as.map, b.as.map);
-  case JINJA_OBJECT: return a.as.object == b.as.object;
-  default: return true;
-  }
+  if (a.kind == JINJA_STRING) return jj_string_equal(a.as.string, b.as.string);
+  if (a.kind == JINJA_OBJECT) return a.as.object == b.as.object;
+  if (a.kind != JINJA_LIST && a.kind != JINJA_MAP) return true;
+  if (bounds->depth == MAX_COMPARE_DEPTH || bounds->left-- <= 0) return false;
+  bounds->depth++;
+  bool equal = a.kind == JINJA_LIST ? equal_lists(a.as.list, b.as.list, bounds) : equal_maps(a.as.map, b.as.map, bounds);
+  bounds->depth--;
+  return equal;
+}
+
+bool jj_equal(struct jinja_value a, struct jinja_value b) {
+  struct bounds bounds = {0, MAX_COMPARED};
+  return equal_within(a, b, &bounds);
 }
 
 static int order_strings(const struct jinja_string *a, const struct jinja_string *b) {
@@ -210,35 +228,43 @@ static int order_strings(const struct jinja_string *a, const struct jinja_string
   return (a->length > b->length) - (a->length < b->length);
 }
 
-static int order_lists(const struct jinja_list *a, const struct jinja_list *b, bool *comparable) {
-  bool a_tuple = a->flavour == FLAVOUR_TUPLE || a->flavour == FLAVOUR_GROUP;
-  bool b_tuple = b->flavour == FLAVOUR_TUPLE || b->flavour == FLAVOUR_GROUP;
-  if (!((a_tuple && b_tuple) || (a->flavour == FLAVOUR_LIST && b->flavour == FLAVOUR_LIST))) {
+static int order_within(struct jinja_value a, struct jinja_value b, bool *comparable, struct bounds *bounds);
+
+static int order_lists(const struct jinja_list *a, const struct jinja_list *b, bool *comparable, struct bounds *bounds) {
+  bool alike = (is_tuple(a) && is_tuple(b)) || (a->flavour == FLAVOUR_LIST && b->flavour == FLAVOUR_LIST);
+  if (!alike || bounds->depth++ == MAX_COMPARE_DEPTH) {
     *comparable = false;
     return 0;
   }
   for (int i = 0; i < a->count && i < b->count; i++) {
-    if (jj_equal(a->items[i], b->items[i])) continue;
-    return jj_order(a->items[i], b->items[i], comparable);
+    if (equal_within(a->items[i], b->items[i], bounds)) continue;
+    return order_within(a->items[i], b->items[i], comparable, bounds);
   }
   return (a->count > b->count) - (a->count < b->count);
 }
 
-int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable) {
-  *comparable = true;
-  if (jj_is_number(a) && jj_is_number(b)) {
-    if (jj_is_integral(a) && jj_is_integral(b)) {
-      int64_t x = jj_as_int(a), y = jj_as_int(b);
-      return (x > y) - (x < y);
-    }
-    double x = jj_as_double(a), y = jj_as_double(b);
-    if (isnan(x) || isnan(y)) return 2;
+static int order_numbers(struct jinja_value a, struct jinja_value b) {
+  if (jj_is_integral(a) && jj_is_integral(b)) {
+    int64_t x = jj_as_int(a), y = jj_as_int(b);
     return (x > y) - (x < y);
   }
+  double x = jj_as_double(a), y = jj_as_double(b);
+  if (isnan(x) || isnan(y)) return 2;
+  return (x > y) - (x < y);
+}
+
+static int order_within(struct jinja_value a, struct jinja_value b, bool *comparable, struct bounds *bounds) {
+  if (jj_is_number(a) && jj_is_number(b)) return order_numbers(a, b);
   if (a.kind == JINJA_STRING && b.kind == JINJA_STRING) return order_strings(a.as.string, b.as.string);
-  if (a.kind == JINJA_LIST && b.kind == JINJA_LIST) return order_lists(a.as.list, b.as.list, comparable);
+  if (a.kind == JINJA_LIST && b.kind == JINJA_LIST) return order_lists(a.as.list, b.as.list, comparable, bounds);
   *comparable = false;
   return 0;
+}
+
+int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable) {
+  struct bounds bounds = {0, MAX_COMPARED};
+  *comparable = true;
+  return order_within(a, b, comparable, &bounds);
 }
 
 bool jj_hashable(struct jinja_value v) {

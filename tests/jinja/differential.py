@@ -100,6 +100,9 @@ def run(driver, cases, counts):
         same = ("error" in got and "error" in expected) or ("text" in got and got.get("text") == expected.get("text"))
         counts["cases"] += 1
         counts["errors"] += same and "error" in got
+        if " at 0x" in expected.get("text", ""):  # an address of a Python object: nothing to compare with
+            counts["documented"] += 1
+            return
         if same:
             return
         if "error" in got and any(word in got["error"] for word in DOCUMENTED):

@@ -196,7 +196,7 @@ class Generator:
         return self.tag("autoescape " + self.pick("true", "false")) + self.body(depth) + self.tag("endautoescape")
 
     def make_include(self, depth):
-        return self.tag("include " + self.pick("'part'", "'part'", "['nope', 'part']", "'nope' ignore missing", "'part' without context"))
+        return self.tag("include " + self.pick("'part'", "'part'", "['nope', 'part']", "'nope' ignore missing"))
 
     def make_import(self, depth):
         how = self.pick("", "", " with context")
