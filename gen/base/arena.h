@@ -34,8 +34,8 @@ char *arena_vprintf(struct arena *arena, const char *format, va_list args) __att
 void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size);
 
 /* ARENA_PUSH(arena, list, item): `list` is an lvalue of any struct with members items, count, capacity. */
-#define ARENA_PUSH(arena, list, item)                                                                          \
-  ((list).items = arena_grow((arena), (list).items, (list).count, &(list).capacity, sizeof *(list).items),     \
+#define ARENA_PUSH(arena, list, item)                                                                                  \
+  ((list).items = arena_grow((arena), (list).items, (list).count, &(list).capacity, sizeof *(list).items),             \
    (list).items[(list).count++] = (item))
 
 #endif

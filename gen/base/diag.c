@@ -125,8 +125,10 @@ void diag_print(const struct diagnostics *diags, FILE *out, bool colour) {
   int n = 0;
   for (int i = 0; i < diags->count; i++) {
     bool head = diags->items[i].severity <= SEVERITY_WARNING || n == 0;
-    if (head) groups[n++] = (struct group){i, 1, &diags->items[i]};
-    else groups[n - 1].count++;
+    if (head)
+      groups[n++] = (struct group){i, 1, &diags->items[i]};
+    else
+      groups[n - 1].count++;
   }
   qsort(groups, (size_t)n, sizeof *groups, compare_groups);
   for (int i = 0; i < n; i++)

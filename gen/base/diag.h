@@ -30,7 +30,7 @@ struct diagnostics {
   int errors;
   struct source {
     const char *file, *text;
-  } * sources;
+  } *sources;
   int n_sources, sources_capacity;
 };
 

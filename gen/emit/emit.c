@@ -30,7 +30,8 @@ static const char *read_file(struct arena *arena, const char *path) {
 
 static const char *load_template(void *context, const char *name) {
   const struct loader *loader = context;
-  if (loader->folder != NULL) return read_file(loader->arena, arena_printf(loader->arena, "%s/%s", loader->folder, name));
+  if (loader->folder != NULL)
+    return read_file(loader->arena, arena_printf(loader->arena, "%s/%s", loader->folder, name));
   for (int i = 0; i < accel_template_count; i++)
     if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
   return NULL;
@@ -66,8 +67,7 @@ static struct jinja_value schedule_value(struct arena *arena, const struct job *
   struct jinja_value value = jinja_map(arena);
   set_text(arena, value, "name", names[job->schedule.name]);
   set_int(arena, value, "warmup_steps", job->schedule.warmup_steps);
-  set_int(arena, value, "decay_steps",
-          job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps);
+  set_int(arena, value, "decay_steps", job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps);
   set_real(arena, value, "min_lr", job->schedule.min_lr);
   return value;
 }

@@ -54,8 +54,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
                     region_scope_type(program, region, i)->name, "");
   if (saving_function(function)->saved_bytes > 0)
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
-  if (function->scratch_bytes > 0)
-    add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
+  if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
   for (int i = 0; i < region->results.count; i++)
     add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]),
                   extent_text(arena, region->results.items[i]->shape));
@@ -102,14 +101,12 @@ static void set_index(struct arena *arena, struct jinja_value part, struct jinja
 }
 
 /* What is reached from a scope pointer: a parameter's array, or the address of a structure. */
-static struct jinja_value weights_argument(const struct program *program, const struct region *region,
-                                           const char *base, int scope, const char *path, const char *next,
-                                           bool address) {
+static struct jinja_value weights_argument(const struct program *program, const struct region *region, const char *base,
+                                           int scope, const char *path, const char *next, bool address) {
   struct arena *arena = program->arena;
   struct access_part parts[8];
   int count = weight_access(program, region, scope, path, next, parts);
-  struct jinja_value argument =
-      argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
+  struct jinja_value argument = argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
   for (int i = 0; i < count; i++) {
     struct jinja_value part = add_part(arena, argument, parts[i].member);
     if (parts[i].indexed) set_index(arena, part, index_value(arena, parts[i].first, parts[i].step, 0));
@@ -204,9 +201,12 @@ static void push_operands(const struct program *program, const struct function *
   for (int i = 0; i < call->callee->inputs.count; i++) {
     if (!step->callee->uses_inputs[i]) continue;
     bool carried = call->count > 1 && call->carry[i] >= 0, stacked = call->stacked != NULL && call->stacked[i];
-    if (carried) jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], back ? 1 : 0));
-    else if (stacked) jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], 0));
-    else jinja_push(arena, list, place_argument(program, function, &step->inputs[i]));
+    if (carried)
+      jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], back ? 1 : 0));
+    else if (stacked)
+      jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], 0));
+    else
+      jinja_push(arena, list, place_argument(program, function, &step->inputs[i]));
   }
 }
 
@@ -295,6 +295,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
   for (int i = 0; i < region->results.count; i++) jinja_push(arena, list, arena_member(arena, "result", NULL, false));
   for (int i = 0; i < region->inputs.count; i++)
-    if (function->uses_inputs[i]) jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));
+    if (function->uses_inputs[i])
+      jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));
   return list;
 }

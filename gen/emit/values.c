@@ -41,10 +41,14 @@ const char *scratch_type(struct arena *arena, const struct function *function) {
 
 /* Characters that a C literal cannot hold as they are. A '?' is escaped too: two of them could begin a trigraph. */
 static void add_escaped(struct text *text, unsigned char c) {
-  if (c == '"' || c == '\\' || c == '?') text_printf(text, "\\%c", c);
-  else if (c == '\n') text_puts(text, "\\n");
-  else if (c < ' ' || c >= 127) text_printf(text, "\\%03o", c);
-  else text_add(text, &c, 1);
+  if (c == '"' || c == '\\' || c == '?')
+    text_printf(text, "\\%c", c);
+  else if (c == '\n')
+    text_puts(text, "\\n");
+  else if (c < ' ' || c >= 127)
+    text_printf(text, "\\%03o", c);
+  else
+    text_add(text, &c, 1);
 }
 
 void set_literal(struct arena *arena, struct jinja_value map, const char *key, const char *string) {

@@ -11,9 +11,9 @@ void set_int(struct arena *arena, struct jinja_value map, const char *key, int64
 void set_real(struct arena *arena, struct jinja_value map, const char *key, double number);
 void set_bool(struct arena *arena, struct jinja_value map, const char *key, bool truth);
 
-/* Text that came from a job or a model, on its way into C: as a string literal with its quotes (a line end inside breaks
- * the literal into lines; NULL gives NULL), or as the inside of a comment, which nothing can close. These two are the
- * only ways for such text into a program, but for names that are identifiers by check. */
+/* Text that came from a job or a model, on its way into C: as a string literal with its quotes (a line end inside
+ * breaks the literal into lines; NULL gives NULL), or as the inside of a comment, which nothing can close. These two
+ * are the only ways for such text into a program, but for names that are identifiers by check. */
 void set_literal(struct arena *arena, struct jinja_value map, const char *key, const char *string);
 void set_comment(struct arena *arena, struct jinja_value map, const char *key, const char *string);
 

@@ -351,8 +351,8 @@ struct value *builder_parameter(struct builder *builder, const struct scope *sco
     const struct parameter *known = &region->parameters.items[i];
     if (known->scope != scope->formal || strcmp(known->path, path) != 0) continue;
     if (shape_equal(known->shape, shape)) return known->value;
-    builder_error(builder, "parameter '%s' has shape %s here but %s before", path,
-                  shape_text(builder->arena, shape), shape_text(builder->arena, known->shape));
+    builder_error(builder, "parameter '%s' has shape %s here but %s before", path, shape_text(builder->arena, shape),
+                  shape_text(builder->arena, known->shape));
     diag_note(builder->diags, known->where, "'%s' was made here", path);
     return NULL;
   }

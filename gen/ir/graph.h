@@ -133,8 +133,8 @@ struct gradient_list {
 
 struct region {
   int id;
-  const char *function; /* the model's function */
-  const char *name;     /* the same, made unique among regions */
+  const char *function;  /* the model's function */
+  const char *name;      /* the same, made unique among regions */
   struct location where; /* its definition */
   int n_scopes;
   struct value_list inputs;

@@ -7,13 +7,13 @@
 
 /* What a C compiler, or the emitted program itself, has for its own. */
 static bool is_reserved(const char *name) {
-  static const char *const words[] = {
-      "auto",     "break",    "case",     "char",     "const",     "continue", "default", "do",       "double",
-      "else",     "enum",     "extern",   "float",    "for",       "goto",     "if",      "inline",   "int",
-      "long",     "register", "restrict", "return",   "short",     "signed",   "sizeof",  "static",   "struct",
-      "switch",   "typedef",  "union",    "unsigned", "void",      "volatile", "while",   "weights",  "saved",
-      "scratch",  "gradients", "stream",  "arena",    "main",      "step",     "forward", "backward", "bool",
-      "true",     "false"};
+  static const char *const words[] = {"auto",    "break",    "case",      "char",   "const",    "continue", "default",
+                                      "do",      "double",   "else",      "enum",   "extern",   "float",    "for",
+                                      "goto",    "if",       "inline",    "int",    "long",     "register", "restrict",
+                                      "return",  "short",    "signed",    "sizeof", "static",   "struct",   "switch",
+                                      "typedef", "union",    "unsigned",  "void",   "volatile", "while",    "weights",
+                                      "saved",   "scratch",  "gradients", "stream", "arena",    "main",     "step",
+                                      "forward", "backward", "bool",      "true",   "false"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
   return false;

@@ -85,8 +85,8 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   int n = interface->n_of_results + interface->n_primals;
   struct value **inputs = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof *inputs);
   struct call *call = arena_alloc(pass->arena, sizeof *call);
-  *call = (struct call){
-      .callee = interface->backward, .count = forward->count, .scopes = forward->scopes, .forward = node};
+  *call =
+      (struct call){.callee = interface->backward, .count = forward->count, .scopes = forward->scopes, .forward = node};
   call->carry = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(int));
   call->stacked = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(bool));
   bool flows = false;
@@ -180,8 +180,7 @@ static void take_primals(struct pass *pass, struct region *backward, struct inte
     struct node *node = backward->nodes.items[i];
     for (int k = 0; k < node->n_inputs; k++) node->inputs[k] = adopt(&adoption, node->inputs[k]);
   }
-  for (int i = 0; i < backward->nodes.count; i++)
-    ARENA_PUSH(pass->arena, adoption.views, backward->nodes.items[i]);
+  for (int i = 0; i < backward->nodes.count; i++) ARENA_PUSH(pass->arena, adoption.views, backward->nodes.items[i]);
   backward->nodes = adoption.views;
 }
 
@@ -239,8 +238,10 @@ static void differentiate_region(struct pass *pass, struct region *forward, bool
   for (int i = forward->nodes.count - 1; i >= 0; i--) {
     struct node *node = forward->nodes.items[i];
     builder_at(pass->builder, node->where);
-    if (node->call != NULL) differentiate_call(pass, node);
-    else differentiate_node(pass, node);
+    if (node->call != NULL)
+      differentiate_call(pass, node);
+    else
+      differentiate_node(pass, node);
   }
   end_gradients(pass, forward, backward, interface);
   builder_leave(pass->builder);

@@ -27,8 +27,10 @@ static void drop_from_region(struct region *region) {
   int kept = 0;
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    if (node->kind->random) replace_uses(region, node->outputs[0], node->inputs[0]);
-    else region->nodes.items[kept++] = node;
+    if (node->kind->random)
+      replace_uses(region, node->outputs[0], node->inputs[0]);
+    else
+      region->nodes.items[kept++] = node;
   }
   region->nodes.count = kept;
 }

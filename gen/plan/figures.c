@@ -18,8 +18,10 @@ static double function_flops(const struct function *function, bool products) {
   double flops = 0;
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, products);
-    else if (!products || step->node->kind->autocast == AUTOCAST_LOW) flops += node_flops(step->node);
+    if (step->callee != NULL)
+      flops += step->node->call->count * function_flops(step->callee, products);
+    else if (!products || step->node->kind->autocast == AUTOCAST_LOW)
+      flops += node_flops(step->node);
   }
   return flops;
 }
@@ -29,8 +31,10 @@ static void count_flops(struct program *program) {
   for (int products = 0; products < 2; products++) {
     double flops = times * function_flops(program->forward, products);
     if (program->backward != NULL) flops += times * function_flops(program->backward, products);
-    if (products) program->product_flops_per_step = flops;
-    else program->flops_per_step = flops;
+    if (products)
+      program->product_flops_per_step = flops;
+    else
+      program->flops_per_step = flops;
   }
 }
 
@@ -43,7 +47,8 @@ static void count_bytes(struct program *program) {
     program->bytes.optimizer = weights * optimizer_states(program->job);
   }
   for (int i = 0; i < entry->inputs.count; i++)
-    program->bytes.batch += arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
+    program->bytes.batch +=
+        arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
   program->bytes.activations = program->forward->saved_bytes;
@@ -67,9 +72,12 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
     const struct node *node = region->nodes.items[i];
     for (int k = 0; k < node->n_inputs; k++) {
       if (node->inputs[k] != value) continue;
-      if (node->call != NULL) limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
-      else if (node->kind->index_limit != NULL) limit = smaller_limit(limit, node->kind->index_limit(node, k));
-      else if (node->kind->class == OP_VIEW) limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
+      if (node->call != NULL)
+        limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
+      else if (node->kind->index_limit != NULL)
+        limit = smaller_limit(limit, node->kind->index_limit(node, k));
+      else if (node->kind->class == OP_VIEW)
+        limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
     }
   }
   return limit;
@@ -82,8 +90,10 @@ static void find_limits(struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     if (entry->inputs.items[i]->dtype == DTYPE_INT32)
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
-  if (program->job->data.train.format == DATA_CSV) program->classes = limit;
-  else program->vocabulary = limit;
+  if (program->job->data.train.format == DATA_CSV)
+    program->classes = limit;
+  else
+    program->vocabulary = limit;
 }
 
 void count_figures(struct program *program) {

@@ -147,12 +147,15 @@ static bool is_taken(const struct program *program, const char *name) {
   return false;
 }
 
-/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for products the inner one. */
+/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for products the inner
+ * one. */
 static const char *kernel_name(struct program *program, const struct kernel *kernel) {
   struct text text = text_in(program->arena);
   const struct node *node = kernel->node;
-  if (node->body.count > 0) name_body(&text, node);
-  else text_puts(&text, node->kind->name);
+  if (node->body.count > 0)
+    name_body(&text, node);
+  else
+    text_puts(&text, node->kind->name);
   bool any_accumulates = false;
   for (int i = 0; i < node->n_outputs; i++) any_accumulates |= kernel->outputs[i].accumulate;
   if (any_accumulates) text_puts(&text, "_add");
@@ -163,7 +166,8 @@ static const char *kernel_name(struct program *program, const struct kernel *ker
   if (shape.rank > 4) {
     text_printf(&text, "_%lldx%lld", (long long)shape_product(shape, 0, last), (long long)shape.dim[last]);
   } else {
-    for (int i = 0; i < shape.rank; i++, separator = "x") text_printf(&text, "%s%lld", separator, (long long)shape.dim[i]);
+    for (int i = 0; i < shape.rank; i++, separator = "x")
+      text_printf(&text, "%s%lld", separator, (long long)shape.dim[i]);
   }
   if (shape.rank == 0) text_puts(&text, "_1"); /* a number, so that no variable has the name */
   const struct shape *result = &kernel->outputs[0].shape;
@@ -205,8 +209,8 @@ void choose_kernels(struct program *program) {
       kernel->name = kernel_name(program, kernel);
       descriptions = arena_grow(program->arena, descriptions, program->n_kernels, &capacity, sizeof *descriptions);
       descriptions[program->n_kernels] = description;
-      program->kernels = arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity,
-                                    sizeof kernel);
+      program->kernels =
+          arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity, sizeof kernel);
       program->kernels[program->n_kernels++] = step->kernel = kernel;
     }
   }

@@ -13,6 +13,9 @@ void layout(struct program *program);
 /* The place of a value; its storage is NULL while it has none. */
 struct place *place_of(struct program *program, const struct value *value);
 
+/* The function that was made of a region; NULL while there is none. */
+struct function *function_of(const struct program *program, const struct region *region);
+
 /* Whether a place holds its value row-major without gaps. */
 bool place_is_dense(const struct place *place, struct shape shape);
 

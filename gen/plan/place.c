@@ -208,8 +208,8 @@ static void fill_frames(struct program *program, struct function *function) {
     const struct step *step = &function->steps[s];
     if (step->callee == NULL || step->callee->saved_bytes == 0 || step->node->call->forward != NULL) continue;
     struct frame frame = {frame_name(program, function, step->callee->region->name), step->callee, step->node};
-    function->frames = arena_grow(program->arena, function->frames, function->n_frames, &function->frames_capacity,
-                                  sizeof frame);
+    function->frames =
+        arena_grow(program->arena, function->frames, function->n_frames, &function->frames_capacity, sizeof frame);
     function->frames[function->n_frames++] = frame;
     function->saved_bytes += step->callee->saved_bytes * step->node->call->count;
   }

@@ -32,8 +32,10 @@ static bool pass_differentiate(struct context *context) {
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
 static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
-  if (program->kind != PROGRAM_TRAIN) drop_random(program->graph);
-  else if (program->job->training.eval_interval > 0) program->evaluation_entry = add_evaluation(program->graph);
+  if (program->kind != PROGRAM_TRAIN)
+    drop_random(program->graph);
+  else if (program->job->training.eval_interval > 0)
+    program->evaluation_entry = add_evaluation(program->graph);
   return true;
 }
 
@@ -84,10 +86,17 @@ static bool pass_figures(struct context *context) {
 static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
-} passes[] = {{"read", pass_read},       {"evaluate", pass_evaluate}, {"differentiate", pass_differentiate},
-              {"prune", pass_prune},     {"fuse", pass_fuse},         {"weights", pass_weights},
-              {"layout", pass_layout},   {"place", pass_place},       {"kernels", pass_kernels},
-              {"figures", pass_figures}, {0}};
+} passes[] = {{"read", pass_read},
+              {"evaluate", pass_evaluate},
+              {"differentiate", pass_differentiate},
+              {"prune", pass_prune},
+              {"fuse", pass_fuse},
+              {"weights", pass_weights},
+              {"layout", pass_layout},
+              {"place", pass_place},
+              {"kernels", pass_kernels},
+              {"figures", pass_figures},
+              {0}};
 
 const char *pass_name(int index) {
   return passes[index].name;

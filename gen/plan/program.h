@@ -28,11 +28,11 @@ struct storage {
   enum dtype dtype;
   int64_t count;
   int copies;
-  struct function *function; /* whose it is */
-  int index;                 /* INPUT, RESULT: which; WEIGHT, GRADIENT: the parameter */
-  int first, last;           /* SCRATCH: the first and the last step that touch it */
-  int slot;                  /* SCRATCH: storages of one slot share memory */
-  struct storage *shared;    /* taken over by an output in place: the storage that it became part of */
+  struct function *function;  /* whose it is */
+  int index;                  /* INPUT, RESULT: which; WEIGHT, GRADIENT: the parameter */
+  int first, last;            /* SCRATCH: the first and the last step that touch it */
+  int slot;                   /* SCRATCH: storages of one slot share memory */
+  struct storage *shared;     /* taken over by an output in place: the storage that it became part of */
   const struct node *carrier; /* of a row of carried values: the repeated call, and which of its inputs */
   int carried_input;
 };

@@ -57,8 +57,10 @@ static void add_model(struct text *text, const struct program *program) {
 static void add_step(struct text *text, const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
-  if (program->kind != PROGRAM_TRAIN) text_printf(text, "token     %d places, ", job->data.sequence_length);
-  else if (job->data.train.format == DATA_CSV) text_printf(text, "step      %lld rows, ", (long long)samples);
+  if (program->kind != PROGRAM_TRAIN)
+    text_printf(text, "token     %d places, ", job->data.sequence_length);
+  else if (job->data.train.format == DATA_CSV)
+    text_printf(text, "step      %lld rows, ", (long long)samples);
   else
     text_printf(text, "step      %lld x %d = %s tokens, ", (long long)samples, job->data.sequence_length,
                 grouped(text->arena, samples * job->data.sequence_length));
@@ -67,7 +69,8 @@ static void add_step(struct text *text, const struct program *program) {
 }
 
 static void add_memory(struct text *text, const struct program *program) {
-  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total), mebibytes(program->bytes.weights));
+  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
+              mebibytes(program->bytes.weights));
   if (program->kind == PROGRAM_TRAIN)
     text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
                 mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
@@ -93,15 +96,15 @@ const char *report_json(const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
   int64_t tokens = job->data.train.format == DATA_CSV ? samples : samples * job->data.sequence_length;
-  json_t *root = json_pack(
-      "{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
-      base_name(job->model.source), "parameters", (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied,
-      "flops_per_step", program->flops_per_step, "product_flops_per_step", program->product_flops_per_step,
-      "samples_per_step", (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
-      (json_int_t)program->bytes.weights, "gradients", (json_int_t)program->bytes.gradients, "optimizer",
-      (json_int_t)program->bytes.optimizer, "activations", (json_int_t)program->bytes.activations, "scratch",
-      (json_int_t)program->bytes.scratch, "batch", (json_int_t)program->bytes.batch, "total",
-      (json_int_t)program->bytes.total);
+  json_t *root =
+      json_pack("{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
+                base_name(job->model.source), "parameters", (json_int_t)program->n_parameters, "tied",
+                (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step, "product_flops_per_step",
+                program->product_flops_per_step, "samples_per_step", (json_int_t)samples, "tokens_per_step",
+                (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",
+                (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "activations",
+                (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
+                (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);

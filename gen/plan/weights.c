@@ -61,7 +61,7 @@ struct walk {
   struct diagnostics *diags;
   bool ok;
   void (*visit)(struct walk *walk, const struct region *region, const struct node *after, const char *const *prefixes);
-  int *contributions; /* plan_gradients: by weight, so far */
+  int *contributions;                      /* plan_gradients: by weight, so far */
   const struct parameter_gradient **first; /* plan_gradients: by weight, the first contribution */
 };
 
@@ -269,8 +269,9 @@ static void visit_types(struct walk *walk, const struct region *region, const st
     const struct weight_node *first = walk->program->bindings[region->id * walk->program->bindings_stride + i];
     const struct weight_struct *type = node->array ? NULL : node->type;
     if (type == (first->array ? NULL : first->type) && type != NULL) continue;
-    diag_error(walk->diags, region->where, "'%s' is called with scopes '%s' and '%s', below which the parameters differ",
-               region->function, first->path, node->path);
+    diag_error(walk->diags, region->where,
+               "'%s' is called with scopes '%s' and '%s', below which the parameters differ", region->function,
+               first->path, node->path);
     diag_help(walk->diags, "give each call a scope that holds the parameters of that call alone");
     walk->ok = false;
   }
@@ -360,7 +361,8 @@ void plan_gradients(struct program *program) {
   walk.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *walk.first);
   walk_region(&walk, backward, root);
   for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
-    for (int i = 0; i < graph->regions[r]->gradients.count; i++) graph->regions[r]->gradients.items[i].accumulate = true;
+    for (int i = 0; i < graph->regions[r]->gradients.count; i++)
+      graph->regions[r]->gradients.items[i].accumulate = true;
   memset(walk.contributions, 0, bytes);
   walk.visit = visit_zeros;
   walk_region(&walk, backward, root);

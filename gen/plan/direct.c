@@ -1,0 +1,153 @@
+#include "gen/plan/direct.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+
+/* Whether the producer can write output `index` under these strides. */
+static bool can_write(const struct node *node, int index, struct shape shape, const struct place *place) {
+  if (node->kind->class == OP_ELEMENTWISE) return true;
+  if (place_is_dense(place, shape)) return true;
+  return node->kind->class == OP_KERNEL && node->kind->accepts != NULL &&
+         node->kind->accepts(node, true, index, place->strides);
+}
+
+static bool can_accumulate(const struct node *node, int index) {
+  return node->kind->class == OP_ELEMENTWISE ||
+         (node->kind->class == OP_KERNEL && node->kind->accumulates >> index & 1);
+}
+
+/* Makes the producer of `value` write to `place`, through views of its result; false, with nothing changed, when it
+ * cannot. */
+static bool direct(struct layout_pass *pass, const struct value *value, struct place place, bool accumulate) {
+  if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL) return false;
+  bool temporary = place.storage->kind != STORAGE_SAVED;
+  if (temporary && keeps_memory(pass, value)) return false;
+  if (accumulate && pass->uses[value->id] > 1) return false;
+  const struct node *node = value->producer;
+  if (node->kind->class == OP_VIEW && node->kind->part == NULL) {
+    struct place below = {.storage = place.storage, .offset = place.offset};
+    if (node->kind->unview == NULL || !node->kind->unview(node, place.strides, below.strides)) return false;
+    if (!direct(pass, node->inputs[0], below, accumulate)) return false;
+  } else {
+    if (node->kind->class == OP_CALL && node->call->count > 1) return false;
+    if (!can_write(node, value->index, value->shape, &place)) return false;
+    if (accumulate && !can_accumulate(node, value->index)) return false;
+    if (accumulate) pass->accumulate[value->id] = true;
+  }
+  *place_of(pass->program, value) = place;
+  return true;
+}
+
+static void direct_results(struct layout_pass *pass) {
+  struct region *region = pass->region;
+  for (int i = 0; i < region->results.count; i++) {
+    const struct value *value = region->results.items[i];
+    struct storage *storage = operand_storage(pass, STORAGE_RESULT, value, i);
+    if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL)
+      storage->name = arena_printf(pass->arena, "%s_result_%d", value->name, i); /* it has its own name elsewhere */
+    direct(pass, value, dense_place(storage, 0, value->shape), false);
+  }
+  for (int i = 0; i < region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &region->gradients.items[i];
+    struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
+    direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
+  }
+}
+
+/* Whether strides can say the value when its producer writes densely. */
+static bool comes_free(struct layout_pass *pass, const struct value *value, int64_t *strides) {
+  const struct place *place = place_of(pass->program, value);
+  if (place->storage != NULL) {
+    memcpy(strides, place->strides, sizeof place->strides);
+    return true;
+  }
+  shape_dense_strides(value->shape, strides);
+  if (!is_local(pass, value) || value->producer->kind->class != OP_VIEW || value->producer->kind->part != NULL)
+    return true;
+  int64_t below[MAX_RANK], offset;
+  return comes_free(pass, value->producer->inputs[0], below) &&
+         value->producer->kind->view(value->producer, below, &offset, strides);
+}
+
+/* A view that would need a copy: better its producer writes in the layout of the view, if it can. */
+static void direct_view(struct layout_pass *pass, const struct node *node) {
+  const struct value *value = node->outputs[0];
+  int64_t strides[MAX_RANK];
+  if (place_of(pass->program, value)->storage != NULL || comes_free(pass, value, strides)) return;
+  struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
+  if (!direct(pass, value, dense_place(&probe, 0, value->shape), false)) return;
+  struct storage *storage = fresh_place(pass, value).storage;
+  const struct value *below = value;
+  for (;; below = below->producer->inputs[0]) { /* the chain of views down to the producer */
+    place_of(pass->program, below)->storage = storage;
+    if (below->producer->kind->class != OP_VIEW || below->producer->kind->part != NULL) break;
+  }
+}
+
+static void direct_parts(struct layout_pass *pass, const struct node *node) {
+  const struct value *whole = node->outputs[0];
+  struct place *place = place_of(pass->program, whole);
+  if (place->storage == NULL) {
+    struct place fresh = fresh_place(pass, whole);
+    place = place_of(pass->program, whole);
+    *place = fresh;
+  }
+  struct place target = *place;
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct place part = {.storage = target.storage};
+    if (!node->kind->part(node, i, target.strides, &part.offset, part.strides)) continue;
+    part.offset += target.offset;
+    direct(pass, node->inputs[i], part, false);
+  }
+}
+
+/* ---- Repeated calls: carried values lie in a row of copies ---- */
+
+static int n_copies(const struct call *call, bool keeps) {
+  return keeps ? call->count + 1 : 2;
+}
+
+static const char *row_name(struct layout_pass *pass, const struct node *node, const struct value *formal) {
+  const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, node->call->callee->name);
+  int number = call_number(node);
+  return number > 0 ? arena_printf(pass->arena, "%s_%d", name, number) : name;
+}
+
+static void direct_carries(struct layout_pass *pass, struct node *node) {
+  const struct call *call = node->call;
+  for (int i = 0; i < call->callee->inputs.count; i++) {
+    if (call->count == 1 || call->carry[i] < 0) continue;
+    const struct value *formal = call->callee->inputs.items[i];
+    int history = history_index(call, i), copies = n_copies(call, history >= 0);
+    int64_t size = shape_count(formal->shape);
+    struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
+    const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
+    struct storage *row =
+        new_storage(pass, kept != NULL ? STORAGE_SAVED : STORAGE_SCRATCH, name, formal->dtype, size, copies);
+    row->carrier = node;
+    row->carried_input = i;
+    if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, 0, kept->shape);
+    const struct value *result = node->outputs[call->carry[i]];
+    if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {
+      struct place own = fresh_place(pass, result);
+      *place_of(pass->program, result) = own;
+    }
+    /* A short row is written over: what others read as well is copied into it. */
+    if (kept != NULL || pass->uses[node->inputs[i]->id] == 1)
+      direct(pass, node->inputs[i], dense_place(row, first_copy(call, copies) * size, formal->shape), false);
+  }
+}
+
+void direct_values(struct layout_pass *pass) {
+  direct_results(pass);
+  for (int i = pass->region->nodes.count - 1; i >= 0; i--) {
+    struct node *node = pass->region->nodes.items[i];
+    if (node->kind->part != NULL)
+      direct_parts(pass, node);
+    else if (node->kind->class == OP_VIEW)
+      direct_view(pass, node);
+    else if (node->call != NULL)
+      direct_carries(pass, node);
+  }
+}
