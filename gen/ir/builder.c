@@ -3,15 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "gen/ir/loops.h"
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
-
-/* A loop of the model: iteration i made the nodes with ids from starts[i] up to starts[i + 1]. */
-struct loop {
-  int *starts;
-  int count, capacity;
-  int end;
-};
 
 /* A region under construction and the call that opened it. */
 struct frame {
@@ -20,10 +14,7 @@ struct frame {
   struct location call_site;
   struct scope **actual_scopes;
   struct value **actual_tensors;
-  struct {
-    struct loop *items;
-    int count, capacity;
-  } loops;
+  struct loop_list loops;
   int open_loops[16]; /* indices of the loops that are running now */
   int n_open_loops;
 };
@@ -183,14 +174,12 @@ static struct node *append_call(struct builder *builder, struct region *callee, 
   return node;
 }
 
-static void roll_loops(struct builder *builder, const struct frame *frame);
-
 void builder_end_region(struct builder *builder, struct value *const *results, int n_results, struct value **outer) {
   struct frame *frame = builder->frame;
   struct region *region = frame->region;
   for (int i = 0; i < n_results; i++) ARENA_PUSH(builder->arena, region->results, results[i]);
   bool kept = frame->caller == NULL || owns_parameters(region);
-  if (kept) roll_loops(builder, frame);
+  if (kept) roll_loops(builder->graph, region, &frame->loops);
   builder->frame = frame->caller;
   if (frame->caller == NULL) {
     name_values(builder->arena, region);
@@ -248,78 +237,6 @@ void builder_loop_iteration(struct builder *builder) {
 void builder_loop_end(struct builder *builder) {
   running_loop(builder->frame)->end = builder->graph->next_node;
   builder->frame->n_open_loops--;
-}
-
-/* The one node of each iteration, when all iterations are one call; false otherwise. */
-static bool loop_calls(const struct region *region, const struct loop *loop, struct node **calls) {
-  for (int i = 0; i < loop->count; i++) {
-    int from = loop->starts[i], to = i + 1 < loop->count ? loop->starts[i + 1] : loop->end;
-    calls[i] = NULL;
-    for (int k = 0; k < region->nodes.count; k++) {
-      struct node *node = region->nodes.items[k];
-      if (node->id < from || node->id >= to) continue;
-      if (calls[i] != NULL || node->call == NULL || node->call->count != 1) return false;
-      calls[i] = node;
-    }
-    if (calls[i] == NULL || calls[i]->call->callee != calls[0]->call->callee) return false;
-  }
-  return true;
-}
-
-/* Which result of the iteration before each input is; false when an input is neither that nor the same for all. */
-static bool find_carries(struct node *const *calls, int count, int *carry) {
-  int carried = 0;
-  for (int i = 0; i < calls[0]->n_inputs; i++) {
-    carry[i] = -1;
-    for (int r = 0; r < calls[0]->n_outputs && carry[i] < 0; r++)
-      if (calls[1]->inputs[i] == calls[0]->outputs[r]) carry[i] = r;
-    for (int k = 1; k < count; k++) {
-      const struct value *expected = carry[i] >= 0 ? calls[k - 1]->outputs[carry[i]] : calls[0]->inputs[i];
-      if (calls[k]->inputs[i] != expected) return false;
-    }
-    /* An input that is the same for all and has a gradient would need a sum over the iterations. */
-    if (carry[i] < 0 && calls[0]->inputs[i]->differentiable) return false;
-    for (int j = 0; j < i; j++)
-      if (carry[i] >= 0 && carry[j] == carry[i]) return false;
-    carried += carry[i] >= 0;
-  }
-  /* A result that the next iteration does not take would have a gradient in the last iteration alone. */
-  return carried == calls[0]->n_outputs;
-}
-
-static bool used_elsewhere(const struct region *region, const struct node *maker, const struct node *allowed) {
-  for (int i = 0; i < maker->n_outputs; i++)
-    if (value_is_used(region, maker->outputs[i], allowed)) return true;
-  return false;
-}
-
-static void roll_loop(struct builder *builder, const struct frame *frame, const struct loop *loop) {
-  struct region *region = frame->region;
-  int count = loop->count;
-  if (count < 2) return;
-  struct node **calls = arena_alloc(builder->arena, (size_t)count * sizeof(struct node *));
-  if (!loop_calls(region, loop, calls)) return;
-  int *carry = arena_alloc(builder->arena, ((size_t)calls[0]->n_inputs + 1) * sizeof(int));
-  if (!find_carries(calls, count, carry)) return;
-  for (int k = 0; k + 1 < count; k++)
-    if (used_elsewhere(region, calls[k], calls[k + 1])) return;
-  int n_scopes = calls[0]->call->callee->n_scopes;
-  struct scope **scopes = arena_alloc(builder->arena, ((size_t)n_scopes * (size_t)count + 1) * sizeof *scopes);
-  for (int i = 0; i < n_scopes; i++) {
-    for (int k = 0; k < count; k++) scopes[i * count + k] = calls[k]->call->scopes[i];
-    if (!scopes_progress(scopes + i * count, count)) return;
-  }
-  /* The last call stays, so that what follows the loop still finds its results. */
-  struct node *rolled = calls[count - 1];
-  rolled->inputs = calls[0]->inputs;
-  rolled->call->count = count;
-  rolled->call->scopes = scopes;
-  rolled->call->carry = carry;
-  for (int k = 0; k + 1 < count; k++) region_remove(region, calls[k]);
-}
-
-static void roll_loops(struct builder *builder, const struct frame *frame) {
-  for (int i = 0; i < frame->loops.count; i++) roll_loop(builder, frame, &frame->loops.items[i]);
 }
 
 /* ---- Scopes ---- */

@@ -1,0 +1,23 @@
+/* Loops of the model that stay loops: iterations that are one call each become one call that is repeated. */
+#ifndef ACCEL_IR_LOOPS_H
+#define ACCEL_IR_LOOPS_H
+
+#include "gen/ir/graph.h"
+
+/* A loop of the model: iteration i made the nodes with ids from starts[i] up to starts[i + 1]. */
+struct loop {
+  int *starts;
+  int count, capacity;
+  int end;
+};
+
+struct loop_list {
+  struct loop *items;
+  int count, capacity;
+};
+
+/* Rolls each loop of a finished region whose iterations are one call of the same callee, chained by all of its results,
+ * under scopes that differ in a number at most; the others stay the nodes that they are. */
+void roll_loops(struct graph *graph, struct region *region, const struct loop_list *loops);
+
+#endif
