@@ -191,7 +191,7 @@ static struct syntax *convert_unary(struct converter *converter, CXCursor cursor
   case CXUnaryOperator_Minus: node->operation = OPERATOR_MINUS; break;
   case CXUnaryOperator_Not: node->operation = OPERATOR_COMPLEMENT; break;
   case CXUnaryOperator_LNot: node->operation = OPERATOR_NOT; break;
-  default: return convert_unsupported(converter, cursor, "this operation", "a model has real numbers and integers");
+  default: return convert_unsupported(converter, cursor, "this operator", "a model has real numbers and integers");
   }
   return node;
 }

@@ -3,6 +3,7 @@
 #include <accel/model.h>
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum kind { FIRST = 3, SECOND, THIRD = -7 };
@@ -75,7 +76,20 @@ static void integers(void) {
   assert(byte == 4);
 }
 
+static void unsigneds(void) {
+  unsigned a = 10, b = 3;
+  unsigned long big = 1ul << 63;
+  assert(a * b == 30 && a % b == 1 && a / b == 3 && a - b == 7 && b - a == 4294967289u);
+  assert((a & b) == 2 && (a | b) == 11 && (a ^ b) == 9 && ~a == 4294967285u && -a == 4294967286u);
+  assert(a >= b && b <= a && a != b && !(a == b) && a > b && b < a);
+  assert(big > 1 && (double)big == 9223372036854775808.0 && (unsigned long)9223372036854775808.0 == big);
+  assert(abs(-3) == 3 && abs(4) == 4 && labs(-5l) == 5 && (int)a - 20 < 0 && +a == 10);
+}
+
 static void reals(void) {
+  double small = 0.25, large = 4;
+  assert(small < large && large > small && small <= 0.25 && large >= 4 && small != large && !(small == large));
+  assert(large - small == 3.75 && -small == -0.25 && +small == 0.25 && (small ? 1 : 0) == 1 && !(0.0 ? 1 : 0));
   assert(1 / 2.0 == 0.5 && (int)2.9 == 2 && (int)-2.9 == -2 && 1.5f + 1 == 2.5);
   float third = 1.0f / 3;
   assert(third != 1.0 / 3 && (double)third == (float)(1.0 / 3));
@@ -123,6 +137,10 @@ static void aggregates(void) {
   matrix[1][1] = 8;
   int *row = matrix[1];
   assert(row[1] == 8 && total(matrix[0], 3) == 6);
+  struct inner pairs[2] = {{1, 2}, {3, 4}};
+  assert(pairs->b == 2 && (pairs + 1)->a == 3 && __extension__ pairs[1].b == 4);
+  const char *odd = "\001\x02z";
+  assert(odd[0] == 1 && odd[1] == 2 && odd[2] == 'z');
   const char *text = "a\tb\"c\x41\101";
   assert(text[1] == '\t' && text[3] == '"' && text[5] == 'A' && text[6] == 'A' && text[7] == 0);
 }
@@ -151,6 +169,7 @@ static void statements(void) {
   }
   assert(sum == 12);
   int n = 0;
+  ;
   do n++;
   while (n < 5);
   for (; n < 8;) n++;
@@ -174,6 +193,7 @@ static void statements(void) {
 
 static void all(void) {
   integers();
+  unsigneds();
   reals();
   logic();
   aggregates();
