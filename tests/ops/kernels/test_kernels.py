@@ -1,7 +1,11 @@
-"""Every kernel template against float64 NumPy, on odd, strided and fuzzed shapes, with gcc and clang and under the
-sanitizers. `test_kernels.py [--compiler gcc|clang|clang-19] [--sanitize] [--seed N] [--rounds N] [KIND ...]`."""
+"""Every kernel template against float64 NumPy, on odd, strided and fuzzed shapes: with gcc and clang, with the flags
+for speed and without, for AVX2, with one thread and three, and under the sanitizers. `test_kernels.py [--how HOW] [--seed N]
+[--rounds N] [KIND ...]`; without --how: all but plain and sse2."""
 
 import argparse
+import ctypes
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -9,36 +13,61 @@ import numpy as np
 import cases
 import kernels as kit
 
+SANITIZED = ["-O1", "-march=native", "-ffp-contract=fast", *kit.SANITIZERS]
+HOW = {
+    "gcc": ("gcc", kit.SPEED_FLAGS),
+    "plain": ("gcc", []),
+    "avx2": ("gcc", [*kit.SPEED_FLAGS, "-march=x86-64-v3"]),
+    "sse2": ("gcc", ["-march=x86-64"]),
+    "clang": ("clang-19", kit.SPEED_FLAGS),
+    "sanitized": ("gcc", SANITIZED),
+}
+
+
+def sanitized(arguments):
+    """Runs this script again with the sanitizers' libraries loaded first."""
+    libraries = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+                 for name in ("libasan.so", "libubsan.so")]
+    environment = {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
+    return subprocess.run([sys.executable, __file__, *arguments], env=environment, check=False).returncode
+
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--compiler", default="gcc")
-    parser.add_argument("--sanitize", action="store_true", help="compile with the address and undefined sanitizers")
-    parser.add_argument("--plain", action="store_true", help="without the flags that are only for speed")
+    parser.add_argument("--how", choices=HOW, action="append")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--rounds", type=int, default=1, help="fuzzed cases of each kind")
+    parser.add_argument("--rounds", type=int, default=2, help="fuzzed cases of each kind")
     parser.add_argument("kinds", nargs="*")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(np.random.SeedSequence().entropy % 1_000_000)
-    print(f"seed {seed}")
-    flags = [] if options.plain else list(kit.SPEED_FLAGS)
-    flags += kit.SANITIZERS if options.sanitize else []
-    failures = count = 0
-    for kind in options.kinds or cases.KINDS:
-        rng = np.random.default_rng(seed)
-        todo = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(options.rounds)]
-        made = []
-        for index, arguments in enumerate(todo):
-            made.append(cases.build(kind, arguments, f"{kind}_{index}", rng))
-        functions = kit.load([case.kernel for case in made], options.compiler, tuple(flags))
-        for arguments, case in zip(todo, made):
-            count += 1
-            message = case.check(functions[case.kernel.name])
-            if message:
-                failures += 1
-                print(f"FAIL {kind} {arguments}: {message}")
-    print(f"{count - failures} of {count} kernels right")
-    return 1 if failures else 0
+    print(f"# seed {seed}")
+    failed = False
+    for how in options.how or [how for how in HOW if how not in ("plain", "sse2")]:
+        compiler, flags = HOW[how]
+        if not kit.has(compiler):
+            print(f"ok {how} # SKIP {compiler} is not installed")
+        elif how == "sanitized" and "libasan" not in os.environ.get("LD_PRELOAD", ""):
+            failed |= sanitized(["--how", how, "--seed", str(seed), "--rounds", str(options.rounds), *options.kinds]) != 0
+        else:
+            for kind in options.kinds or cases.KINDS:
+                failed |= not check(how, compiler, tuple(flags), kind, seed, options.rounds)
+    return 1 if failed else 0
+
+
+def check(how, compiler, flags, kind, seed, rounds):
+    """Makes, compiles and runs the cases of one kind; prints their line."""
+    rng = np.random.default_rng(seed)
+    todo = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(rounds)]
+    made = [cases.build(kind, arguments, f"{kind}_{index}", rng) for index, arguments in enumerate(todo)]
+    functions = kit.load([case.kernel for case in made], compiler, flags)
+    set_threads = ctypes.CDLL("libgomp.so.1").omp_set_num_threads if compiler == "gcc" else None
+    messages = []
+    for arguments, case in zip(todo, made):
+        message = case.check(functions[case.kernel.name], set_threads)
+        if message:
+            messages.append(f"#   {arguments}: {message}")
+    print(f"{'not ok' if messages else 'ok'} {kind} {how} ({len(todo)} kernels)", *messages, sep="\n", flush=True)
+    return not messages
 
 
 if __name__ == "__main__":
