@@ -240,7 +240,7 @@ static void exec_output(struct run *run, struct activation *a, const struct node
 
 static void exec_text(struct run *run, const struct node *node) {
   size_t start = run->out->length;
-  jj_write(run, node->as.text.bytes, node->as.text.length);
+  jj_write_piece(run, node->as.text.bytes, node->as.text.length);
   if (run->mapped) jj_note_written(run, start, node);
 }
 

@@ -6,18 +6,25 @@
 
 #include "gen/jinja/value.h"
 
+static int count_digits(uint64_t value) {
+  int count = 1;
+  for (; value >= 10000; value /= 10000) count += 4;
+  return count + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
 int jj_int_text(int64_t value, char out[24]) {
-  char digits[24];
-  int count = 0;
+  static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                              "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                              "8081828384858687888990919293949596979899";
   uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  do {
-    digits[count++] = (char)('0' + rest % 10);
-    rest /= 10;
-  } while (rest > 0);
-  int length = 0;
-  if (value < 0) out[length++] = '-';
-  while (count > 0) out[length++] = digits[--count];
+  int length = count_digits(rest) + (value < 0), at = length;
   out[length] = '\0';
+  for (; rest >= 10; rest /= 100) {
+    at -= 2;
+    memcpy(out + at, pairs + 2 * (rest % 100), 2);
+  }
+  if (at > (value < 0)) out[at - 1] = (char)('0' + rest);
+  if (value < 0) out[0] = '-';
   return length;
 }
 

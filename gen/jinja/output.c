@@ -100,6 +100,17 @@ void jj_write_escaped(struct run *run, const char *bytes, size_t length) {
   jj_write(run, bytes + from, length - from);
 }
 
+static void write_int(struct run *run, int64_t value) {
+  struct buffer *out = run->out;
+  if (out->capacity - out->length >= 24) {
+    out->length += (size_t)jj_int_text(value, out->bytes + out->length);
+    return;
+  }
+  char text[24];
+  int length = jj_int_text(value, text);
+  jj_write(run, text, (size_t)length);
+}
+
 void jj_write_value(struct run *run, struct jinja_value value) {
   if (value.kind == JINJA_STRING) {
     const struct jinja_string *string = value.as.string;
@@ -108,11 +119,9 @@ void jj_write_value(struct run *run, struct jinja_value value) {
       return;
     }
     if (run->mapped && string->spans != NULL) copy_spans(run, string->spans);
-    jj_write(run, string->bytes, string->length);
+    jj_write_piece(run, string->bytes, string->length);
   } else if (value.kind == JINJA_INT) {
-    char text[24];
-    int length = jj_int_text(value.as.integer, text);
-    jj_write(run, text, (size_t)length);
+    write_int(run, value.as.integer);
   } else if (run->autoescape) {
     jj_write_value(run, jj_escape(run, value));
   } else {

@@ -187,6 +187,31 @@ static inline void jj_write(struct run *run, const char *bytes, size_t length) {
   if (length > 0) memcpy(out->bytes + out->length, bytes, length);
   out->length += length;
 }
+static inline void jj_copy_small(char *to, const char *from, size_t length) {
+  if (length >= 8) {
+    memcpy(to, from, 8);
+    memcpy(to + length - 8, from + length - 8, 8);
+  } else if (length >= 4) {
+    memcpy(to, from, 4);
+    memcpy(to + length - 4, from + length - 4, 4);
+  } else if (length > 0) {
+    to[0] = from[0];
+    to[length / 2] = from[length / 2];
+    to[length - 1] = from[length - 1];
+  }
+}
+/* jj_write for the hot places: most pieces of a template are a few bytes long, and two copies that may overlap are
+ * cheaper than a call. */
+static inline void jj_write_piece(struct run *run, const char *bytes, size_t length) {
+  struct buffer *out = run->out;
+  if (out->capacity - out->length < length) jj_buffer_room(run, length);
+  if (length <= 16) {
+    jj_copy_small(out->bytes + out->length, bytes, length);
+  } else {
+    memcpy(out->bytes + out->length, bytes, length);
+  }
+  out->length += length;
+}
 /* Writes the value as {{ }} does, escaped where autoescape says so. */
 void jj_write_value(struct run *run, struct jinja_value value);
 void jj_write_escaped(struct run *run, const char *bytes, size_t length);
