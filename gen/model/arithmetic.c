@@ -31,19 +31,29 @@ static struct datum real_result(double value, const struct ctype *type) {
 static struct datum real_operation(struct evaluator *evaluator, enum operation operation, double a, double b,
                                    const struct ctype *type, struct location where) {
   switch (operation) {
-  case OPERATOR_MULTIPLY: return real_result(a * b, type);
-  case OPERATOR_ADD: return real_result(a + b, type);
-  case OPERATOR_SUBTRACT: return real_result(a - b, type);
+  case OPERATOR_MULTIPLY:
+    return real_result(a * b, type);
+  case OPERATOR_ADD:
+    return real_result(a + b, type);
+  case OPERATOR_SUBTRACT:
+    return real_result(a - b, type);
   case OPERATOR_DIVIDE:
     if (b == 0) evaluate_fail(evaluator, where, NULL, "division of %g by zero", a);
     return real_result(a / b, type);
-  case OPERATOR_LESS: return datum_integer(a < b);
-  case OPERATOR_GREATER: return datum_integer(a > b);
-  case OPERATOR_LESS_EQUAL: return datum_integer(a <= b);
-  case OPERATOR_GREATER_EQUAL: return datum_integer(a >= b);
-  case OPERATOR_EQUAL: return datum_integer(a == b);
-  case OPERATOR_NOT_EQUAL: return datum_integer(a != b);
-  default: evaluate_fail(evaluator, where, NULL, "this operator needs whole numbers");
+  case OPERATOR_LESS:
+    return datum_integer(a < b);
+  case OPERATOR_GREATER:
+    return datum_integer(a > b);
+  case OPERATOR_LESS_EQUAL:
+    return datum_integer(a <= b);
+  case OPERATOR_GREATER_EQUAL:
+    return datum_integer(a >= b);
+  case OPERATOR_EQUAL:
+    return datum_integer(a == b);
+  case OPERATOR_NOT_EQUAL:
+    return datum_integer(a != b);
+  default:
+    evaluate_fail(evaluator, where, NULL, "this operator needs whole numbers");
   }
 }
 
@@ -55,21 +65,44 @@ static struct datum unsigned_operation(struct evaluator *evaluator, enum operati
   if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
     evaluate_fail(evaluator, where, NULL, "division of %llu by zero", (unsigned long long)a);
   switch (operation) {
-  case OPERATOR_MULTIPLY: value = a * b; break;
-  case OPERATOR_DIVIDE: value = a / b; break;
-  case OPERATOR_REMAINDER: value = a % b; break;
-  case OPERATOR_ADD: value = a + b; break;
-  case OPERATOR_SUBTRACT: value = a - b; break;
-  case OPERATOR_LESS: return datum_integer(a < b);
-  case OPERATOR_GREATER: return datum_integer(a > b);
-  case OPERATOR_LESS_EQUAL: return datum_integer(a <= b);
-  case OPERATOR_GREATER_EQUAL: return datum_integer(a >= b);
-  case OPERATOR_EQUAL: return datum_integer(a == b);
-  case OPERATOR_NOT_EQUAL: return datum_integer(a != b);
-  case OPERATOR_BIT_AND: value = a & b; break;
-  case OPERATOR_BIT_XOR: value = a ^ b; break;
-  case OPERATOR_BIT_OR: value = a | b; break;
-  default: evaluate_fail(evaluator, where, NULL, "a model cannot use this operator");
+  case OPERATOR_MULTIPLY:
+    value = a * b;
+    break;
+  case OPERATOR_DIVIDE:
+    value = a / b;
+    break;
+  case OPERATOR_REMAINDER:
+    value = a % b;
+    break;
+  case OPERATOR_ADD:
+    value = a + b;
+    break;
+  case OPERATOR_SUBTRACT:
+    value = a - b;
+    break;
+  case OPERATOR_LESS:
+    return datum_integer(a < b);
+  case OPERATOR_GREATER:
+    return datum_integer(a > b);
+  case OPERATOR_LESS_EQUAL:
+    return datum_integer(a <= b);
+  case OPERATOR_GREATER_EQUAL:
+    return datum_integer(a >= b);
+  case OPERATOR_EQUAL:
+    return datum_integer(a == b);
+  case OPERATOR_NOT_EQUAL:
+    return datum_integer(a != b);
+  case OPERATOR_BIT_AND:
+    value = a & b;
+    break;
+  case OPERATOR_BIT_XOR:
+    value = a ^ b;
+    break;
+  case OPERATOR_BIT_OR:
+    value = a | b;
+    break;
+  default:
+    evaluate_fail(evaluator, where, NULL, "a model cannot use this operator");
   }
   if (type->bits < 64) value &= (UINT64_C(1) << type->bits) - 1;
   return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
@@ -79,24 +112,46 @@ static struct datum unsigned_operation(struct evaluator *evaluator, enum operati
 
 static bool signed_value(enum operation operation, int64_t a, int64_t b, int64_t *value) {
   switch (operation) {
-  case OPERATOR_MULTIPLY: return !__builtin_mul_overflow(a, b, value);
-  case OPERATOR_ADD: return !__builtin_add_overflow(a, b, value);
-  case OPERATOR_SUBTRACT: return !__builtin_sub_overflow(a, b, value);
+  case OPERATOR_MULTIPLY:
+    return !__builtin_mul_overflow(a, b, value);
+  case OPERATOR_ADD:
+    return !__builtin_add_overflow(a, b, value);
+  case OPERATOR_SUBTRACT:
+    return !__builtin_sub_overflow(a, b, value);
   case OPERATOR_DIVIDE:
   case OPERATOR_REMAINDER:
     if (a == INT64_MIN && b == -1) return false;
     *value = operation == OPERATOR_DIVIDE ? a / b : a % b;
     return true;
-  case OPERATOR_LESS: *value = a < b; return true;
-  case OPERATOR_GREATER: *value = a > b; return true;
-  case OPERATOR_LESS_EQUAL: *value = a <= b; return true;
-  case OPERATOR_GREATER_EQUAL: *value = a >= b; return true;
-  case OPERATOR_EQUAL: *value = a == b; return true;
-  case OPERATOR_NOT_EQUAL: *value = a != b; return true;
-  case OPERATOR_BIT_AND: *value = a & b; return true;
-  case OPERATOR_BIT_XOR: *value = a ^ b; return true;
-  case OPERATOR_BIT_OR: *value = a | b; return true;
-  default: return false;
+  case OPERATOR_LESS:
+    *value = a < b;
+    return true;
+  case OPERATOR_GREATER:
+    *value = a > b;
+    return true;
+  case OPERATOR_LESS_EQUAL:
+    *value = a <= b;
+    return true;
+  case OPERATOR_GREATER_EQUAL:
+    *value = a >= b;
+    return true;
+  case OPERATOR_EQUAL:
+    *value = a == b;
+    return true;
+  case OPERATOR_NOT_EQUAL:
+    *value = a != b;
+    return true;
+  case OPERATOR_BIT_AND:
+    *value = a & b;
+    return true;
+  case OPERATOR_BIT_XOR:
+    *value = a ^ b;
+    return true;
+  case OPERATOR_BIT_OR:
+    *value = a | b;
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -146,8 +201,8 @@ static void need_number(struct evaluator *evaluator, struct datum datum, struct 
   evaluate_fail(evaluator, where, help, "an operator on %s", datum_text(evaluator->arena, datum));
 }
 
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a,
-                                 struct datum b, struct location where) {
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
+                                 struct location where) {
   need_number(evaluator, a, where);
   need_number(evaluator, b, where);
   if (operation == OPERATOR_LEFT || operation == OPERATOR_RIGHT) return shift(evaluator, operation, a, b, where);

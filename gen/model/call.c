@@ -130,8 +130,10 @@ struct datum call_function(struct evaluator *evaluator, const struct function *f
   for (int i = 0; i < function->n_parameters; i++)
     store_datum(evaluator, &activation->slots[i], arguments[i], function->parameters[i]->type, NULL, call_site);
   activation->result = (struct datum){.kind = DATUM_VOID};
-  if (function->is_region && evaluator->activation != NULL) run_region(evaluator, activation);
-  else run_body(evaluator, activation);
+  if (function->is_region && evaluator->activation != NULL)
+    run_region(evaluator, activation);
+  else
+    run_body(evaluator, activation);
   return activation->result;
 }
 
@@ -191,7 +193,8 @@ static void add_argument(struct evaluator *evaluator, struct arguments *argument
 /* Behind the named parameters the compiler checks nothing: there a real where a whole number belongs comes in. */
 static void check_variadic(struct evaluator *evaluator, const struct syntax *node, struct datum value) {
   if (value.kind == DATUM_REAL)
-    evaluate_fail(evaluator, node->where, "convert it: (int)(...)", "a whole number is needed here, not %g", value.real);
+    evaluate_fail(evaluator, node->where, "convert it: (int)(...)", "a whole number is needed here, not %g",
+                  value.real);
 }
 
 static struct datum call_operation(struct evaluator *evaluator, const struct op_function *function,

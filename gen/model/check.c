@@ -41,7 +41,8 @@ static void check_call(struct checker *checker, const struct syntax *node) {
   if (known) return;
   diag_error(checker->diags, node->where, "a model cannot call '%s'", node->text);
   const char *similar = node->system ? NULL : model_similar_function(checker->arena, node->text);
-  if (similar != NULL) diag_help(checker->diags, "did you mean '%s'?", similar);
+  if (similar != NULL)
+    diag_help(checker->diags, "did you mean '%s'?", similar);
   else
     diag_help(checker->diags, "a model is read, not run: it calls tensor functions, its own functions, and math.h");
 }

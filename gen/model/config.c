@@ -53,8 +53,7 @@ static bool set_enum(const struct leaf *leaf, const struct config_value *value, 
     *leaf->cell = (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = type->enumerators[i].value};
     return true;
   }
-  const char *similar =
-      value->kind == CONFIG_STRING ? nearest_word(value->string, names, type->n_enumerators) : NULL;
+  const char *similar = value->kind == CONFIG_STRING ? nearest_word(value->string, names, type->n_enumerators) : NULL;
   diag_error(diags, value->where, "'%s' must be one of the names of '%s'", leaf->path, type->name);
   if (similar != NULL) diag_help(diags, "did you mean '%s'?", similar);
   return false;
@@ -116,8 +115,7 @@ static struct leaf *find_leaf(const struct leaves *leaves, const char *name) {
   return NULL;
 }
 
-static void report_unknown(struct evaluator *evaluator, const struct leaves *leaves,
-                           const struct config_value *value) {
+static void report_unknown(struct evaluator *evaluator, const struct leaves *leaves, const struct config_value *value) {
   const char **names = arena_alloc(evaluator->arena, ((size_t)leaves->count + 1) * sizeof *names);
   for (int i = 0; i < leaves->count; i++) names[i] = leaves->items[i].path;
   const char *similar = nearest_word(value->name, names, leaves->count);
@@ -125,7 +123,8 @@ static void report_unknown(struct evaluator *evaluator, const struct leaves *lea
   if (similar != NULL)
     diag_error(evaluator->diags, value->name_where, "the config of %s has no '%s'; did you mean '%s'?", file,
                value->name, similar);
-  else diag_error(evaluator->diags, value->name_where, "the config of %s has no '%s'", file, value->name);
+  else
+    diag_error(evaluator->diags, value->name_where, "the config of %s has no '%s'", file, value->name);
 }
 
 /* What the job leaves open and the model's defaults say. */
@@ -141,8 +140,7 @@ static void take_defaults(struct evaluator *evaluator, const struct ctype *type,
   }
 }
 
-static void report_missing(struct evaluator *evaluator, const struct leaf *leaf,
-                           const struct model_request *request) {
+static void report_missing(struct evaluator *evaluator, const struct leaf *leaf, const struct model_request *request) {
   diag_error(evaluator->diags, request->config_where, "model.config lacks '%s', %s", leaf->path, wanted(leaf->type));
   diag_note(evaluator->diags, field_where(leaf->field), "the model needs it here");
   diag_help(evaluator->diags, "or give it a default in the model: const struct config defaults = {.%s = ...};",
@@ -157,8 +155,10 @@ struct datum config_datum(struct evaluator *evaluator, const struct ctype *type,
   add_leaves(evaluator, "", type, NULL, &config, &leaves);
   for (int i = 0; i < request->n_config; i++) {
     struct leaf *leaf = find_leaf(&leaves, request->config[i].name);
-    if (leaf == NULL) report_unknown(evaluator, &leaves, &request->config[i]);
-    else set_leaf(evaluator, leaf, &request->config[i]);
+    if (leaf == NULL)
+      report_unknown(evaluator, &leaves, &request->config[i]);
+    else
+      set_leaf(evaluator, leaf, &request->config[i]);
   }
   take_defaults(evaluator, type, &leaves);
   for (int i = 0; i < leaves.count; i++)

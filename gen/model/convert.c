@@ -99,8 +99,10 @@ struct variable *convert_variable(struct converter *converter, CXCursor cursor) 
   if (!clang_Cursor_isNull(initial)) variable->initial = convert_expression(converter, initial);
   bool local = converter->function != NULL && clang_Cursor_getStorageClass(cursor) != CX_SC_Static &&
                clang_Cursor_getStorageClass(cursor) != CX_SC_Extern;
-  if (local) variable->slot = converter->function->n_slots++;
-  else add_lasting(converter, variable);
+  if (local)
+    variable->slot = converter->function->n_slots++;
+  else
+    add_lasting(converter, variable);
   return variable;
 }
 

@@ -49,8 +49,8 @@ void convert_unit(struct converter *converter, CXTranslationUnit unit);
 /* One type. */
 const struct ctype *convert_type(struct converter *converter, CXType type);
 
-/* libclang gives the type of a parameter that is written as an array, and of what is passed to it, as the array: it is a
- * pointer to the elements. */
+/* libclang gives the type of a parameter that is written as an array, and of what is passed to it, as the array: it is
+ * a pointer to the elements. */
 const struct ctype *convert_decayed(struct converter *converter, const struct ctype *type);
 
 /* One statement or expression; what is outside the subset becomes SYNTAX_UNSUPPORTED. */

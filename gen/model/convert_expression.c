@@ -19,8 +19,8 @@ static struct syntax *convert_constant(struct converter *converter, CXCursor cur
   if (kind == CXEval_Int) {
     node = convert_node(converter, SYNTAX_INTEGER, cursor, 0);
     bool is_unsigned = clang_EvalResult_isUnsignedInt(result) != 0;
-    node->integer = is_unsigned ? (int64_t)clang_EvalResult_getAsUnsigned(result)
-                                : (int64_t)clang_EvalResult_getAsLongLong(result);
+    node->integer =
+        is_unsigned ? (int64_t)clang_EvalResult_getAsUnsigned(result) : (int64_t)clang_EvalResult_getAsLongLong(result);
   } else if (kind == CXEval_Float) {
     node = convert_node(converter, SYNTAX_REAL, cursor, 0);
     node->real = clang_EvalResult_getAsDouble(result);
@@ -103,7 +103,8 @@ static struct syntax *convert_member(struct converter *converter, CXCursor curso
   int field = type->kind == CTYPE_STRUCT ? ctype_field(type, name) : -1;
   if (field < 0 && base->kind == SYNTAX_UNSUPPORTED) return base;
   if (field < 0)
-    return convert_unsupported(converter, cursor, "a member of a union, or of a struct with bit-fields or unnamed parts",
+    return convert_unsupported(converter, cursor,
+                               "a member of a union, or of a struct with bit-fields or unnamed parts",
                                "write a plain struct");
   struct syntax *node = convert_node(converter, SYNTAX_MEMBER, cursor, 1);
   node->parts[0] = base;
@@ -117,35 +118,55 @@ static struct syntax *convert_member(struct converter *converter, CXCursor curso
 static enum operation binary_operator(enum CXBinaryOperatorKind kind) {
   switch (kind) {
   case CXBinaryOperator_Mul:
-  case CXBinaryOperator_MulAssign: return OPERATOR_MULTIPLY;
+  case CXBinaryOperator_MulAssign:
+    return OPERATOR_MULTIPLY;
   case CXBinaryOperator_Div:
-  case CXBinaryOperator_DivAssign: return OPERATOR_DIVIDE;
+  case CXBinaryOperator_DivAssign:
+    return OPERATOR_DIVIDE;
   case CXBinaryOperator_Rem:
-  case CXBinaryOperator_RemAssign: return OPERATOR_REMAINDER;
+  case CXBinaryOperator_RemAssign:
+    return OPERATOR_REMAINDER;
   case CXBinaryOperator_Add:
-  case CXBinaryOperator_AddAssign: return OPERATOR_ADD;
+  case CXBinaryOperator_AddAssign:
+    return OPERATOR_ADD;
   case CXBinaryOperator_Sub:
-  case CXBinaryOperator_SubAssign: return OPERATOR_SUBTRACT;
+  case CXBinaryOperator_SubAssign:
+    return OPERATOR_SUBTRACT;
   case CXBinaryOperator_Shl:
-  case CXBinaryOperator_ShlAssign: return OPERATOR_LEFT;
+  case CXBinaryOperator_ShlAssign:
+    return OPERATOR_LEFT;
   case CXBinaryOperator_Shr:
-  case CXBinaryOperator_ShrAssign: return OPERATOR_RIGHT;
-  case CXBinaryOperator_LT: return OPERATOR_LESS;
-  case CXBinaryOperator_GT: return OPERATOR_GREATER;
-  case CXBinaryOperator_LE: return OPERATOR_LESS_EQUAL;
-  case CXBinaryOperator_GE: return OPERATOR_GREATER_EQUAL;
-  case CXBinaryOperator_EQ: return OPERATOR_EQUAL;
-  case CXBinaryOperator_NE: return OPERATOR_NOT_EQUAL;
+  case CXBinaryOperator_ShrAssign:
+    return OPERATOR_RIGHT;
+  case CXBinaryOperator_LT:
+    return OPERATOR_LESS;
+  case CXBinaryOperator_GT:
+    return OPERATOR_GREATER;
+  case CXBinaryOperator_LE:
+    return OPERATOR_LESS_EQUAL;
+  case CXBinaryOperator_GE:
+    return OPERATOR_GREATER_EQUAL;
+  case CXBinaryOperator_EQ:
+    return OPERATOR_EQUAL;
+  case CXBinaryOperator_NE:
+    return OPERATOR_NOT_EQUAL;
   case CXBinaryOperator_And:
-  case CXBinaryOperator_AndAssign: return OPERATOR_BIT_AND;
+  case CXBinaryOperator_AndAssign:
+    return OPERATOR_BIT_AND;
   case CXBinaryOperator_Xor:
-  case CXBinaryOperator_XorAssign: return OPERATOR_BIT_XOR;
+  case CXBinaryOperator_XorAssign:
+    return OPERATOR_BIT_XOR;
   case CXBinaryOperator_Or:
-  case CXBinaryOperator_OrAssign: return OPERATOR_BIT_OR;
-  case CXBinaryOperator_LAnd: return OPERATOR_AND;
-  case CXBinaryOperator_LOr: return OPERATOR_OR;
-  case CXBinaryOperator_Comma: return OPERATOR_COMMA;
-  default: return OPERATOR_NONE;
+  case CXBinaryOperator_OrAssign:
+    return OPERATOR_BIT_OR;
+  case CXBinaryOperator_LAnd:
+    return OPERATOR_AND;
+  case CXBinaryOperator_LOr:
+    return OPERATOR_OR;
+  case CXBinaryOperator_Comma:
+    return OPERATOR_COMMA;
+  default:
+    return OPERATOR_NONE;
   }
 }
 
@@ -170,7 +191,8 @@ static struct syntax *convert_binary(struct converter *converter, CXCursor curso
 static struct syntax *convert_unary(struct converter *converter, CXCursor cursor) {
   enum CXUnaryOperatorKind kind = clang_getCursorUnaryOperatorKind(cursor);
   switch (kind) {
-  case CXUnaryOperator_Extension: return convert_expression(converter, convert_children(converter, cursor).items[0]);
+  case CXUnaryOperator_Extension:
+    return convert_expression(converter, convert_children(converter, cursor).items[0]);
   case CXUnaryOperator_AddrOf:
     return convert_unsupported(converter, cursor, "an address", "pass the value, and return what changes in a struct");
   case CXUnaryOperator_PostInc:
@@ -182,16 +204,28 @@ static struct syntax *convert_unary(struct converter *converter, CXCursor cursor
     node->prefix = kind == CXUnaryOperator_PreInc || kind == CXUnaryOperator_PreDec;
     return node;
   }
-  default: break;
+  default:
+    break;
   }
   struct syntax *node = convert_parts(converter, SYNTAX_UNARY, cursor, 1);
   switch (kind) {
-  case CXUnaryOperator_Deref: node->operation = OPERATOR_DEREFERENCE; break;
-  case CXUnaryOperator_Plus: node->operation = OPERATOR_PLUS; break;
-  case CXUnaryOperator_Minus: node->operation = OPERATOR_MINUS; break;
-  case CXUnaryOperator_Not: node->operation = OPERATOR_COMPLEMENT; break;
-  case CXUnaryOperator_LNot: node->operation = OPERATOR_NOT; break;
-  default: return convert_unsupported(converter, cursor, "this operator", "a model has real numbers and integers");
+  case CXUnaryOperator_Deref:
+    node->operation = OPERATOR_DEREFERENCE;
+    break;
+  case CXUnaryOperator_Plus:
+    node->operation = OPERATOR_PLUS;
+    break;
+  case CXUnaryOperator_Minus:
+    node->operation = OPERATOR_MINUS;
+    break;
+  case CXUnaryOperator_Not:
+    node->operation = OPERATOR_COMPLEMENT;
+    break;
+  case CXUnaryOperator_LNot:
+    node->operation = OPERATOR_NOT;
+    break;
+  default:
+    return convert_unsupported(converter, cursor, "this operator", "a model has real numbers and integers");
   }
   return node;
 }
@@ -267,28 +301,43 @@ static struct syntax *expression(struct converter *converter, CXCursor cursor) {
   case CXCursor_IntegerLiteral:
   case CXCursor_FloatingLiteral:
   case CXCursor_CharacterLiteral:
-  case CXCursor_UnaryExpr: /* sizeof, _Alignof */ return convert_constant(converter, cursor);
-  case CXCursor_StringLiteral: return convert_text(converter, cursor);
-  case CXCursor_DeclRefExpr: return convert_name(converter, cursor);
-  case CXCursor_MemberRefExpr: return convert_member(converter, cursor);
-  case CXCursor_ArraySubscriptExpr: return convert_parts(converter, SYNTAX_INDEX, cursor, 2);
-  case CXCursor_ParenExpr: return convert_expression(converter, convert_children(converter, cursor).items[0]);
-  case CXCursor_UnaryOperator: return convert_unary(converter, cursor);
+  case CXCursor_UnaryExpr: /* sizeof, _Alignof */
+    return convert_constant(converter, cursor);
+  case CXCursor_StringLiteral:
+    return convert_text(converter, cursor);
+  case CXCursor_DeclRefExpr:
+    return convert_name(converter, cursor);
+  case CXCursor_MemberRefExpr:
+    return convert_member(converter, cursor);
+  case CXCursor_ArraySubscriptExpr:
+    return convert_parts(converter, SYNTAX_INDEX, cursor, 2);
+  case CXCursor_ParenExpr:
+    return convert_expression(converter, convert_children(converter, cursor).items[0]);
+  case CXCursor_UnaryOperator:
+    return convert_unary(converter, cursor);
   case CXCursor_BinaryOperator:
-  case CXCursor_CompoundAssignOperator: return convert_binary(converter, cursor);
-  case CXCursor_ConditionalOperator: return convert_parts(converter, SYNTAX_CONDITIONAL, cursor, 3);
-  case CXCursor_CStyleCastExpr: return convert_last(converter, SYNTAX_CAST, cursor);
-  case CXCursor_CompoundLiteralExpr: return convert_last(converter, SYNTAX_COMPOUND_LITERAL, cursor);
-  case CXCursor_InitListExpr: return convert_list(converter, cursor);
-  case CXCursor_CallExpr: return convert_call(converter, cursor);
-  case CXCursor_UnexposedExpr: return convert_implicit(converter, cursor);
+  case CXCursor_CompoundAssignOperator:
+    return convert_binary(converter, cursor);
+  case CXCursor_ConditionalOperator:
+    return convert_parts(converter, SYNTAX_CONDITIONAL, cursor, 3);
+  case CXCursor_CStyleCastExpr:
+    return convert_last(converter, SYNTAX_CAST, cursor);
+  case CXCursor_CompoundLiteralExpr:
+    return convert_last(converter, SYNTAX_COMPOUND_LITERAL, cursor);
+  case CXCursor_InitListExpr:
+    return convert_list(converter, cursor);
+  case CXCursor_CallExpr:
+    return convert_call(converter, cursor);
+  case CXCursor_UnexposedExpr:
+    return convert_implicit(converter, cursor);
   case CXCursor_StmtExpr:
     return convert_unsupported(converter, cursor, "a statement inside an expression", "write a function");
   case CXCursor_GenericSelectionExpr:
     return convert_unsupported(converter, cursor, "_Generic", "call the function for the type that you have");
   case CXCursor_ImaginaryLiteral:
     return convert_unsupported(converter, cursor, "a complex number", "a model has real numbers");
-  default: return convert_unsupported(converter, cursor, "this expression", "write it in plain C");
+  default:
+    return convert_unsupported(converter, cursor, "this expression", "write it in plain C");
   }
 }
 

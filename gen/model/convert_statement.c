@@ -134,17 +134,28 @@ static struct syntax *convert_return(struct converter *converter, CXCursor curso
 
 static struct syntax *statement(struct converter *converter, CXCursor cursor) {
   switch (clang_getCursorKind(cursor)) {
-  case CXCursor_CompoundStmt: return convert_all(converter, SYNTAX_BLOCK, cursor);
-  case CXCursor_DeclStmt: return convert_declaration(converter, cursor);
-  case CXCursor_IfStmt: return convert_if(converter, cursor);
-  case CXCursor_ForStmt: return convert_for(converter, cursor);
-  case CXCursor_WhileStmt: return convert_loop(converter, SYNTAX_WHILE, cursor);
-  case CXCursor_DoStmt: return convert_loop(converter, SYNTAX_DO, cursor);
-  case CXCursor_SwitchStmt: return convert_switch(converter, cursor);
-  case CXCursor_BreakStmt: return convert_node(converter, SYNTAX_BREAK, cursor, 0);
-  case CXCursor_ContinueStmt: return convert_node(converter, SYNTAX_CONTINUE, cursor, 0);
-  case CXCursor_ReturnStmt: return convert_return(converter, cursor);
-  case CXCursor_NullStmt: return convert_node(converter, SYNTAX_EMPTY, cursor, 0);
+  case CXCursor_CompoundStmt:
+    return convert_all(converter, SYNTAX_BLOCK, cursor);
+  case CXCursor_DeclStmt:
+    return convert_declaration(converter, cursor);
+  case CXCursor_IfStmt:
+    return convert_if(converter, cursor);
+  case CXCursor_ForStmt:
+    return convert_for(converter, cursor);
+  case CXCursor_WhileStmt:
+    return convert_loop(converter, SYNTAX_WHILE, cursor);
+  case CXCursor_DoStmt:
+    return convert_loop(converter, SYNTAX_DO, cursor);
+  case CXCursor_SwitchStmt:
+    return convert_switch(converter, cursor);
+  case CXCursor_BreakStmt:
+    return convert_node(converter, SYNTAX_BREAK, cursor, 0);
+  case CXCursor_ContinueStmt:
+    return convert_node(converter, SYNTAX_CONTINUE, cursor, 0);
+  case CXCursor_ReturnStmt:
+    return convert_return(converter, cursor);
+  case CXCursor_NullStmt:
+    return convert_node(converter, SYNTAX_EMPTY, cursor, 0);
   case CXCursor_CaseStmt:
   case CXCursor_DefaultStmt:
     return convert_unsupported(converter, cursor, "a case inside another statement of the switch",
@@ -156,7 +167,8 @@ static struct syntax *statement(struct converter *converter, CXCursor cursor) {
   case CXCursor_GCCAsmStmt:
   case CXCursor_MSAsmStmt:
     return convert_unsupported(converter, cursor, "assembler", "a model is read, not run: use tensor functions");
-  default: break;
+  default:
+    break;
   }
   if (convert_is_expression(cursor)) return convert_expression(converter, cursor);
   return convert_unsupported(converter, cursor, "this statement", "write it with if, for, while, switch and calls");

@@ -54,7 +54,8 @@ static enum CXVisitorResult add_field(CXCursor cursor, CXClientData data) {
                         .type = convert_type(converter, clang_getCursorType(cursor)),
                         .line = where.line,
                         .file = where.file};
-  list->strange = list->strange || clang_Cursor_isBitField(cursor) || field.name[0] == '\0' || clang_Cursor_isAnonymous(cursor);
+  list->strange =
+      list->strange || clang_Cursor_isBitField(cursor) || field.name[0] == '\0' || clang_Cursor_isAnonymous(cursor);
   ARENA_PUSH(converter->arena, *list, field);
   return CXVisit_Continue;
 }
@@ -102,8 +103,10 @@ static const struct ctype *convert_declared(struct converter *converter, const c
   *made = (struct ctype){.kind = CTYPE_OTHER, .name = name};
   struct declared_type item = {declaration, made};
   ARENA_PUSH(converter->arena, converter->types, item);
-  if (type.kind == CXType_Enum) convert_enum(converter, name, type, made);
-  else convert_record(converter, name, type, made);
+  if (type.kind == CXType_Enum)
+    convert_enum(converter, name, type, made);
+  else
+    convert_record(converter, name, type, made);
   return made;
 }
 
@@ -122,15 +125,19 @@ static const struct ctype *convert_integer(struct converter *converter, const ch
   case CXType_Short:
   case CXType_Int:
   case CXType_Long:
-  case CXType_LongLong: is_signed = true; break;
+  case CXType_LongLong:
+    is_signed = true;
+    break;
   case CXType_Bool:
   case CXType_Char_U:
   case CXType_UChar:
   case CXType_UShort:
   case CXType_UInt:
   case CXType_ULong:
-  case CXType_ULongLong: break;
-  default: return NULL;
+  case CXType_ULongLong:
+    break;
+  default:
+    return NULL;
   }
   if (type.kind == CXType_Int) return &ctype_int;
   return new_type(converter, name,
@@ -147,7 +154,8 @@ const struct ctype *convert_type(struct converter *converter, CXType type) {
   if (canonical.kind == CXType_Void) return &ctype_void;
   const char *name = convert_string(converter, clang_getTypeSpelling(type));
   switch (canonical.kind) {
-  case CXType_Float: return new_type(converter, name, (struct ctype){.kind = CTYPE_REAL, .bits = 32});
+  case CXType_Float:
+    return new_type(converter, name, (struct ctype){.kind = CTYPE_REAL, .bits = 32});
   case CXType_Pointer:
     return convert_pointer(converter, name, clang_getUnqualifiedType(clang_getPointeeType(canonical)));
   case CXType_ConstantArray:
@@ -161,8 +169,10 @@ const struct ctype *convert_type(struct converter *converter, CXType type) {
                                    .count = count});
   }
   case CXType_Record:
-  case CXType_Enum: return convert_declared(converter, name, canonical);
-  default: break;
+  case CXType_Enum:
+    return convert_declared(converter, name, canonical);
+  default:
+    break;
   }
   const struct ctype *integer = convert_integer(converter, name, canonical);
   return integer != NULL ? integer : new_type(converter, name, (struct ctype){.kind = CTYPE_OTHER});

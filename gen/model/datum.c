@@ -25,12 +25,19 @@ const char *datum_text(struct arena *arena, struct datum datum) {
   case DATUM_INTEGER:
     if (!datum.type->is_signed) return arena_printf(arena, "%llu", (unsigned long long)datum.integer);
     return arena_printf(arena, "%lld", (long long)datum.integer);
-  case DATUM_REAL: return arena_printf(arena, "%g", datum.real);
-  case DATUM_STRING: return arena_printf(arena, "\"%s\"", datum.string);
-  case DATUM_TENSOR: return "a tensor";
-  case DATUM_SCOPE: return "a scope";
-  case DATUM_AGGREGATE: return "a struct or array";
-  case DATUM_POINTER: return "an array";
-  default: return "nothing";
+  case DATUM_REAL:
+    return arena_printf(arena, "%g", datum.real);
+  case DATUM_STRING:
+    return arena_printf(arena, "\"%s\"", datum.string);
+  case DATUM_TENSOR:
+    return "a tensor";
+  case DATUM_SCOPE:
+    return "a scope";
+  case DATUM_AGGREGATE:
+    return "a struct or array";
+  case DATUM_POINTER:
+    return "an array";
+  default:
+    return "nothing";
   }
 }

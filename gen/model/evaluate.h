@@ -24,9 +24,9 @@ struct evaluator {
   const struct program *program;
   struct activation *activation;
   int n_activations;
-  int depth;      /* nesting of evaluation, so that the generator's own stack is bounded */
-  int n_loops;    /* loops open in the builder's current region */
-  long steps;     /* what was done so far, so that every evaluation ends */
+  int depth;             /* nesting of evaluation, so that the generator's own stack is bounded */
+  int n_loops;           /* loops open in the builder's current region */
+  long steps;            /* what was done so far, so that every evaluation ends */
   struct datum *lasting; /* the values of the program's lasting variables */
   jmp_buf failure;       /* where an error goes, once it is reported */
 };
@@ -85,8 +85,8 @@ struct datum initialize(struct evaluator *evaluator, const struct ctype *type, c
                         bool partial);
 
 /* a operation b on numbers, and operation a. */
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a,
-                                 struct datum b, struct location where);
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
+                                 struct location where);
 struct datum evaluate_sign(struct evaluator *evaluator, enum operation operation, struct datum a,
                            struct location where);
 

@@ -52,7 +52,8 @@ struct place evaluate_place(struct evaluator *evaluator, const struct syntax *no
   case SYNTAX_VARIABLE:
     if (node->variable->lasting) return lasting_place(evaluator, node->variable);
     return (struct place){&evaluator->activation->slots[node->variable->slot], false};
-  case SYNTAX_MEMBER: return member_place(evaluator, node);
+  case SYNTAX_MEMBER:
+    return member_place(evaluator, node);
   case SYNTAX_INDEX: {
     struct datum pointer = evaluate(evaluator, node->parts[0]);
     return pointed_place(evaluator, pointer, evaluate(evaluator, node->parts[1]), node->where);
@@ -61,7 +62,8 @@ struct place evaluate_place(struct evaluator *evaluator, const struct syntax *no
     if (node->operation == OPERATOR_DEREFERENCE)
       return pointed_place(evaluator, evaluate(evaluator, node->parts[0]), zero, node->where);
     break;
-  default: break;
+  default:
+    break;
   }
   return temporary_place(evaluator, node);
 }
@@ -193,24 +195,37 @@ static struct datum index_value(struct evaluator *evaluator, const struct syntax
 
 static struct datum expression(struct evaluator *evaluator, const struct syntax *node) {
   switch (node->kind) {
-  case SYNTAX_INTEGER: return (struct datum){.kind = DATUM_INTEGER, .type = node->type, .integer = node->integer};
-  case SYNTAX_REAL: return (struct datum){.kind = DATUM_REAL, .type = node->type, .real = node->real};
-  case SYNTAX_TEXT: return datum_string(node->text);
+  case SYNTAX_INTEGER:
+    return (struct datum){.kind = DATUM_INTEGER, .type = node->type, .integer = node->integer};
+  case SYNTAX_REAL:
+    return (struct datum){.kind = DATUM_REAL, .type = node->type, .real = node->real};
+  case SYNTAX_TEXT:
+    return datum_string(node->text);
   case SYNTAX_VARIABLE:
-  case SYNTAX_MEMBER: return read_place(evaluator, node);
-  case SYNTAX_INDEX: return index_value(evaluator, node);
-  case SYNTAX_CALL: return evaluate_call(evaluator, node);
-  case SYNTAX_UNARY: return unary(evaluator, node);
-  case SYNTAX_INCREMENT: return increment(evaluator, node);
-  case SYNTAX_BINARY: return binary(evaluator, node);
-  case SYNTAX_ASSIGN: return assign(evaluator, node);
+  case SYNTAX_MEMBER:
+    return read_place(evaluator, node);
+  case SYNTAX_INDEX:
+    return index_value(evaluator, node);
+  case SYNTAX_CALL:
+    return evaluate_call(evaluator, node);
+  case SYNTAX_UNARY:
+    return unary(evaluator, node);
+  case SYNTAX_INCREMENT:
+    return increment(evaluator, node);
+  case SYNTAX_BINARY:
+    return binary(evaluator, node);
+  case SYNTAX_ASSIGN:
+    return assign(evaluator, node);
   case SYNTAX_CONDITIONAL:
     return evaluate(evaluator, evaluate_truth(evaluator, node->parts[0]) ? node->parts[1] : node->parts[2]);
-  case SYNTAX_CAST: return cast(evaluator, node);
-  case SYNTAX_COMPOUND_LITERAL: return initialize(evaluator, node->type, node->parts[0], false);
+  case SYNTAX_CAST:
+    return cast(evaluator, node);
+  case SYNTAX_COMPOUND_LITERAL:
+    return initialize(evaluator, node->type, node->parts[0], false);
   case SYNTAX_UNSUPPORTED:
     evaluate_fail(evaluator, node->where, node->help, "a model cannot use %s", node->text);
-  default: evaluate_fail(evaluator, node->where, NULL, "a model cannot use this here");
+  default:
+    evaluate_fail(evaluator, node->where, NULL, "a model cannot use this here");
   }
 }
 
@@ -219,7 +234,8 @@ enum { DEEPEST = 6000 };
 struct datum evaluate(struct evaluator *evaluator, const struct syntax *node) {
   evaluate_step(evaluator, node->where, 1);
   if (++evaluator->depth > DEEPEST)
-    evaluate_fail(evaluator, node->where, "keep parts of it in variables", "calls and expressions are nested too deeply");
+    evaluate_fail(evaluator, node->where, "keep parts of it in variables",
+                  "calls and expressions are nested too deeply");
   struct datum datum = expression(evaluator, node);
   evaluator->depth--;
   return datum;

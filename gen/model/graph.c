@@ -13,8 +13,10 @@ static const struct function *find_entry(const struct program *program, const ch
   for (int i = 0; i < program->n_functions; i++) names[i] = program->functions[i]->name;
   const char *similar = nearest_word(entry, names, program->n_functions);
   struct location where = {.file = program->file};
-  if (similar != NULL) diag_error(diags, where, "the model has no function '%s'; did you mean '%s'?", entry, similar);
-  else diag_error(diags, where, "the model has no function '%s'", entry);
+  if (similar != NULL)
+    diag_error(diags, where, "the model has no function '%s'; did you mean '%s'?", entry, similar);
+  else
+    diag_error(diags, where, "the model has no function '%s'", entry);
   diag_help(diags, "write tensor %s(scope s, struct config c, ...) with the data's tensors by name", entry);
   return NULL;
 }
@@ -47,9 +49,12 @@ static struct datum input_datum(struct evaluator *evaluator, const struct variab
 static struct datum entry_argument(struct evaluator *evaluator, const struct variable *parameter, struct scope *root,
                                    const struct model_request *request) {
   switch (parameter->type->kind) {
-  case CTYPE_SCOPE: return datum_scope(root);
-  case CTYPE_TENSOR: return input_datum(evaluator, parameter, request);
-  case CTYPE_STRUCT: return config_datum(evaluator, parameter->type, request);
+  case CTYPE_SCOPE:
+    return datum_scope(root);
+  case CTYPE_TENSOR:
+    return input_datum(evaluator, parameter, request);
+  case CTYPE_STRUCT:
+    return config_datum(evaluator, parameter->type, request);
   default:
     evaluate_fail(evaluator, parameter->where, "an entry has a scope, a struct for the config, and tensors of the data",
                   "nothing gives '%s' a value", parameter->name);

@@ -16,7 +16,8 @@ static bool takes_whole(const struct ctype *type, const struct syntax *item) {
 
 static void no_text_array(struct evaluator *evaluator, const struct ctype *type, const struct syntax *item) {
   if (type->kind == CTYPE_ARRAY && item->type->kind == CTYPE_ARRAY && item->kind != SYNTAX_LIST)
-    evaluate_fail(evaluator, item->where, "write const char *name = \"...\"", "a model cannot use an array of characters");
+    evaluate_fail(evaluator, item->where, "write const char *name = \"...\"",
+                  "a model cannot use an array of characters");
 }
 
 /* One object from one item: a value, or a {...} of its own. */

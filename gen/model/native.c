@@ -11,8 +11,10 @@
 static void check_name(struct evaluator *evaluator, const char *name, struct location where) {
   bool good = name[0] != '\0' && name[0] != '.' && strlen(name) < 256;
   for (const char *at = name; *at != '\0'; at++) {
-    if (*at == '.') good = good && at[1] != '.' && at[1] != '\0';
-    else good = good && (isalnum((unsigned char)*at) || *at == '_' || *at == '-');
+    if (*at == '.')
+      good = good && at[1] != '.' && at[1] != '\0';
+    else
+      good = good && (isalnum((unsigned char)*at) || *at == '_' || *at == '-');
   }
   if (!good)
     evaluate_fail(evaluator, where, "letters, digits, '_' and '-', with dots between parts: \"attn.c_proj\"",
@@ -33,8 +35,7 @@ static struct datum call_nth(struct evaluator *evaluator, const struct native *n
   if (arguments[2].integer < 0)
     evaluate_fail(evaluator, node->parts[2]->where, NULL, "scopes count from 0, not from %lld",
                   (long long)arguments[2].integer);
-  const char *name =
-      arena_printf(evaluator->arena, "%s.%lld", arguments[1].string, (long long)arguments[2].integer);
+  const char *name = arena_printf(evaluator->arena, "%s.%lld", arguments[1].string, (long long)arguments[2].integer);
   return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
 }
 
@@ -63,9 +64,10 @@ static struct datum call_dim(struct evaluator *evaluator, const struct native *n
   if (axis < 0)
     evaluate_fail(evaluator, node->parts[1]->where, NULL, "there is no axis %lld: the tensor has shape %s",
                   (long long)arguments[1].integer, shape_text(evaluator->arena, shape));
-  return convert_datum(evaluator, (struct datum){.kind = DATUM_INTEGER,
-                                                 .type = &(const struct ctype){CTYPE_INTEGER, .bits = 64, .is_signed = true},
-                                                 .integer = shape.dim[axis]},
+  return convert_datum(evaluator,
+                       (struct datum){.kind = DATUM_INTEGER,
+                                      .type = &(const struct ctype){CTYPE_INTEGER, .bits = 64, .is_signed = true},
+                                      .integer = shape.dim[axis]},
                        &ctype_int, node->where);
 }
 

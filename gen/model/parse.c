@@ -121,8 +121,10 @@ static void add_diagnostic(struct converter *converter, CXTranslationUnit unit, 
   if (where.file == NULL) where.file = converter->program->file;
   if (follows_undeclared(converter, message) || add_undeclared(converter, where, message)) return;
   const char *help = advice(message);
-  if (warning) add_warning(converter->diags, where, message);
-  else diag_error(converter->diags, where, "%s", message);
+  if (warning)
+    add_warning(converter->diags, where, message);
+  else
+    diag_error(converter->diags, where, "%s", message);
   if (help != NULL) diag_help(converter->diags, "%s", help);
   add_notes(converter, unit, diagnostic);
 }
@@ -139,10 +141,18 @@ static void add_diagnostics(struct converter *converter, CXTranslationUnit unit)
 
 static CXTranslationUnit run_clang(struct arena *arena, CXIndex index, const char *file, const char *text,
                                    enum CXErrorCode *error) {
-  static const char *const arguments[] = {
-      "-xc", "-std=c17", "-D_DEFAULT_SOURCE", "-I" INCLUDE_FOLDER, "-Wall", "-Wno-unused-function",
-      "-Wno-missing-braces", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
-      "-Werror=int-conversion", "-Werror=return-type"};
+  static const char *const arguments[] = {"-xc",
+                                          "-std=c17",
+                                          "-D_DEFAULT_SOURCE",
+                                          "-I",
+                                          INCLUDE_FOLDER,
+                                          "-Wall",
+                                          "-Wno-unused-function",
+                                          "-Wno-missing-braces",
+                                          "-Werror=incompatible-pointer-types",
+                                          "-Werror=implicit-function-declaration",
+                                          "-Werror=int-conversion",
+                                          "-Werror=return-type"};
   struct header headers[HEADER_COUNT];
   model_headers(arena, headers);
   struct CXUnsavedFile files[1 + HEADER_COUNT] = {{file, text, strlen(text)}};
@@ -151,7 +161,8 @@ static CXTranslationUnit run_clang(struct arena *arena, CXIndex index, const cha
                                           strlen(headers[i].text)};
   int count = (int)(sizeof arguments / sizeof arguments[0]);
   CXTranslationUnit unit = NULL;
-  *error = clang_parseTranslationUnit2(index, file, arguments, count, files, 1 + HEADER_COUNT, CXTranslationUnit_None, &unit);
+  *error = clang_parseTranslationUnit2(index, file, arguments, count, files, 1 + HEADER_COUNT, CXTranslationUnit_None,
+                                       &unit);
   return unit;
 }
 

@@ -148,22 +148,37 @@ static enum flow run_block(struct evaluator *evaluator, const struct syntax *nod
 
 static enum flow statement(struct evaluator *evaluator, const struct syntax *node) {
   switch (node->kind) {
-  case SYNTAX_BLOCK: return run_block(evaluator, node);
-  case SYNTAX_DECLARE: declare(evaluator, node->variable); return FLOW_NEXT;
+  case SYNTAX_BLOCK:
+    return run_block(evaluator, node);
+  case SYNTAX_DECLARE:
+    declare(evaluator, node->variable);
+    return FLOW_NEXT;
   case SYNTAX_IF:
     if (evaluate_truth(evaluator, node->parts[0])) return evaluate_statement(evaluator, node->parts[1]);
     return node->parts[2] == NULL ? FLOW_NEXT : evaluate_statement(evaluator, node->parts[2]);
-  case SYNTAX_FOR: return run_for(evaluator, node);
-  case SYNTAX_WHILE: return run_while(evaluator, node);
-  case SYNTAX_DO: return run_do(evaluator, node);
-  case SYNTAX_SWITCH: return run_switch(evaluator, node);
-  case SYNTAX_CASE: return evaluate_statement(evaluator, node->parts[1]);
-  case SYNTAX_DEFAULT: return evaluate_statement(evaluator, node->parts[0]);
-  case SYNTAX_BREAK: return FLOW_BREAK;
-  case SYNTAX_CONTINUE: return FLOW_CONTINUE;
-  case SYNTAX_RETURN: return run_return(evaluator, node);
-  case SYNTAX_EMPTY: return FLOW_NEXT;
-  default: evaluate(evaluator, node); return FLOW_NEXT;
+  case SYNTAX_FOR:
+    return run_for(evaluator, node);
+  case SYNTAX_WHILE:
+    return run_while(evaluator, node);
+  case SYNTAX_DO:
+    return run_do(evaluator, node);
+  case SYNTAX_SWITCH:
+    return run_switch(evaluator, node);
+  case SYNTAX_CASE:
+    return evaluate_statement(evaluator, node->parts[1]);
+  case SYNTAX_DEFAULT:
+    return evaluate_statement(evaluator, node->parts[0]);
+  case SYNTAX_BREAK:
+    return FLOW_BREAK;
+  case SYNTAX_CONTINUE:
+    return FLOW_CONTINUE;
+  case SYNTAX_RETURN:
+    return run_return(evaluator, node);
+  case SYNTAX_EMPTY:
+    return FLOW_NEXT;
+  default:
+    evaluate(evaluator, node);
+    return FLOW_NEXT;
   }
 }
 
@@ -172,7 +187,8 @@ enum { DEEPEST = 6000 };
 enum flow evaluate_statement(struct evaluator *evaluator, const struct syntax *node) {
   evaluate_step(evaluator, node->where, 1);
   if (++evaluator->depth > DEEPEST)
-    evaluate_fail(evaluator, node->where, "take parts out into functions", "calls and statements are nested too deeply");
+    evaluate_fail(evaluator, node->where, "take parts out into functions",
+                  "calls and statements are nested too deeply");
   enum flow flow = statement(evaluator, node);
   evaluator->depth--;
   return flow;

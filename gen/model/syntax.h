@@ -26,15 +26,15 @@ enum syntax_kind {
   SYNTAX_DESIGNATED,       /* .field or [index] steps, then the value as the last part */
   SYNTAX_FIELD_STEP,       /* field */
   /* statements; an expression is one too */
-  SYNTAX_BLOCK,    /* part... */
-  SYNTAX_DECLARE,  /* variable */
-  SYNTAX_IF,       /* part[0]; then part[1]; else part[2] or NULL */
-  SYNTAX_FOR,      /* init, condition, step (each may be NULL), body */
-  SYNTAX_WHILE,    /* condition, body */
-  SYNTAX_DO,       /* body, condition */
-  SYNTAX_SWITCH,   /* value, block */
-  SYNTAX_CASE,     /* value, statement */
-  SYNTAX_DEFAULT,  /* statement */
+  SYNTAX_BLOCK,   /* part... */
+  SYNTAX_DECLARE, /* variable */
+  SYNTAX_IF,      /* part[0]; then part[1]; else part[2] or NULL */
+  SYNTAX_FOR,     /* init, condition, step (each may be NULL), body */
+  SYNTAX_WHILE,   /* condition, body */
+  SYNTAX_DO,      /* body, condition */
+  SYNTAX_SWITCH,  /* value, block */
+  SYNTAX_CASE,    /* value, statement */
+  SYNTAX_DEFAULT, /* statement */
   SYNTAX_BREAK,
   SYNTAX_CONTINUE,
   SYNTAX_RETURN, /* part[0] or NULL */
@@ -93,8 +93,8 @@ struct variable {
   const char *name;
   const struct ctype *type;
   struct location where;
-  bool lasting; /* global or static: evaluated once, never assigned */
-  int slot;     /* in the frame, or among the program's lasting ones */
+  bool lasting;                 /* global or static: evaluated once, never assigned */
+  int slot;                     /* in the frame, or among the program's lasting ones */
   const struct syntax *initial; /* NULL when there is none */
   struct syntax **sizes;        /* of a variable-length array, from the innermost dimension on */
   int n_sizes;

@@ -7,7 +7,8 @@ enum { LARGEST_ARRAY = 1 << 20 };
 
 struct datum fresh_datum(struct evaluator *evaluator, const struct ctype *type, bool zero, struct location where) {
   if (type->kind == CTYPE_OTHER)
-    evaluate_fail(evaluator, where, "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them",
+    evaluate_fail(evaluator, where,
+                  "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them",
                   "a model cannot have a value of type '%s'", type->name);
   if (zero && type->kind == CTYPE_INTEGER) return (struct datum){.kind = DATUM_INTEGER, .type = type};
   if (zero && type->kind == CTYPE_REAL) return (struct datum){.kind = DATUM_REAL, .type = type};
@@ -85,7 +86,8 @@ struct datum convert_datum(struct evaluator *evaluator, struct datum datum, cons
                            struct location where) {
   bool number = is_number(datum);
   switch (type->kind) {
-  case CTYPE_VOID: return (struct datum){.kind = DATUM_VOID};
+  case CTYPE_VOID:
+    return (struct datum){.kind = DATUM_VOID};
   case CTYPE_INTEGER:
     if (number) return to_integer(evaluator, datum, type, where);
     if (datum.kind == DATUM_TENSOR)
@@ -114,9 +116,11 @@ struct datum convert_datum(struct evaluator *evaluator, struct datum datum, cons
   case CTYPE_STRUCT:
     if (datum.kind == DATUM_AGGREGATE) return datum;
     break;
-  case CTYPE_OTHER: break;
+  case CTYPE_OTHER:
+    break;
   }
-  evaluate_fail(evaluator, where, "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them",
+  evaluate_fail(evaluator, where,
+                "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them",
                 "a model cannot turn %s into '%s'", datum_text(evaluator->arena, datum), type->name);
 }
 

@@ -29,7 +29,6 @@ typedef struct accel_scope *scope;
 /* Which keys a query of attention sees: all of them, or those at its own place and before. */
 enum accel_mask { FULL, CAUSAL };
 
-
 /* ---- Scopes: known when the model is read ---- */
 
 /* The scope `name` below s. at(s, "attn.c_proj") is at(at(s, "attn"), "c_proj"). */
@@ -46,13 +45,11 @@ scope init_uniform(scope s, double bound);    /* within [-bound, bound) */
 scope init_zeros(scope s);
 scope init_ones(scope s);
 
-
 /* ---- Shapes: known when the model is read ---- */
 
 /* The extent of x along an axis, and the number of its axes. */
 int dim(tensor x, int axis);
 int rank(tensor x);
-
 
 /* ---- Parameters and layers that have them ---- */
 
@@ -81,7 +78,6 @@ tensor layer_norm_eps(scope s, tensor x, double eps);
 tensor rms_norm(scope s, tensor x);
 tensor rms_norm_eps(scope s, tensor x, double eps);
 
-
 /* ---- Products ---- */
 
 /* a [...][m][k] times b [...][k][n], or b [k][n] for all: [...][m][n]. */
@@ -93,7 +89,6 @@ tensor matmul_transposed(tensor a, tensor b);
 /* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL
  * hides the keys that come after the query (Vaswani et al., arXiv:1706.03762, section 3.2.1). */
 tensor attention(tensor q, tensor k, tensor v, enum accel_mask mask);
-
 
 /* ---- Elements: one result for each place; NumPy's rule of broadcasting ---- */
 
@@ -129,7 +124,6 @@ tensor dropout(tensor x, double p);
 #define constant(value, ...) constant_of((value), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor constant_of(double value, int rank, ...);
 
-
 /* ---- Shapes ---- */
 
 /* reshape(x, 12, 64, 4, 32): the same elements in row-major order under other extents; one of them may be -1: what is
@@ -150,7 +144,6 @@ tensor slice(tensor x, int axis, int start, int count);
 #define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor concat_of(int axis, int count, ...);
 
-
 /* ---- Sums ---- */
 
 /* Over one axis, which is then gone; over all of them, which gives a scalar. */
@@ -167,11 +160,9 @@ tensor softmax(tensor x);
 tensor cross_entropy(tensor logits, tensor targets);
 tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
 
-
 /* ---- How the functions above count their arguments: 1 to 16 ---- */
 
 #define ACCEL_COUNT(...) ACCEL_PICK(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define ACCEL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-
 
 #endif

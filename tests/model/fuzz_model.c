@@ -47,7 +47,8 @@ static size_t word_end(const unsigned char *text, size_t size, size_t at) {
 }
 
 static size_t word_start(const unsigned char *text, size_t size, size_t at) {
-  while (at > 0 && at < size && (isalnum(text[at]) || text[at] == '_') && (isalnum(text[at - 1]) || text[at - 1] == '_'))
+  while (at > 0 && at < size && (isalnum(text[at]) || text[at] == '_') &&
+         (isalnum(text[at - 1]) || text[at - 1] == '_'))
     at--;
   return at;
 }
@@ -72,10 +73,18 @@ size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t limit, u
     memcpy(copy, data + other, length);
     const char *word = words[(size_t)rand() % (sizeof words / sizeof words[0])];
     switch (rand() % 4) {
-    case 0: size = splice(data, size, limit, start, end - start, copy, length); break;
-    case 1: size = splice(data, size, limit, start, end - start, word, strlen(word)); break;
-    case 2: size = splice(data, size, limit, start, 0, word, strlen(word)); break;
-    default: size = splice(data, size, limit, start, end - start, "", 0); break;
+    case 0:
+      size = splice(data, size, limit, start, end - start, copy, length);
+      break;
+    case 1:
+      size = splice(data, size, limit, start, end - start, word, strlen(word));
+      break;
+    case 2:
+      size = splice(data, size, limit, start, 0, word, strlen(word));
+      break;
+    default:
+      size = splice(data, size, limit, start, end - start, "", 0);
+      break;
     }
   }
   return size;

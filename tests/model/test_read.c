@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "gen/base/embedded.h"
+#include "gen/ir/op.h"
 #include "tests/model/reading.h"
 
 static const char small[] = "#include <accel/model.h>\n"
@@ -86,6 +88,27 @@ static void a_model_without_config_or_file(void **state) {
   arena_free(arena);
 }
 
+/* The header and gen/ops name the same functions. */
+static void every_function_of_the_header_is_an_operation(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  static const char start[] = "\ntensor ";
+  int declared = 0, defined = 0;
+  for (const char *at = accel_model_header; (at = strstr(at, start)) != NULL; declared++) {
+    at += sizeof start - 1;
+    const char *name = arena_copy(arena, at, strcspn(at, "("));
+    if (op_function_find(name) == NULL) fail_msg("accel/model.h has '%s', gen/ops has not", name);
+  }
+  for (int i = 0; i < op_file_count; i++) {
+    const struct op_function *function = op_files[i]->functions;
+    for (; function != NULL && function->name != NULL; function++, defined++)
+      if (strstr(accel_model_header, arena_printf(arena, "\ntensor %s(", function->name)) == NULL)
+        fail_msg("gen/ops has '%s', accel/model.h has not", function->name);
+  }
+  assert_int_equal(declared, defined);
+  arena_free(arena);
+}
+
 /* The issue's bound is 50 ms for all of GPT-2's generation. A loaded machine is slower than an idle one, so the test
  * takes the best of several and leaves room. */
 static void gpt2_is_read_quickly(void **state) {
@@ -111,8 +134,11 @@ static void gpt2_is_read_quickly(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_parse_serves_many_entries),    cmocka_unit_test(an_error_leaves_the_parse_usable),
-      cmocka_unit_test(the_same_model_gives_the_same_graph), cmocka_unit_test(a_model_without_config_or_file),
+      cmocka_unit_test(one_parse_serves_many_entries),
+      cmocka_unit_test(an_error_leaves_the_parse_usable),
+      cmocka_unit_test(the_same_model_gives_the_same_graph),
+      cmocka_unit_test(a_model_without_config_or_file),
+      cmocka_unit_test(every_function_of_the_header_is_an_operation),
       cmocka_unit_test(gpt2_is_read_quickly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
