@@ -17,15 +17,15 @@ static void collect(struct evaluator *evaluator, struct datum *cell, enum datum_
   for (int64_t i = 0; i < cell->count; i++) collect(evaluator, &cell->items[i], kind, cells);
 }
 
-/* An argument of a region: an array is copied, since its tensors become the region's own; so the function cannot
- * assign the caller's elements. */
+/* An argument of a region shares nothing with the caller, since its tensors become the region's own: arrays behind
+ * pointers are copied too. So the function cannot assign the caller's elements. */
 static struct datum separate(struct evaluator *evaluator, struct datum argument, struct location where) {
-  if (argument.kind != DATUM_POINTER) return copy_datum(evaluator, argument, where);
-  struct datum array = {.kind = DATUM_AGGREGATE};
-  array.items = argument.items;
-  array.count = argument.count;
-  argument.items = copy_datum(evaluator, array, where).items;
-  argument.fixed = true;
+  if (argument.kind != DATUM_POINTER && argument.kind != DATUM_AGGREGATE) return argument;
+  evaluate_step(evaluator, where, argument.count);
+  struct datum *items = arena_alloc(evaluator->arena, ((size_t)argument.count + 1) * sizeof *items);
+  for (int64_t i = 0; i < argument.count; i++) items[i] = separate(evaluator, argument.items[i], where);
+  argument.items = items;
+  argument.fixed = argument.kind == DATUM_POINTER;
   return argument;
 }
 
