@@ -1,0 +1,86 @@
+"""The jobs whose programs are compiled, formatted and run by the tests of this folder: every model, kind of program,
+optimizer, schedule and cadence at least once, on small odd shapes, so that every remainder loop runs."""
+
+import os
+import shutil
+import subprocess
+
+import numpy as np
+from harness import MODELS, TREE
+
+GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
+ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
+COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
+
+
+class Case:
+    """A job and the kind of program that is made of it."""
+
+    def __init__(self, name, model, config, program="train", data=None, **groups):
+        self.name, self.program = name, program
+        self.table = model == "mlp_table"
+        source = {"path": "rows.csv", "format": "csv"} if self.table else {"path": "corpus.txt", "format": "bytes"}
+        self.job = {
+            "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config)},
+            "data": {"train": source, "batch_size": 3, **({"features": 5} if self.table else {}), **(data or {})},
+            "training": {"steps": 3, "seed": 11},
+            "checkpoint": {"project_dir": "run"},
+        }
+        for group, keys in groups.items():
+            self.job.setdefault(group, {}).update(keys)
+
+    def write_data(self, folder):
+        rng = np.random.default_rng(5)
+        (folder / "corpus.txt").write_bytes(rng.integers(97, 123, 1500).astype(np.uint8).tobytes())
+        rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(60)]
+        (folder / "rows.csv").write_text("\n".join(rows) + "\n")
+
+
+def gpt(name, model="gpt2", config=None, **groups):
+    return Case(name, model, {**GPT, **(config or {})}, **groups)
+
+
+def mlp(name, **groups):
+    return Case(name, "mlp_table", {"n_layer": 2, "width": 7, "n_classes": 3}, **groups)
+
+
+def gru(name, **groups):
+    return Case(name, "gru_bytes", {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 3}, **groups)
+
+
+CASES = [
+    gpt("gpt2", optimizer=ADAMW, schedule=COSINE),
+    gpt("gpt2_accumulation", accumulation={"num_steps": 3}, optimizer={"name": "sgd", "lr": 0.1}),
+    gpt("gpt2_eval", training={"eval_interval": 2, "eval_iters": 3}, schedule={"name": "linear"}),
+    gpt("gpt2_dropout", config={"dropout": 0.1}, training={"eval_interval": 2, "eval_iters": 2}),
+    gpt("gpt2_dropout_accumulation", config={"dropout": 0.1}, accumulation={"num_steps": 2}),
+    gpt("gpt2_one_layer", config={"n_layer": 1}, schedule={"warmup_steps": 2}, checkpoint={"every": 2}),
+    gpt("gpt2_one_of_each", config={"n_layer": 1, "n_head": 1, "n_embd": 1, "block_size": 1}, data={"batch_size": 1}),
+    gpt("gpt2_short", data={"sequence_length": 5, "shuffle": False, "eval_fraction": 0}),
+    gpt("gpt2_wide", config={"n_layer": 2, "n_head": 2, "n_embd": 128, "block_size": 33}, optimizer=ADAMW),
+    gpt("gpt2_generate", program="generate"),
+    gpt("nanogpt", "nanogpt", optimizer={"name": "sgd", "lr": 0.1, "momentum": 0.9, "clip_grad_norm": 0.5}),
+    gpt("nanogpt_no_bias", "nanogpt", {"bias": False}, optimizer=ADAMW, accumulation={"num_steps": 2}),
+    gpt("nanogpt_dropout", "nanogpt", {"dropout": 0.2}, schedule={"name": "linear", "decay_steps": 2, "min_lr": 1e-5}),
+    gpt("nanogpt_generate", "nanogpt", {"bias": False}, program="generate"),
+    gpt("nanogpt_generate_dropout", "nanogpt", {"dropout": 0.2}, program="generate"),
+    mlp("mlp", optimizer={"name": "sgd", "lr": 0.1, "weight_decay": 0}),
+    mlp("mlp_eval", training={"eval_interval": 1, "eval_iters": 2}, optimizer={"name": "sgd", "momentum": 0.9}),
+    mlp("mlp_accumulation", accumulation={"num_steps": 2}, optimizer={**ADAMW, "weight_decay": 0}),
+    gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
+    gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
+]
+
+
+def tool(name):
+    """The command `name`, or the same with the version that the tests install; None where there is none."""
+    for candidate in (f"{name}-19", name, *(f"{name}-{v}" for v in (21, 20, 18, 17))):
+        if shutil.which(candidate):
+            return candidate
+    return None
+
+
+def library_flags(*words):
+    """How an emitted program is compiled against this tree's runtime: "--cflags", "--libs"."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
+    return subprocess.check_output(["pkg-config", *words, "accel-runtime"], env=environment, text=True).split()
