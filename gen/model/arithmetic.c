@@ -173,12 +173,13 @@ static struct datum signed_operation(struct evaluator *evaluator, enum operation
 static struct datum shift(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
                           struct location where) {
   const struct ctype *type = promote(a.type);
-  if (b.integer < 0 || b.integer >= type->bits || (a.type->is_signed && a.integer < 0))
+  bool negative = type->is_signed && a.integer < 0;
+  if (b.integer < 0 || b.integer >= type->bits || (negative && operation == OPERATOR_LEFT))
     evaluate_fail(evaluator, where, NULL, "shift of %s by %s places", datum_text(evaluator->arena, a),
                   datum_text(evaluator->arena, b));
   uint64_t value = (uint64_t)a.integer;
   if (operation == OPERATOR_RIGHT) {
-    value >>= b.integer;
+    value = negative ? ~(~value >> b.integer) : value >> b.integer; /* as every compiler: the sign fills */
   } else {
     if (type->is_signed && value >> (type->bits - 1 - b.integer) != 0)
       evaluate_fail(evaluator, where, "compute in unsigned long", "signed overflow: %s << %s does not fit into '%s'",

@@ -1,7 +1,8 @@
 /* Models and what reading them gives, kept as files: the graphs of tests/model/good and examples/models in
  * tests/model/snapshots, the messages of tests/model/bad beside them. Prints a line a file in TAP's form.
  *
- * usage: test_models [--accept]   from the root of the tree; --accept writes what differs, see accept.sh */
+ * usage: test_models [--accept]   from the root of the tree; --accept writes what differs, see accept.sh
+ *        test_models --read FILE  reads one model and prints its messages; for scripts */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,17 @@ static void test_graph(const char *folder, const char *name, const char *config)
   arena_free(arena);
 }
 
+static int read_one(const char *path) {
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  const struct program *program = model_parse(arena, path, &diags);
+  struct asked asked = {.entry = "model"};
+  bool good = program != NULL && read_graph(arena, program, &asked, &diags) != NULL;
+  fputs(printed(arena, &diags), stdout);
+  arena_free(arena);
+  return good ? 0 : 1;
+}
+
 /* The configs that the examples are read with. */
 static const struct {
   const char *name, *config;
@@ -142,6 +154,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[1], "--read") == 0) return read_one(argv[2]);
   accept_changes = argc > 1 && strcmp(argv[1], "--accept") == 0;
   struct arena *arena = arena_new();
   struct names bad = list_models(arena, "tests/model/bad"), good = list_models(arena, "tests/model/good");
