@@ -77,12 +77,20 @@ void jj_assign(struct run *run, struct activation *a, const struct node *target,
 
 /* --- loops --- */
 
+/* What Jinja2's loop filter passes on: the target's values, so an unpacked pair is a tuple from here on. */
+static struct jinja_value target_value(struct run *run, struct activation *a, const struct node *target) {
+  if (target->kind == N_NAME) return a->slots[target->as.name.slot];
+  struct jinja_value tuple = jj_list(run->pool, FLAVOUR_TUPLE, target->as.items.count);
+  for (int i = 0; i < target->as.items.count; i++) jj_push(run->pool, tuple.as.list, target_value(run, a, target->as.items.items[i]));
+  return tuple;
+}
+
 static struct jinja_list *filtered(struct run *run, struct activation *a, const struct for_loop *loop, const struct jinja_list *items) {
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_LIST, 0);
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
     jj_assign(run, a, loop->target, items->items[i], false);
-    if (jj_truth(run, jj_eval(run, a, loop->filter))) jj_push(run->pool, kept.as.list, items->items[i]);
+    if (jj_truth(run, jj_eval(run, a, loop->filter))) jj_push(run->pool, kept.as.list, target_value(run, a, loop->target));
   }
   return kept.as.list;
 }

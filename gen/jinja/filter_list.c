@@ -244,13 +244,19 @@ FILTER(filter_dictsort) {
 
 /* --- join --- */
 
+/* Has the value an __html__ in Python? A chainable undefined has. */
+static bool is_markup(const struct run *run, struct jinja_value value) {
+  if (value.kind == JINJA_UNDEFINED) return run->undefined == JINJA_CHAINABLE;
+  return value.kind == JINJA_STRING && value.safe;
+}
+
 FILTER(filter_join) {
   struct jinja_value separator = jj_arg(call, 0, jj_cstr(run->pool, ""));
   struct key key = {jj_arg(call, 1, jinja_none()), {0}, false};
   const struct jinja_list *items = jj_iterate(run, input);
   struct jinja_value *texts = keys_of(run, &key, items);
   bool safe = separator.kind == JINJA_STRING && separator.safe && run->autoescape;
-  for (int i = 0; i < items->count && run->autoescape; i++) safe |= texts[i].kind == JINJA_STRING && texts[i].safe;
+  for (int i = 0; i < items->count && run->autoescape; i++) safe |= is_markup(run, texts[i]);
   jj_spend(run, items->count);
   for (int i = 0; i < items->count; i++) texts[i] = safe ? jj_escape(run, texts[i]) : jj_str(run, texts[i]);
   separator = safe ? jj_escape(run, separator) : jj_str(run, separator);

@@ -301,11 +301,6 @@ FILTER(filter_tojson) {
   return text;
 }
 
-FILTER(filter_pprint) {
-  (void)call;
-  return jj_repr(run, input);
-}
-
 const struct filter jj_filters_markup[] = {
     {"escape", filter_escape, {.required = 0}},
     {"e", filter_escape, {.required = 0}},
@@ -315,6 +310,5 @@ const struct filter jj_filters_markup[] = {
     {"xmlattr", filter_xmlattr, {{"autospace"}, 0, false}},
     {"urlencode", filter_urlencode, {.required = 0}},
     {"tojson", filter_tojson, {{"indent"}, 0, false}},
-    {"pprint", filter_pprint, {.required = 0}},
     {.name = NULL},
 };

@@ -126,6 +126,11 @@ static void repr_object(struct run *run, struct jinja_value value) {
     put(run, ">");
     break;
   case OBJECT_SELF: put(run, "<TemplateReference "); put(run, "'"); put(run, ((const struct self_object *)object)->context->template->name); put(run, "'>"); break;
+  case OBJECT_FUNCTION:
+    put(run, "<class '");
+    put(run, ((const struct function_object *)object)->type_name);
+    put(run, "'>");
+    break;
   default: put(run, "<"); put(run, jj_type_name(value)); put(run, ">"); break;
   }
 }
@@ -146,9 +151,11 @@ static void write_undefined(struct run *run, struct jinja_value value) {
     put(run, "no such element: ");
     put(run, info->object);
     put(run, "[");
-    if (!info->is_item) put(run, "'");
-    put(run, info->name);
-    if (!info->is_item) put(run, "'");
+    if (info->is_item) {
+      put(run, info->name);
+    } else {
+      repr_string(run, jj_string_new(run->pool, info->name, strlen(info->name)));
+    }
     put(run, "]");
   }
   put(run, " }}");

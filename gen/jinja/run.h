@@ -162,7 +162,7 @@ struct method_object {
 
 struct function_object {
   struct object head;
-  const char *name;
+  const char *name, *type_name; /* the name of its type in Python, which is how it prints */
   struct jinja_value (*call)(struct run *run, const struct call *call);
 };
 

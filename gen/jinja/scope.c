@@ -49,6 +49,10 @@ static struct symbol *implicit(struct scope *scope, struct jinja_string *name) {
     scope->loop->extended = true;
   }
   if (slot == NULL) return NULL;
+  /* a macro around that asks for nothing itself takes the same extras, as in Jinja2 */
+  for (struct scope *outer = scope->parent; scope->takes_extra && outer != NULL; outer = outer->parent) {
+    if (outer->takes_extra && own_symbol(outer, name) == NULL) implicit(outer, name);
+  }
   *slot = new_slot(scope);
   struct symbol *symbol = define(scope, name, *slot);
   symbol->stored = symbol->own = true;

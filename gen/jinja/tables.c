@@ -6,7 +6,7 @@
 #include "gen/jinja/support.h"
 
 static const struct filter *const filter_tables[] = {jj_filters_text, jj_filters_markup, jj_filters_list, jj_filters_number,
-                                                     jj_filters_select};
+                                                     jj_filters_select, jj_filters_urlize, jj_filters_pprint};
 
 const struct filter *jj_find_filter(const char *name) {
   for (size_t i = 0; i < sizeof filter_tables / sizeof *filter_tables; i++) {
@@ -112,9 +112,11 @@ static struct jinja_value make_joiner(struct run *run, const struct call *call) 
 
 struct jinja_value jj_find_global(struct run *run, const struct jinja_string *name) {
   static struct function_object functions[] = {
-      {{OBJECT_FUNCTION}, "range", make_range},   {{OBJECT_FUNCTION}, "dict", make_dict},
-      {{OBJECT_FUNCTION}, "cycler", make_cycler}, {{OBJECT_FUNCTION}, "joiner", make_joiner},
-      {{OBJECT_FUNCTION}, "namespace", make_namespace},
+      {{OBJECT_FUNCTION}, "range", "range", make_range},
+      {{OBJECT_FUNCTION}, "dict", "dict", make_dict},
+      {{OBJECT_FUNCTION}, "cycler", "jinja2.utils.Cycler", make_cycler},
+      {{OBJECT_FUNCTION}, "joiner", "jinja2.utils.Joiner", make_joiner},
+      {{OBJECT_FUNCTION}, "namespace", "jinja2.utils.Namespace", make_namespace},
   };
   (void)run;
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
