@@ -8,7 +8,11 @@
 #include "gen/commands/process.h"
 
 /* What the compiler gets beside the program and the runtime. CFLAGS of the environment takes their place. */
+#ifdef __x86_64__
+#define TRAINER_CFLAGS "-std=c17 -O3 -march=native -mprefer-vector-width=512"
+#else
 #define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
+#endif
 
 /* The flags that the runtime needs: what pkg-config says, looking first beside this command. */
 static bool find_runtime(const struct options *options, struct words *flags) {
