@@ -1,7 +1,7 @@
 /* Expressions: a node and an activation in, a value out. */
 #include <string.h>
 
-#include "gen/jinja/run.h"
+#include "gen/jinja/support.h"
 
 /* --- names --- */
 
@@ -78,18 +78,9 @@ static struct jinja_value eval_concat(struct run *run, struct activation *a, con
     safe |= run->autoescape && values[i].kind == JINJA_STRING && values[i].safe;
   }
   run->at = node;
-  size_t length = 0;
-  for (int i = 0; i < parts->count; i++) {
-    values[i] = safe ? jj_escape(run, values[i]) : jj_str(run, values[i]);
-    length += values[i].as.string->length;
-  }
-  struct jinja_string *all = jj_new_text(run, length);
-  char *to = all->bytes;
-  for (int i = 0; i < parts->count; i++) {
-    memcpy(to, values[i].as.string->bytes, values[i].as.string->length);
-    to += values[i].as.string->length;
-  }
-  struct jinja_value value = jj_string_value(all);
+  for (int i = 0; i < parts->count; i++) values[i] = safe ? jj_escape(run, values[i]) : jj_str(run, values[i]);
+  static const struct jinja_string nothing = {.length = 0};
+  struct jinja_value value = jj_join(run, &nothing, values, parts->count);
   value.safe = safe;
   return value;
 }

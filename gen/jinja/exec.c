@@ -181,15 +181,22 @@ static enum flow exec_set_block(struct run *run, struct activation *a, const str
   return FLOW_NEXT;
 }
 
+/* Writes a value; what it does not know the writer of was written by `node`. */
+static inline void write_at(struct run *run, struct jinja_value value, const struct node *node) {
+  size_t start = run->out->length;
+  int spans = run->out->spans.count;
+  run->at = node;
+  jj_write_value(run, value);
+  if (run->mapped && run->out->spans.count == spans) jj_note_written(run, start, node);
+}
+
 static enum flow exec_filter_block(struct run *run, struct activation *a, const struct node *node) {
   struct jinja_value text;
   enum flow flow = capture(run, a, &node->as.filter_block.initial, &node->as.filter_block.body, &text);
   if (flow != FLOW_NEXT) return flow;
   text = jj_eval_filter(run, a, node->as.filter_block.filter, text);
   if (text.kind != JINJA_STRING) jj_fail(run, "the filter of a filter block must give a string, not '%s'", jj_type_name(text));
-  size_t start = run->out->length;
-  jj_write_value(run, text);
-  if (run->mapped) jj_note_written(run, start, node);
+  write_at(run, text, node);
   return FLOW_NEXT;
 }
 
@@ -230,20 +237,12 @@ static void exec_macro(struct run *run, struct activation *a, const struct node 
 static void exec_call_block(struct run *run, struct activation *a, const struct node *node) {
   struct macro *caller = new_macro(run, a, node->as.call_block.function);
   struct jinja_value value = jj_eval_call(run, a, node->as.call_block.call, caller);
-  size_t start = run->out->length;
-  int spans = run->out->spans.count;
-  run->at = node;
-  jj_write_value(run, value);
-  if (run->mapped && run->out->spans.count == spans) jj_note_written(run, start, node);
+  write_at(run, value, node);
 }
 
 static void exec_output(struct run *run, struct activation *a, const struct node *node) {
   struct jinja_value value = jj_eval(run, a, node->as.expression);
-  size_t start = run->out->length;
-  int spans = run->out->spans.count;
-  run->at = node;
-  jj_write_value(run, value);
-  if (run->mapped && run->out->spans.count == spans) jj_note_written(run, start, node);
+  write_at(run, value, node);
 }
 
 static void exec_text(struct run *run, const struct node *node) {

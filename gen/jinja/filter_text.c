@@ -60,6 +60,13 @@ static struct jinja_value indention(struct run *run, const struct call *call) {
   return jj_pad(run, jj_cstr(run->pool, ""), jj_arg_int(run, call, 0, 4), 'l', " ");
 }
 
+static size_t behind_line_end(const struct jinja_string *text, size_t at) {
+  int size = 1;
+  if (at + 1 < text->length && text->bytes[at] == '\r' && text->bytes[at + 1] == '\n') return at + 2;
+  if (at < text->length) jj_utf8_decode(text->bytes + at, text->length - at, &size);
+  return at + (size_t)size;
+}
+
 FILTER(filter_indent) {
   if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
   if (input.kind != JINJA_STRING) jj_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", jj_type_name(input));
@@ -67,16 +74,18 @@ FILTER(filter_indent) {
   if (input.safe) by = jj_escape(run, by);
   bool first = jj_arg_true(run, call, 1, false), blank = jj_arg_true(run, call, 2, false);
   const struct jinja_list *lines = jj_lines(run, input, false).as.list;
+  const struct jinja_string *text = input.as.string;
   struct buffer *before = jj_capture_begin(run);
+  size_t at = 0;
   if (first) jj_write_str(run, by);
   for (int i = 0; i < lines->count; i++) {
     bool indented = i > 0 && (blank || lines->items[i].as.string->length > 0);
     if (i > 0) jj_write(run, "\n", 1);
     if (indented) jj_write_str(run, by);
-    jj_write_str(run, lines->items[i]);
+    jj_write_part(run, text, at, lines->items[i].as.string->length);
+    at = behind_line_end(text, at + lines->items[i].as.string->length);
   }
   /* the text's own last newline: it ends the last line and begins an empty one */
-  const struct jinja_string *text = input.as.string;
   bool open = text->length > 0 && strchr("\n\r\v\f\x1c\x1d\x1e", text->bytes[text->length - 1]) != NULL;
   if (open) jj_write(run, "\n", 1);
   if (open && blank) jj_write_str(run, by);

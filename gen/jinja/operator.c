@@ -176,9 +176,12 @@ struct jinja_value jj_negate(struct run *run, struct jinja_value value) {
 
 /* --- comparison --- */
 
-static void refuse_undefined(struct run *run, const struct jinja_list *list) {
-  for (int i = 0; i < list->count; i++) {
-    if (jj_is_strict(run, list->items[i])) jj_fail_undefined(run, list->items[i]);
+/* Lists of one length are compared item by item up to the first difference: a strict undefined on the way raises. */
+static void refuse_undefined(struct run *run, const struct jinja_list *a, const struct jinja_list *b) {
+  for (int i = 0; a->count == b->count && i < a->count; i++) {
+    if (jj_is_strict(run, a->items[i])) jj_fail_undefined(run, a->items[i]);
+    if (jj_is_strict(run, b->items[i])) jj_fail_undefined(run, b->items[i]);
+    if (!jj_equal(a->items[i], b->items[i])) return;
   }
 }
 
@@ -186,8 +189,7 @@ bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right)
   if (jj_is_strict(run, left)) jj_fail_undefined(run, left);
   if (jj_is_strict(run, right)) jj_fail_undefined(run, right);
   if (run->undefined == JINJA_STRICT && left.kind == JINJA_LIST && right.kind == JINJA_LIST) {
-    refuse_undefined(run, left.as.list);
-    refuse_undefined(run, right.as.list);
+    refuse_undefined(run, left.as.list, right.as.list);
   }
   jj_enter(run);
   bool same = jj_equal(left, right);

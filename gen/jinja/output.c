@@ -28,6 +28,11 @@ static void add_written(struct run *run, struct written written) {
   spans->items[spans->count++] = written;
 }
 
+static void note_gap(struct run *run, size_t start, size_t length, const struct node *node) {
+  struct jinja_place place = {run->template->name, node->line, node->column};
+  add_written(run, (struct written){start, length, false, place, run->link});
+}
+
 void jj_note_written(struct run *run, size_t start, const struct node *node) {
   size_t length = run->out->length - start;
   if (length == 0) return;
@@ -35,13 +40,44 @@ void jj_note_written(struct run *run, size_t start, const struct node *node) {
   add_written(run, (struct written){start, length, node->kind == N_TEXT, place, run->link});
 }
 
-/* Text that was captured keeps who wrote it. */
-static void copy_spans(struct run *run, const struct span_list *spans) {
-  for (int i = 0; i < spans->count; i++) {
-    struct written written = spans->items[i];
-    written.start += run->out->length;
+/* The part of a span behind its first `skip` bytes. */
+static struct written behind(struct written written, const char *bytes, size_t skip) {
+  for (size_t i = 0; written.is_text && i < skip; i++) {
+    bool newline = bytes[written.start + i] == '\n';
+    written.place.line += newline;
+    written.place.column = newline ? 1 : written.place.column + 1;
+  }
+  written.start += skip;
+  written.length -= skip;
+  return written;
+}
+
+/* Text that was captured keeps who wrote it: notes the spans of string[from, from + length) for the same bytes at the
+ * output's end. Where `filler` is not NULL, what no span covers is noted as written there. */
+static void copy_spans(struct run *run, const struct jinja_string *string, size_t from, size_t length, const struct node *filler) {
+  size_t end = from + length, covered = from, base = run->out->length;
+  for (int i = 0; i < string->spans->count; i++) {
+    struct written written = string->spans->items[i];
+    if (written.start + written.length <= from || written.start >= end) continue;
+    if (written.start < from) written = behind(written, string->bytes, from - written.start);
+    if (written.start + written.length > end) written.length = end - written.start;
+    if (filler != NULL && written.start > covered) note_gap(run, base + covered - from, written.start - covered, filler);
+    covered = written.start + written.length;
+    written.start = base + written.start - from;
     add_written(run, written);
   }
+  if (filler != NULL && end > covered) note_gap(run, base + covered - from, end - covered, filler);
+}
+
+void jj_write_part(struct run *run, const struct jinja_string *string, size_t from, size_t length) {
+  if (run->mapped && string->spans != NULL) copy_spans(run, string, from, length, NULL);
+  jj_write(run, string->bytes + from, length);
+}
+
+struct jinja_value jj_part(struct run *run, const struct jinja_string *string, size_t from, size_t length) {
+  struct buffer *before = jj_capture_begin(run);
+  jj_write_part(run, string, from, length);
+  return jj_capture_end(run, before);
 }
 
 struct buffer *jj_capture_begin(struct run *run) {
@@ -118,7 +154,7 @@ void jj_write_value(struct run *run, struct jinja_value value) {
       jj_write_escaped(run, string->bytes, string->length);
       return;
     }
-    if (run->mapped && string->spans != NULL) copy_spans(run, string->spans);
+    if (run->mapped && string->spans != NULL) copy_spans(run, string, 0, string->length, run->at);
     jj_write_piece(run, string->bytes, string->length);
   } else if (value.kind == JINJA_INT) {
     write_int(run, value.as.integer);

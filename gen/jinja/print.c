@@ -191,7 +191,7 @@ void jj_write_repr(struct run *run, struct jinja_value value) {
 
 void jj_write_str(struct run *run, struct jinja_value value) {
   if (value.kind == JINJA_STRING) {
-    jj_write(run, value.as.string->bytes, value.as.string->length);
+    jj_write_part(run, value.as.string, 0, value.as.string->length);
   } else if (value.kind == JINJA_UNDEFINED) {
     write_undefined(run, value);
   } else if (value.kind == JINJA_OBJECT && ((struct object *)value.as.object)->type == OBJECT_MODULE) {

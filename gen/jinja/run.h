@@ -215,6 +215,9 @@ static inline void jj_write_piece(struct run *run, const char *bytes, size_t len
 /* Writes the value as {{ }} does, escaped where autoescape says so. */
 void jj_write_value(struct run *run, struct jinja_value value);
 void jj_write_escaped(struct run *run, const char *bytes, size_t length);
+/* Writes a part of a string together with what the source map knows of it; or makes a string of that part. */
+void jj_write_part(struct run *run, const struct jinja_string *string, size_t from, size_t length);
+struct jinja_value jj_part(struct run *run, const struct jinja_string *string, size_t from, size_t length);
 void jj_note_written(struct run *run, size_t start, const struct node *node);
 struct buffer *jj_capture_begin(struct run *run);
 /* Ends the capture; the text as a string, with its source map. */

@@ -55,6 +55,7 @@ struct jinja_value jj_map_case(struct run *run, struct jinja_value text, char ho
   }
   to->length = count;
   to->bytes[count] = '\0';
+  if (count == from->length) to->spans = from->spans; /* byte for byte the same places */
   return jj_like(jj_string_value(to), text);
 }
 
@@ -91,7 +92,7 @@ struct jinja_value jj_strip(struct run *run, struct jinja_value text, const stru
     length = start;
   }
   if (length == text.as.string->length) return text;
-  return jj_like(jj_copy_text(run, from, length), text);
+  return jj_like(jj_part(run, text.as.string, (size_t)(from - text.as.string->bytes), length), text);
 }
 
 /* Python puts `to` between all characters when `from` is empty. */
@@ -113,17 +114,17 @@ static struct jinja_value replace_empty(struct run *run, struct jinja_value text
 struct jinja_value jj_replace(struct run *run, struct jinja_value text, const struct jinja_string *from,
                               const struct jinja_string *to, int64_t count) {
   if (from->length == 0) return replace_empty(run, text, to, count);
-  const char *at = text.as.string->bytes, *end = at + text.as.string->length;
+  const char *start = text.as.string->bytes, *at = start, *end = at + text.as.string->length;
   struct buffer *before = jj_capture_begin(run);
   while (count != 0) {
     const char *found = jj_find_bytes(at, (size_t)(end - at), from->bytes, from->length);
     if (found == NULL) break;
-    jj_write(run, at, (size_t)(found - at));
+    jj_write_part(run, text.as.string, (size_t)(at - start), (size_t)(found - at));
     jj_write(run, to->bytes, to->length);
     at = found + from->length;
     if (count > 0) count--;
   }
-  jj_write(run, at, (size_t)(end - at));
+  jj_write_part(run, text.as.string, (size_t)(at - start), (size_t)(end - at));
   return jj_like(jj_capture_end(run, before), text);
 }
 
@@ -172,9 +173,23 @@ struct jinja_value jj_lines(struct run *run, struct jinja_value text, bool keep_
   return lines;
 }
 
+static struct jinja_value join_mapped(struct run *run, const struct jinja_string *separator, const struct jinja_value *items, int count) {
+  struct buffer *before = jj_capture_begin(run);
+  for (int i = 0; i < count; i++) {
+    if (i > 0) jj_write(run, separator->bytes, separator->length);
+    jj_write_str(run, items[i]);
+  }
+  return jj_capture_end(run, before);
+}
+
 struct jinja_value jj_join(struct run *run, const struct jinja_string *separator, const struct jinja_value *items, int count) {
   size_t length = 0;
-  for (int i = 0; i < count; i++) length += items[i].as.string->length + (i > 0 ? separator->length : 0);
+  bool mapped = false;
+  for (int i = 0; i < count; i++) {
+    length += items[i].as.string->length + (i > 0 ? separator->length : 0);
+    mapped |= items[i].as.string->spans != NULL;
+  }
+  if (mapped) return join_mapped(run, separator, items, count);
   struct jinja_string *all = jj_new_text(run, length);
   char *to = all->bytes;
   for (int i = 0; i < count; i++) {

@@ -2,7 +2,7 @@
 
 VALUES = {
     "n": 3, "m": -4, "z": 0, "f": 2.5, "g": -0.125, "s": "hello", "e": "", "w": "a<b> & 'c'", "u": "Grüße Ω", "t": True, "no": None,
-    "xs": [3, 1, 2], "ys": [], "ws": ["b", "A", "c"], "d": {"a": 1, "b": "x", "k": [1, 2]}, "deep": {"a": {"b": {"c": 5}}},
+    "xs": [3, 1, 2], "ys": [], "ws": ["b", "A", "c"], "em": {}, "d": {"a": 1, "b": "x", "k": [1, 2]}, "deep": {"a": {"b": {"c": 5}}},
     "us": [{"name": "ann", "age": 30}, {"name": "Bob", "age": 25}, {"name": "cid", "age": 30}], "ps": [["a", 1], ["b", 2]], "mix": [1, "a", None, 2.5, True, [], {}],
 }
 NAMES = list(VALUES) * 2 + ["missing", "a", "b", "x", "y", "x"]
@@ -69,7 +69,7 @@ class Generator:
     def filtered(self, depth):
         kind = self.pick("text", "text", "number", "list", "list", "map")
         if self.random.random() < 0.88:
-            operand = {"text": self.pick("s", "e", "w", "u", "'a b-c'", "n ~ s"), "number": self.pick("n", "m", "f", "g", "7", "(1.25)"), "list": self.pick("xs", "ys", "ws", "us", "ps", "range(4)", "mix"), "map": self.pick("d", "deep", "{}", "{'b': 1, 'A': 2}")}[kind]
+            operand = {"text": self.pick("s", "e", "w", "u", "'a b-c'", "n ~ s"), "number": self.pick("n", "m", "f", "g", "7", "(1.25)"), "list": self.pick("xs", "ys", "ws", "us", "ps", "range(4)", "mix"), "map": self.pick("d", "deep", "em", "{'b': 1, 'A': 2}")}[kind]
         else:
             operand = f"({self.expression(depth)})"
         return f"{operand}|{self.pick(*FILTERS[kind])}"
@@ -86,7 +86,7 @@ class Generator:
 
     def item(self, depth):
         key = self.pick("0", "-1", "1:", ":2", "::-1", "'a'", "9", "1:2", "::2", self.expression(depth - 1))
-        return f"{self.pick('xs', 's', 'd', 'ps', 'ws', 'u', '(1, 2, 3)')}[{key}]"
+        return f"{self.pick('xs', 's', 'd', 'ps', 'ws', 'u')}[{key}]"
 
     def method(self, depth):
         return self.pick(f"{self.pick('s', 'w', 'u', 's', 'w')}.{self.pick(*METHODS[:14])}", f"d.{self.pick(*METHODS[14:19])}", f"{self.pick('s', 'd', 'xs', self.literal())}.{self.pick(*METHODS)}")

@@ -259,7 +259,17 @@ static void test_spans_of_inheritance(void **state) {
 
 static void test_spans_follow_captured_text(void **state) {
   (void)state;
-  expect_spans(start("{% set s %}x{{ 1 }}{% endset %}{{ s }}{{ s|upper }}"), "1:1+1 main:1:12\n1:2+1 main:1:13\n1:3+2 main:1:39\n");
+  expect_spans(start("{% set s %}x{{ 1 }}{% endset %}{{ s }}{{ s|upper }}"), "1:1+1 main:1:12\n1:2+1 main:1:13\n1:3+1 main:1:12\n1:4+1 main:1:13\n");
+}
+
+/* What keeps a text's bytes keeps their writers; what is added was written by the expression. */
+static void test_spans_survive_filters(void **state) {
+  (void)state;
+  expect_spans(start("{% set s %}a\n{{ 1 }}{% endset %}{{ s|indent(1) }}"),
+               "1:1+1 main:1:12\n1:2+1 main:2:20\n2:1+1 main:2:20\n2:2+1 main:2:1\n");
+  expect_spans(start("{% set s %} a\n{% endset %}{{ s|trim }}{{ 'x' ~ s|trim }}"), "1:1+1 main:1:13\n1:2+1 main:2:25\n1:3+1 main:1:13\n");
+  expect_spans(start("{% filter indent(2) %}a\nb{% endfilter %}"), "1:1+1 main:1:23\n1:2+1 main:1:4\n2:1+2 main:1:4\n2:3+1 main:2:1\n");
+  expect_spans(start("{% set s %}axb{% endset %}{{ s|replace('x', 'yy') }}"), "1:1+1 main:1:12\n1:2+2 main:1:27\n1:4+1 main:1:14\n");
 }
 
 static void test_no_spans_unless_asked(void **state) {
@@ -354,6 +364,7 @@ int main(void) {
       cmocka_unit_test(test_spans_of_macros_and_includes),
       cmocka_unit_test(test_spans_of_inheritance),
       cmocka_unit_test(test_spans_follow_captured_text),
+      cmocka_unit_test(test_spans_survive_filters),
       cmocka_unit_test(test_no_spans_unless_asked),
       cmocka_unit_test(test_recursion_ends),
       cmocka_unit_test(test_default_recursion_ends),
