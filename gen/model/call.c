@@ -1,6 +1,7 @@
 /* Calls: of the model's own functions, of tensor functions, and of what the reader knows itself. */
 #include "gen/model/evaluate.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Scopes and tensors inside values ---- */
@@ -153,6 +154,8 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
     argument.real = (double)value.integer;
     return argument;
   case DATUM_REAL:
+    if (!isfinite(value.real))
+      evaluate_fail(evaluator, node->where, NULL, "a finite number is needed here, not %g", value.real);
     argument.kind = ARGUMENT_REAL;
     argument.real = value.real;
     return argument;
@@ -165,6 +168,7 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
     argument.scope = value.scope;
     return argument;
   case DATUM_STRING:
+    evaluate_check_name(evaluator, value.string, node->where); /* strings name parameters */
     argument.kind = ARGUMENT_STRING;
     argument.string = value.string;
     return argument;

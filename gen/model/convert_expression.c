@@ -238,6 +238,7 @@ static struct syntax *convert_implicit(struct converter *converter, CXCursor cur
     return convert_unsupported(converter, cursor, "this expression", "write it in plain C");
   struct syntax *node = convert_node(converter, SYNTAX_CAST, cursor, 1);
   node->parts[0] = convert_expression(converter, children.items[0]);
+  node->where = node->parts[0]->where; /* without parentheses, which may come from a macro */
   return node;
 }
 

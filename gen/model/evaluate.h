@@ -105,6 +105,9 @@ struct native {
   double (*binary)(double, double); /* of math.h */
 };
 
+/* Fails when `name` cannot be part of a parameter's name. */
+void evaluate_check_name(struct evaluator *evaluator, const char *name, struct location where);
+
 extern const struct native natives[];
 extern const int native_count;
 

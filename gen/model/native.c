@@ -8,7 +8,7 @@
 /* ---- Scopes ---- */
 
 /* Names of parameters reach files and programs: letters, digits, '_' and '-', parts separated by dots. */
-static void check_name(struct evaluator *evaluator, const char *name, struct location where) {
+void evaluate_check_name(struct evaluator *evaluator, const char *name, struct location where) {
   bool good = name[0] != '\0' && name[0] != '.' && strlen(name) < 256;
   for (const char *at = name; *at != '\0'; at++) {
     if (*at == '.')
@@ -18,20 +18,20 @@ static void check_name(struct evaluator *evaluator, const char *name, struct loc
   }
   if (!good)
     evaluate_fail(evaluator, where, "letters, digits, '_' and '-', with dots between parts: \"attn.c_proj\"",
-                  "\"%s\" is no name for a scope", name);
+                  "\"%s\" is no name for a scope or parameter", name);
 }
 
 static struct datum call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                             const struct datum *arguments) {
   (void)native;
-  check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  evaluate_check_name(evaluator, arguments[1].string, node->parts[1]->where);
   return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, arguments[1].string));
 }
 
 static struct datum call_nth(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                              const struct datum *arguments) {
   (void)native;
-  check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  evaluate_check_name(evaluator, arguments[1].string, node->parts[1]->where);
   if (arguments[2].integer < 0)
     evaluate_fail(evaluator, node->parts[2]->where, NULL, "scopes count from 0, not from %lld",
                   (long long)arguments[2].integer);
