@@ -1,0 +1,97 @@
+"""The same inputs give the same program, byte for byte, wherever it is generated; and the same program on the same data
+gives the same numbers, bit for bit, run after run, for any number of steps and with one thread or two."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from harness import GENERATOR, Trainer
+from matrix import ADAMW, CASES, COSINE, gpt, gru, mlp
+
+EXACT = ("step", "loss", "lr", "grad_norm", "eval_loss")
+
+
+def generate(case, folder, **environment):
+    """The program's text, generated in `folder` from copies of the inputs."""
+    job = json.loads(json.dumps(case.job))
+    source = pathlib.Path(job["model"]["source"])
+    shutil.copy(source, folder / source.name)
+    job["model"]["source"] = source.name
+    (folder / "job.yaml").write_text(json.dumps(job))
+    result = subprocess.run([GENERATOR, "job.yaml", "-o", "-", "--program", case.program], cwd=folder, check=True,
+                            stdout=subprocess.PIPE, env={**os.environ, **environment})
+    return result.stdout
+
+
+class Program(unittest.TestCase):
+    def test_bytes(self):
+        locales = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.split()
+        foreign = next((name for name in locales if name not in ("C", "POSIX", "C.utf8")), "C.utf8")
+        environments = [
+            {"LC_ALL": "C", "TZ": "UTC", "HOME": "/"},
+            {"LC_ALL": foreign, "TZ": "Pacific/Chatham", "MALLOC_PERTURB_": "165", "USER": "somebody"},
+        ]
+        for case in CASES:
+            texts = []
+            for environment in environments:
+                with tempfile.TemporaryDirectory(prefix="accel-" + environment["TZ"].replace("/", "-")) as folder:
+                    texts.append(generate(case, pathlib.Path(folder), **environment))
+                    self.assertNotIn(folder.encode(), texts[-1], f"{case.name}: a path of this machine")
+            self.assertEqual(texts[0], texts[1], case.name)
+
+
+class Numbers(unittest.TestCase):
+    def prepare(self, case, steps=8):
+        job = json.loads(json.dumps(case.job))
+        job["training"]["steps"] = steps
+        trainer = Trainer(job)
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        case.write_data(trainer.folder)
+        trainer.build()
+        return trainer
+
+    def numbers(self, trainer, *flags, threads=2):
+        """What a run leaves behind: the numbers of each step, and all weights."""
+        shutil.rmtree(trainer.folder / "run", ignore_errors=True)
+        metrics = trainer.run(*flags, OMP_NUM_THREADS=str(threads))
+        weights = (trainer.folder / "run" / "model.safetensors").read_bytes()
+        return [[row.get(key) for key in EXACT] for row in metrics], weights
+
+    def check(self, case):
+        trainer = self.prepare(case)
+        metrics, weights = self.numbers(trainer)
+        self.assertTrue(np.isfinite([row[1] for row in metrics]).all())
+        self.assertEqual((metrics, weights), self.numbers(trainer), "run to run")
+        short, _ = self.numbers(trainer, "--steps", "5")
+        if case.job.get("schedule", {}).get("name", "constant") == "constant":
+            self.assertEqual(metrics[:5], short, "a prefix")
+        else:  # the schedule is the job's, whatever --steps says
+            self.assertEqual([row[:4] for row in metrics[:5]], [row[:4] for row in short], "a prefix")
+        one_metrics, one_weights = self.numbers(trainer, threads=1)
+        self.assertEqual(metrics, one_metrics, "one thread and two")
+        self.assertEqual(weights, one_weights, "one thread and two")
+
+    def test_gpt2(self):
+        self.check(gpt("gpt2", optimizer=ADAMW, schedule=COSINE))
+
+    def test_gpt2_wide(self):
+        self.check(gpt("gpt2", config={"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 64},
+                       data={"batch_size": 8}, optimizer=ADAMW))
+
+    def test_nanogpt_dropout(self):
+        self.check(gpt("nanogpt", "nanogpt", {"dropout": 0.2}, accumulation={"num_steps": 2}))
+
+    def test_mlp(self):
+        self.check(mlp("mlp", optimizer={"name": "sgd", "lr": 0.1, "momentum": 0.9}))
+
+    def test_gru(self):
+        self.check(gru("gru", optimizer=ADAMW))
+
+
+if __name__ == "__main__":
+    unittest.main()
