@@ -34,6 +34,10 @@ static const struct command commands[] = {
      .accepts = JOB_OPTIONS "--resolved ",
      .needs_argument = true,
      .run = command_check},
+    {.name = "render",
+     .synopsis = "render TEMPLATE [VALUES] [--source-map]...",
+     .summary = "render a Jinja template with values from YAML or JSON",
+     .run_words = command_render},
     {.name = "help",
      .synopsis = "help [TOPIC]",
      .summary = "explain a command or a key of the job",
@@ -60,6 +64,8 @@ static const char *own_folder(struct arena *arena) {
 int main(int argc, char **argv) {
   struct options options = {.arena = arena_new(), .commands = commands};
   options.binary = own_folder(options.arena);
+  const struct command *own = argc > 1 ? command_find(&options, argv[1]) : NULL;
+  if (own != NULL && own->run_words != NULL) return own->run_words(argc - 1, argv + 1);
   const struct command *command = options_read(&options, argc, argv);
   int status = command != NULL ? command->run(&options) : STATUS_BAD_JOB;
   if (fflush(stdout) != 0 && status == STATUS_OK) {

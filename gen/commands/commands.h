@@ -17,6 +17,9 @@ int command_check(const struct options *options);
 /* accel-gen build JOB -o PROGRAM: generates and compiles. */
 int command_build(const struct options *options);
 
+/* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
+int command_render(int argc, char **argv);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

@@ -117,7 +117,7 @@ static bool read_option(struct reader *reader, const char *argument) {
   return usage_error(reader, "unknown option ", argument);
 }
 
-static const struct command *find_command(const struct options *options, const char *name) {
+const struct command *command_find(const struct options *options, const char *name) {
   for (const struct command *command = options->commands; command->name != NULL; command++)
     if (strcmp(command->name, name) == 0) return command;
   return NULL;
@@ -126,15 +126,15 @@ static const struct command *find_command(const struct options *options, const c
 /* The command word, when the first argument is one; else the main form. */
 static const struct command *read_command(struct reader *reader) {
   const char *first = *reader->next;
-  if (first == NULL) return find_command(reader->options, "help");
+  if (first == NULL) return command_find(reader->options, "help");
   if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) first = "help";
   if (strcmp(first, "--version") == 0) first = "version";
-  const struct command *command = find_command(reader->options, first);
+  const struct command *command = command_find(reader->options, first);
   if (command != NULL && command->name[0] != '\0') {
     reader->next++;
     return command;
   }
-  return find_command(reader->options, "");
+  return command_find(reader->options, "");
 }
 
 static bool read_argument(struct reader *reader, const char *argument) {
@@ -152,7 +152,7 @@ static bool read_rest(struct reader *reader) {
     } else if (!options_ended && argument[0] == '-' && argument[1] != '\0') {
       if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
         reader->options->argument = reader->command->name[0] != '\0' ? reader->command->name : NULL;
-        reader->command = find_command(reader->options, "help");
+        reader->command = command_find(reader->options, "help");
         return true;
       }
       if (!read_option(reader, argument)) return false;

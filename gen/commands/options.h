@@ -35,10 +35,14 @@ struct command {
   const char *synopsis; /* behind "accel-gen " */
   const char *summary;  /* one line */
   const char *accepts;  /* the option names that it takes, each between spaces: " -o --set " */
-  bool needs_output;   /* -o must be given, unless a pass is dumped */
+  bool needs_output;    /* -o must be given, unless a pass is dumped */
   bool needs_argument;  /* a job file must be given */
   int (*run)(const struct options *options);
+  int (*run_words)(int argc, char **argv); /* in the place of run: reads its own words, argv[0] being its name */
 };
+
+/* The command that a word names; NULL when there is none. */
+const struct command *command_find(const struct options *options, const char *name);
 
 /* Reads argv for its command, one of options->commands, into *options. The command, or NULL once a usage message stands
  * on standard error;

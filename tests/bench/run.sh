@@ -1,6 +1,9 @@
 #!/bin/sh
-# ninja bench: our trainers beside their peers. BENCH holds options for tests/bench/peers.py; LLMC_DIR the source of llm.c.
+# ninja bench: our trainers beside their peers, and the template engine beside Jinja2 and MiniJinja. BENCH holds options
+# for tests/bench/peers.py; LLMC_DIR the source of llm.c.
 set -eu
 python=$(sh tests/environment.sh)
 # shellcheck disable=SC2086
-exec "$python" tests/bench/peers.py ${BENCH:-}
+"$python" tests/bench/peers.py ${BENCH:-}
+${CC:-cc} -std=c17 -D_POSIX_C_SOURCE=200809L -O2 -I. -o build/bench/jinja_bench tests/bench/jinja_bench.c build/libaccel-gen.a -ljansson -lm
+"$python" tests/bench/jinja.py build/bench/jinja_bench
