@@ -155,8 +155,8 @@ tensor mean_all(tensor x);
 /* exp(x) / sum of exp(x), over the last axis. */
 tensor softmax(tensor x);
 
-/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar. The
- * second one leaves out the places whose target is `ignored`. */
+/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar. Places
+ * whose target is `ignored` are left out; cross_entropy leaves out -100, as PyTorch does. */
 tensor cross_entropy(tensor logits, tensor targets);
 tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
 
