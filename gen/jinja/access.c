@@ -76,7 +76,7 @@ struct jinja_value jj_getitem(struct run *run, struct jinja_value object, struct
     if (run->undefined == JINJA_CHAINABLE) return object;
     jj_fail_undefined(run, object);
   }
-  if (jj_is_strict(run, key)) jj_fail_undefined(run, key);
+  if (object.kind == JINJA_MAP && jj_is_strict(run, key)) jj_fail_undefined(run, key);
   if (object.kind == JINJA_MAP && jj_hashable(key)) {
     struct map_entry *entry = jj_map_find(object.as.map, key);
     if (entry != NULL) return entry->value;

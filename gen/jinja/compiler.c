@@ -192,6 +192,13 @@ static void leave_inner(struct compiler *c, struct outside outside) {
   c->toplevel = outside.toplevel;
 }
 
+/* A block's own filter counts as inside of it. */
+static void bind_inner(struct compiler *c, struct scope *s, struct node *node) {
+  struct outside outside = enter_inner(c);
+  bind(c, s, node);
+  leave_inner(c, outside);
+}
+
 /* A body with a scope of its own in the same function. */
 static struct initializers bind_body(struct compiler *c, struct scope *inner, const struct nodes *body) {
   struct outside outside = enter_inner(c);
@@ -295,14 +302,14 @@ static void bind_set_block(struct compiler *c, struct scope *s, struct node *nod
   struct set_block *block = node->as.set_block;
   struct scope inner = jj_scope(c->env, s, s->function);
   block->initial = bind_body(c, &inner, &block->body);
-  if (block->filter != NULL) bind(c, &inner, block->filter);
+  if (block->filter != NULL) bind_inner(c, &inner, block->filter);
   bind(c, s, block->target);
 }
 
 static void bind_filter_block(struct compiler *c, struct scope *s, struct node *node) {
   struct scope inner = jj_scope(c->env, s, s->function);
   node->as.filter_block.initial = bind_body(c, &inner, &node->as.filter_block.body);
-  bind(c, s, node->as.filter_block.filter);
+  bind_inner(c, s, node->as.filter_block.filter);
 }
 
 static void bind_autoescape(struct compiler *c, struct scope *s, struct node *node) {

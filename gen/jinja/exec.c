@@ -130,21 +130,21 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
 }
 
 /* `a` is the activation around the loop; a recursive loop's body has its own, a level deeper at each call. */
-void jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0) {
+enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0) {
   const struct for_loop *loop = node->as.loop;
   struct activation *inner = loop->recursive ? jj_activation(run, loop->function, a, a->context) : a;
   const struct jinja_list *items = jj_iterate(run, iterable);
   if (loop->filter != NULL) items = filtered(run, inner, loop, items);
   struct loop_object *object = loop->extended ? new_loop(run, a, node, items, depth0) : NULL;
-  if (run_items(run, inner, loop, items, object) || loop->else_body.count == 0) return;
+  if (run_items(run, inner, loop, items, object) || loop->else_body.count == 0) return FLOW_NEXT;
   jj_initialize(run, inner, &loop->else_initial);
-  jj_exec(run, inner, &loop->else_body);
+  return jj_exec(run, inner, &loop->else_body); /* a break in there is for the loop around */
 }
 
-static void exec_for(struct run *run, struct activation *a, const struct node *node) {
+static enum flow exec_for(struct run *run, struct activation *a, const struct node *node) {
   struct jinja_value iterable = jj_eval(run, a, node->as.loop->iterable);
   run->at = node;
-  jj_loop(run, a, node, iterable, 0);
+  return jj_loop(run, a, node, iterable, 0);
 }
 
 /* --- the other statements --- */
@@ -261,7 +261,7 @@ enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *bod
     case N_TEXT: if (!run->muted) exec_text(run, node); break;
     case N_OUTPUT: if (!run->muted) exec_output(run, a, node); break;
     case N_IF: flow = exec_if(run, a, node); break;
-    case N_FOR: exec_for(run, a, node); break;
+    case N_FOR: flow = exec_for(run, a, node); break;
     case N_SET: jj_assign(run, a, node->as.set.target, jj_eval(run, a, node->as.set.value), node->flag); break;
     case N_SET_BLOCK: flow = exec_set_block(run, a, node); break;
     case N_MACRO: exec_macro(run, a, node); break;

@@ -204,6 +204,7 @@ static inline void jj_copy_small(char *to, const char *from, size_t length) {
  * cheaper than a call. */
 static inline void jj_write_piece(struct run *run, const char *bytes, size_t length) {
   struct buffer *out = run->out;
+  if (length == 0) return;
   if (out->capacity - out->length < length) jj_buffer_room(run, length);
   if (length <= 16) {
     jj_copy_small(out->bytes + out->length, bytes, length);
@@ -291,11 +292,11 @@ struct jinja_value jj_call_loop(struct run *run, struct loop_object *loop, const
 
 /* --- statements (exec.c, template.c) --- */
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE };
+enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0);
 enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *body);
 void jj_initialize(struct run *run, struct activation *a, const struct initializers *list);
 struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer, struct context *context);
 void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value, bool exported);
-void jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0);
 void jj_run_root(struct run *run, struct context *context, const struct template *template);
 void jj_run_override(struct run *run, struct context *context, const struct override *override);
 void jj_exec_extends(struct run *run, struct activation *a, const struct node *node);

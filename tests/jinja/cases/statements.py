@@ -27,6 +27,7 @@ CASES = [
     "{% for x in xs|sort %}{{ x }}{% endfor %}", "{% for x in xs|map('string') if x != '1' %}{{ x }}{{ loop.last }}{% endfor %}", "{% for x in xs %}{{ loop }}{% endfor %}", "{{ loop }}|", "{% for loop in xs %}{{ loop }}{% endfor %}",
     "{% for 1 in xs %}{% endfor %}", "{% for x of xs %}{% endfor %}", "{% for x in xs %}", "{% for x in %}{% endfor %}", "{% for x in xs if x %}{{ x }}{% endfor %}", "{% for x in xs if loop.index > 1 %}{{ x }}{% endfor %}",
     "{% for x in xs -%} {{ x }} {%- endfor %}", "{% for u in users|groupby('age') %}{{ u.grouper }}:{% for p in u.list %}{{ p.name }}{% endfor %};{% endfor %}", "{% for age, us in users|groupby('age') %}{{ age }}{{ us|length }}{% endfor %}",
+    "{% for x in xs %}{{ x }}{% for y in [] %}{% else %}{% break %}{% endfor %}z{% endfor %}", "{% for x in xs %}{{ x }}{% for y in [] %}{% else %}{% continue %}{% endfor %}z{% endfor %}", "{% for a, b in pairs if b > 0 %}{{ loop.nextitem }}{% endfor %}",
     # set
     "{% set a = 1 %}{{ a }}", "{% set a, b = 1, 2 %}{{ a }}{{ b }}", "{% set (a, b) = [1, 2] %}{{ a }}{{ b }}", "{% set a = 1, 2 %}{{ a }}", "{% set a = b = 1 %}", "{% set 1 = 2 %}", "{% set a %}x{{ n }}y{% endset %}{{ a }}", "{% set a | upper %}x{{ s }}{% endset %}{{ a }}",
     "{% set a|replace('l', 'L')|upper %}{{ s }}{% endset %}{{ a }}", "{% set a, b = 1 %}", "{% set a, b = 1, 2, 3 %}", "{{ a }}{% set a = 1 %}{{ a }}", "{% if n %}{% set a = 1 %}{% endif %}{{ a }}", "{% if not n %}{% set a = 1 %}{% endif %}{{ a }}|",
@@ -63,6 +64,7 @@ CASES = [
     "{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.current }}{{ c.next() }}{{ c.reset() }}{{ c.next() }}", "{% set j = joiner() %}{% for x in xs %}{{ j() }}{{ x }}{% endfor %}", "{% set j = joiner('|') %}{{ j() }}{{ j() }}{{ j() }}", "{{ cycler() }}", "{{ joiner(sep=';')() }}|",
     # unknown
     "{% foo %}", "{% endfor %}", "{% if t %}{% endfor %}", "{%  %}", "{% if t %}a{% endif %}{% else %}", "{% 1 %}", "{% set %}", "{% set a %}", "{% for %}",
+    "{% if false %}{% set a|nothing %}{% endset %}{% endif %}", "{% if false %}{% filter nothing %}{% endfilter %}{% endif %}",
     # soft errors: an unknown filter in a branch is no error until it is reached
     "{% if false %}{{ 1|nothing }}{% endif %}ok", "{% if true %}{{ 1|nothing }}{% endif %}", "{{ 1|nothing if false else 2 }}", "{% if false %}{{ 1 is nothing }}{% endif %}ok", "{% if 'upper' is filter %}{{ 'a'|upper }}{% endif %}{{ 'zzz' is filter }}{{ 'odd' is test }}{{ 'zzz' is test }}", "{% if false %}{% for x in xs %}{{ x|nothing }}{% endfor %}{% endif %}ok",
 ]
