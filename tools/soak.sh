@@ -1,0 +1,35 @@
+#!/bin/sh
+# Random tests, again and again with new seeds, until SOAK_MINUTES (30) are over or one fails. A failure prints its seed.
+set -eu
+export LC_ALL=C
+end=$(($(date +%s) + 60 * ${SOAK_MINUTES:-30}))
+PYTHON=$(sh tests/environment.sh)
+export PYTHON
+log=build/tests/soak.log
+mkdir -p build/tests
+
+try() { # NAME COMMAND...
+  name=$1
+  shift
+  if [ "$(date +%s)" -ge "$end" ]; then return 0; fi
+  if "$@" >"$log" 2>&1; then
+    echo "ok    $name"
+  else
+    echo "FAIL  $name"
+    tail -40 "$log"
+    exit 1
+  fi
+}
+
+round=0
+while [ "$(date +%s)" -lt "$end" ]; do
+  round=$((round + 1))
+  seed=$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+  echo "round $round, seed $seed"
+  try gradients env ACCEL_SEED="$seed" build/tests/ops/test_gradients
+  try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
+  try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --seed "$seed"
+  try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
+  try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh
+done
+echo "$round rounds"
