@@ -42,7 +42,8 @@ static const char *read_file(struct arena *arena, const char *path, size_t *leng
 /* Templates lie in the main template's folder; a name cannot lead out of it. */
 static const char *load(void *context, const char *name) {
   const struct command *command = context;
-  bool leaves = name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../") != NULL;
+  bool leaves =
+      name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../") != NULL;
   size_t length = strlen(name);
   if (leaves || (length >= 3 && strcmp(name + length - 3, "/..") == 0)) return NULL;
   return read_file(command->arena, arena_printf(command->arena, "%s%s", command->folder, name), NULL);
@@ -64,11 +65,16 @@ static struct jinja_value from_json(struct arena *arena, json_t *json) {
     value = jinja_list(arena);
     json_array_foreach(json, i, item) jinja_push(arena, value, from_json(arena, item));
     return value;
-  case JSON_STRING: return jinja_string_n(arena, json_string_value(json), json_string_length(json));
-  case JSON_INTEGER: return jinja_int(json_integer_value(json));
-  case JSON_REAL: return jinja_double(json_real_value(json));
-  case JSON_NULL: return jinja_none();
-  default: return jinja_bool(json_is_true(json));
+  case JSON_STRING:
+    return jinja_string_n(arena, json_string_value(json), json_string_length(json));
+  case JSON_INTEGER:
+    return jinja_int(json_integer_value(json));
+  case JSON_REAL:
+    return jinja_double(json_real_value(json));
+  case JSON_NULL:
+    return jinja_none();
+  default:
+    return jinja_bool(json_is_true(json));
   }
 }
 
@@ -104,7 +110,8 @@ static bool plain_integer(const char *text, int64_t *value) {
 }
 
 static bool plain_real(const char *text, double *value) {
-  static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL}, *const nans[] = {".nan", ".NaN", ".NAN", NULL};
+  static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL}, *const nans[] = {".nan", ".NaN", ".NAN",
+                                                                                           NULL};
   bool sign = text[0] == '-' || text[0] == '+';
   if (one_of(text + sign, infinities)) return *value = text[0] == '-' ? -INFINITY : INFINITY, true;
   if (one_of(text, nans)) return *value = NAN, true;
@@ -116,7 +123,8 @@ static bool plain_real(const char *text, double *value) {
 
 static struct jinja_value plain_scalar(struct arena *arena, const char *text) {
   static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-  static const char *const trues[] = {"true", "True", "TRUE", NULL}, *const falses[] = {"false", "False", "FALSE", NULL};
+  static const char *const trues[] = {"true", "True", "TRUE", NULL}, *const falses[] = {"false", "False", "FALSE",
+                                                                                        NULL};
   int64_t integer;
   double real;
   if (one_of(text, nulls)) return jinja_none();
@@ -161,12 +169,14 @@ static struct jinja_value from_yaml(struct yaml *yaml, int index, int depth) {
   if (node->type == YAML_MAPPING_NODE) return yaml_map(yaml, node, depth);
   if (node->type == YAML_SEQUENCE_NODE) {
     struct jinja_value list = jinja_list(arena);
-    for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top && yaml->problem == NULL; item++) {
+    for (yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top && yaml->problem == NULL; item++) {
       jinja_push(arena, list, from_yaml(yaml, *item, depth + 1));
     }
     return list;
   }
-  if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) return plain_scalar(arena, (const char *)node->data.scalar.value);
+  if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+    return plain_scalar(arena, (const char *)node->data.scalar.value);
   return jinja_string_n(arena, (const char *)node->data.scalar.value, node->data.scalar.length);
 }
 
@@ -177,14 +187,15 @@ static bool read_yaml(struct command *command, const char *bytes, size_t length,
   yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
   bool fine = yaml_parser_load(&parser, &yaml.document);
   if (!fine) {
-    fprintf(stderr, "%s:%zu:%zu: error: %s\n", command->values_path, parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-            parser.problem != NULL ? parser.problem : "not YAML");
+    fprintf(stderr, "%s:%zu:%zu: error: %s\n", command->values_path, parser.problem_mark.line + 1,
+            parser.problem_mark.column + 1, parser.problem != NULL ? parser.problem : "not YAML");
   } else {
     if (yaml_document_get_root_node(&yaml.document) != NULL) *values = from_yaml(&yaml, 1, 0);
     yaml_document_delete(&yaml.document);
   }
   if (yaml.problem != NULL) {
-    fprintf(stderr, "%s:%zu:%zu: error: %s\n", command->values_path, yaml.mark.line + 1, yaml.mark.column + 1, yaml.problem);
+    fprintf(stderr, "%s:%zu:%zu: error: %s\n", command->values_path, yaml.mark.line + 1, yaml.mark.column + 1,
+            yaml.problem);
     fine = false;
   }
   yaml_parser_delete(&parser);
@@ -195,7 +206,8 @@ static bool read_values(struct command *command, struct jinja_value *values) {
   *values = jinja_map(command->arena);
   if (command->values_path == NULL) return true;
   size_t length;
-  const char *bytes = read_file(command->arena, command->values_path, &length), *dot = strrchr(command->values_path, '.');
+  const char *bytes = read_file(command->arena, command->values_path, &length),
+             *dot = strrchr(command->values_path, '.');
   if (bytes == NULL) {
     fprintf(stderr, "accel-gen render: %s: %s\n", command->values_path, strerror(errno));
     return false;
@@ -214,7 +226,8 @@ static void print_error(const struct jinja_error *error) {
   fprintf(stderr, "%s:%d:%d: error: %s\n", place->template_name, place->line, place->column, error->message);
   if (error->source_line != NULL) fprintf(stderr, "  %s\n  %*s^\n", error->source_line, place->column - 1, "");
   for (int i = 1; i < error->chain_count; i++) {
-    fprintf(stderr, "%s:%d:%d: note: from here\n", error->chain[i].template_name, error->chain[i].line, error->chain[i].column);
+    fprintf(stderr, "%s:%d:%d: note: from here\n", error->chain[i].template_name, error->chain[i].line,
+            error->chain[i].column);
   }
 }
 
@@ -236,7 +249,9 @@ static int run(struct command *command) {
   struct jinja_error error;
   if (!read_values(command, &values)) return 1;
   const char *slash = strrchr(command->template_path, '/');
-  command->folder = slash != NULL ? arena_copy(command->arena, command->template_path, (size_t)(slash + 1 - command->template_path)) : "";
+  command->folder =
+      slash != NULL ? arena_copy(command->arena, command->template_path, (size_t)(slash + 1 - command->template_path))
+                    : "";
   command->options.load = load;
   command->options.load_context = command;
   struct jinja_env *env = jinja_env_new(command->arena, &command->options);
@@ -277,17 +292,26 @@ static bool undefined_kind(const char *word, enum jinja_undefined *kind) {
 static bool parse_arguments(struct command *command, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *word = argv[i];
-    if (strcmp(word, "--source-map") == 0) command->source_map = true;
-    else if (strcmp(word, "--trim-blocks") == 0) command->options.trim_blocks = true;
-    else if (strcmp(word, "--lstrip-blocks") == 0) command->options.lstrip_blocks = true;
-    else if (strcmp(word, "--keep-newline") == 0) command->options.keep_trailing_newline = true;
-    else if (strcmp(word, "--autoescape") == 0) command->options.autoescape = true;
+    if (strcmp(word, "--source-map") == 0)
+      command->source_map = true;
+    else if (strcmp(word, "--trim-blocks") == 0)
+      command->options.trim_blocks = true;
+    else if (strcmp(word, "--lstrip-blocks") == 0)
+      command->options.lstrip_blocks = true;
+    else if (strcmp(word, "--keep-newline") == 0)
+      command->options.keep_trailing_newline = true;
+    else if (strcmp(word, "--autoescape") == 0)
+      command->options.autoescape = true;
     else if (strcmp(word, "--undefined") == 0) {
       if (!undefined_kind(i + 1 < argc ? argv[++i] : NULL, &command->options.undefined)) return false;
-    } else if (word[0] == '-' && word[1] != '\0') return false;
-    else if (command->template_path == NULL) command->template_path = word;
-    else if (command->values_path == NULL) command->values_path = word;
-    else return false;
+    } else if (word[0] == '-' && word[1] != '\0')
+      return false;
+    else if (command->template_path == NULL)
+      command->template_path = word;
+    else if (command->values_path == NULL)
+      command->values_path = word;
+    else
+      return false;
   }
   return command->template_path != NULL;
 }

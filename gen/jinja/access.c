@@ -32,7 +32,8 @@ struct jinja_value jj_getattr(struct run *run, struct jinja_value object, struct
   case JINJA_UNDEFINED:
     if (run->undefined == JINJA_CHAINABLE) return object;
     jj_fail_undefined(run, object);
-  case JINJA_OBJECT: return jj_object_attr(run, object, name);
+  case JINJA_OBJECT:
+    return jj_object_attr(run, object, name);
   case JINJA_MAP: {
     if (own_attr(run, object, name, &found)) return found;
     struct map_entry *entry = jj_map_find_string(object.as.map, name);
@@ -115,7 +116,8 @@ static struct slice resolve_slice(struct run *run, int64_t count, struct jinja_v
   int64_t by = slice_bound(run, step, 1);
   if (by == 0) jj_fail(run, "slice step cannot be zero");
   int64_t low = by > 0 ? 0 : -1, high = by > 0 ? count : count - 1;
-  int64_t from = start.kind == JINJA_NONE ? (by > 0 ? 0 : count - 1) : clamp(slice_bound(run, start, 0), count, low, high);
+  int64_t from =
+      start.kind == JINJA_NONE ? (by > 0 ? 0 : count - 1) : clamp(slice_bound(run, start, 0), count, low, high);
   int64_t to = stop.kind == JINJA_NONE ? (by > 0 ? count : -1) : clamp(slice_bound(run, stop, 0), count, low, high);
   int64_t span = by > 0 ? to - from : from - to, size = by > 0 ? by : by == INT64_MIN ? INT64_MAX : -by;
   return (struct slice){from, by, span > 0 ? (span - 1) / size + 1 : 0};
@@ -140,11 +142,12 @@ static struct jinja_value slice_string(struct run *run, struct jinja_value objec
   return value;
 }
 
-struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start, struct jinja_value stop,
-                            struct jinja_value step) {
+struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start,
+                            struct jinja_value stop, struct jinja_value step) {
   if (object.kind == JINJA_UNDEFINED && run->undefined == JINJA_CHAINABLE) return object;
   if (object.kind == JINJA_UNDEFINED) jj_fail_undefined(run, object);
-  bool list = object.kind == JINJA_LIST && (object.as.list->flavour <= FLAVOUR_RANGE || object.as.list->flavour == FLAVOUR_GROUP);
+  bool list = object.kind == JINJA_LIST &&
+              (object.as.list->flavour <= FLAVOUR_RANGE || object.as.list->flavour == FLAVOUR_GROUP);
   if (!list && object.kind != JINJA_STRING) jj_fail(run, "'%s' object is not subscriptable", jj_type_name(object));
   struct slice slice = resolve_slice(run, jj_length(run, object), start, stop, step);
   if (object.kind == JINJA_STRING) return slice_string(run, object, slice);

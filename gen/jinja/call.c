@@ -12,8 +12,8 @@ static int param_index(const struct params *params, const struct jinja_string *n
   return -1;
 }
 
-static struct call bind_keywords(struct run *run, const char *what, const struct params *params, const struct call *call,
-                                 struct jinja_value storage[MAX_PARAMS]) {
+static struct call bind_keywords(struct run *run, const char *what, const struct params *params,
+                                 const struct call *call, struct jinja_value storage[MAX_PARAMS]) {
   memset(storage, 0, MAX_PARAMS * sizeof *storage); /* absent: undefined without a name */
   for (int i = 0; i < call->count; i++) storage[i] = call->items[i];
   int count = call->count;
@@ -32,7 +32,8 @@ struct call jj_bind_args(struct run *run, const char *what, const struct params 
   if (params->variadic) return *call;
   int most = 0;
   while (most < MAX_PARAMS && params->names[most] != NULL) most++;
-  if (call->count > most) jj_fail(run, "%s() takes %d argument%s but %d were given", what, most, most == 1 ? "" : "s", call->count);
+  if (call->count > most)
+    jj_fail(run, "%s() takes %d argument%s but %d were given", what, most, most == 1 ? "" : "s", call->count);
   struct call bound = call->keyword_count > 0 ? bind_keywords(run, what, params, call, storage) : *call;
   for (int i = 0; i < params->required; i++) {
     if (!jj_given(&bound, i)) jj_fail(run, "%s() missing a required argument: '%s'", what, params->names[i]);
@@ -40,7 +41,8 @@ struct call jj_bind_args(struct run *run, const char *what, const struct params 
   return bound;
 }
 
-struct jinja_value jj_apply_filter(struct run *run, const struct filter *filter, struct jinja_value input, const struct call *call) {
+struct jinja_value jj_apply_filter(struct run *run, const struct filter *filter, struct jinja_value input,
+                                   const struct call *call) {
   struct jinja_value storage[MAX_PARAMS];
   struct call bound = jj_bind_args(run, filter->name, &filter->params, call, storage);
   return filter->apply(run, input, &bound);
@@ -69,14 +71,16 @@ static bool take_keyword(struct arguments *arguments, const struct jinja_string 
   return false;
 }
 
-static struct jinja_value default_of(struct run *run, struct activation *a, const struct function *function, int param) {
+static struct jinja_value default_of(struct run *run, struct activation *a, const struct function *function,
+                                     int param) {
   int from = function->params.count - function->defaults.count;
   if (param >= from) return jj_eval(run, a, function->defaults.items[param - from]);
   return jj_undefined_hint(run, "parameter '%s' was not provided", function->params.items[param]->as.name.name->bytes);
 }
 
 /* Two rounds: a default may use the parameters before it, which must have their values then. */
-static void set_params(struct run *run, struct activation *a, const struct function *function, struct arguments *arguments) {
+static void set_params(struct run *run, struct activation *a, const struct function *function,
+                       struct arguments *arguments) {
   const struct call *call = arguments->call;
   for (int i = 0; i < function->params.count; i++) {
     const struct variable *param = &function->params.items[i]->as.name;
@@ -85,7 +89,8 @@ static void set_params(struct run *run, struct activation *a, const struct funct
     if (given) value = call->items[i];
     if (!given) given = take_keyword(arguments, param->name, &value);
     a->slots[param->slot] = given ? value : jj_undefined(&jj_missing_mark);
-    if (given && value.kind == JINJA_UNDEFINED && value.as.object == NULL) a->slots[param->slot] = jj_undefined(&jj_nameless);
+    if (given && value.kind == JINJA_UNDEFINED && value.as.object == NULL)
+      a->slots[param->slot] = jj_undefined(&jj_nameless);
   }
   for (int i = call->count; i < function->params.count; i++) {
     struct jinja_value *slot = &a->slots[function->params.items[i]->as.name.slot];
@@ -97,7 +102,8 @@ static struct jinja_value rest_of_keywords(struct run *run, struct arguments *ar
   struct jinja_value map = jj_map(run->pool);
   for (int i = 0; i < arguments->call->keyword_count; i++) {
     if (arguments->used[i]) continue;
-    jj_map_put(run->pool, map.as.map, jj_string_value(arguments->call->keywords[i].name), arguments->call->keywords[i].value);
+    jj_map_put(run->pool, map.as.map, jj_string_value(arguments->call->keywords[i].name),
+               arguments->call->keywords[i].value);
   }
   return map;
 }
@@ -114,7 +120,8 @@ static void reject_keywords(struct run *run, const struct function *function, st
   }
 }
 
-static void set_extra(struct run *run, struct activation *a, const struct function *function, struct arguments *arguments) {
+static void set_extra(struct run *run, struct activation *a, const struct function *function,
+                      struct arguments *arguments) {
   const struct call *call = arguments->call;
   if (function->caller_slot >= 0) {
     struct jinja_value caller;
@@ -179,15 +186,18 @@ struct jinja_value jj_call(struct run *run, struct jinja_value callee, const str
   if (callee.kind != JINJA_OBJECT) jj_fail(run, "'%s' object is not callable", jj_type_name(callee));
   struct object *object = callee.as.object;
   switch (object->type) {
-  case OBJECT_MACRO: return jj_call_macro(run, callee.as.object, call);
-  case OBJECT_FUNCTION: return ((struct function_object *)object)->call(run, call);
+  case OBJECT_MACRO:
+    return jj_call_macro(run, callee.as.object, call);
+  case OBJECT_FUNCTION:
+    return ((struct function_object *)object)->call(run, call);
   case OBJECT_METHOD: {
     const struct method_object *bound = callee.as.object;
     struct jinja_value storage[MAX_PARAMS];
     struct call args = jj_bind_args(run, "method", &bound->method->params, call, storage);
     return bound->method->apply(run, bound->self, &args);
   }
-  default: break;
+  default:
+    break;
   }
   bool known;
   struct jinja_value result = jj_object_call(run, callee, W_none, call, &known);

@@ -57,26 +57,49 @@ static void note_branches(struct scope *s, const struct node *node) {
 
 static void note_expression(struct scope *s, const struct node *node) {
   switch (node->kind) {
-  case N_NAME: jj_scope_load(s, node->as.name.name); break;
+  case N_NAME:
+    jj_scope_load(s, node->as.name.name);
+    break;
   case N_LIST:
   case N_TUPLE:
   case N_DICT:
-  case N_CONCAT: note_all(s, &node->as.items); break;
-  case N_COND: note(s, node->as.cond.test), note(s, node->as.cond.yes), note(s, node->as.cond.no); break;
+  case N_CONCAT:
+    note_all(s, &node->as.items);
+    break;
+  case N_COND:
+    note(s, node->as.cond.test), note(s, node->as.cond.yes), note(s, node->as.cond.no);
+    break;
   case N_AND:
   case N_OR:
   case N_NOT:
   case N_NEG:
   case N_POS:
-  case N_BINARY: note(s, node->as.pair.left), note(s, node->as.pair.right); break;
-  case N_COMPARE: note(s, node->as.compare.first), note_all(s, &node->as.compare.rest); break;
-  case N_ATTR: note(s, node->as.attr.object); break;
-  case N_ITEM: note(s, node->as.item.object), note(s, node->as.item.key); break;
-  case N_SLICE: note(s, node->as.slice.start), note(s, node->as.slice.stop), note(s, node->as.slice.step); break;
-  case N_CALL: note(s, node->as.call.callee), note_args(s, node->as.call.args); break;
-  case N_FILTER: note(s, node->as.filter.input), note_args(s, node->as.filter.args); break;
-  case N_TEST: note(s, node->as.test.input), note_args(s, node->as.test.args); break;
-  default: break;
+  case N_BINARY:
+    note(s, node->as.pair.left), note(s, node->as.pair.right);
+    break;
+  case N_COMPARE:
+    note(s, node->as.compare.first), note_all(s, &node->as.compare.rest);
+    break;
+  case N_ATTR:
+    note(s, node->as.attr.object);
+    break;
+  case N_ITEM:
+    note(s, node->as.item.object), note(s, node->as.item.key);
+    break;
+  case N_SLICE:
+    note(s, node->as.slice.start), note(s, node->as.slice.stop), note(s, node->as.slice.step);
+    break;
+  case N_CALL:
+    note(s, node->as.call.callee), note_args(s, node->as.call.args);
+    break;
+  case N_FILTER:
+    note(s, node->as.filter.input), note_args(s, node->as.filter.args);
+    break;
+  case N_TEST:
+    note(s, node->as.test.input), note_args(s, node->as.test.args);
+    break;
+  default:
+    break;
   }
 }
 
@@ -90,19 +113,45 @@ static void note(struct scope *s, const struct node *node) {
   switch (node->kind) {
   case N_OUTPUT:
   case N_DO:
-  case N_EXTENDS: note(s, node->as.expression); break;
-  case N_IF: note_branches(s, node); break;
-  case N_FOR: note(s, node->as.loop->iterable); break;
-  case N_SET: note(s, node->as.set.value), note_target(s, node->as.set.target); break;
-  case N_SET_BLOCK: note_target(s, node->as.set_block->target); break;
-  case N_MACRO: jj_scope_store(s, node->as.macro.target.name); break;
-  case N_CALL_BLOCK: note(s, node->as.call_block.call); break;
-  case N_FILTER_BLOCK: note(s, node->as.filter_block.filter); break;
-  case N_WITH: note_all(s, &node->as.with->values); break;
-  case N_INCLUDE: note(s, node->as.include->name); break;
-  case N_IMPORT: note(s, node->as.import->name), jj_scope_store(s, node->as.import->target.name); break;
-  case N_FROM: note_from(s, node); break;
-  default: note_expression(s, node); break;
+  case N_EXTENDS:
+    note(s, node->as.expression);
+    break;
+  case N_IF:
+    note_branches(s, node);
+    break;
+  case N_FOR:
+    note(s, node->as.loop->iterable);
+    break;
+  case N_SET:
+    note(s, node->as.set.value), note_target(s, node->as.set.target);
+    break;
+  case N_SET_BLOCK:
+    note_target(s, node->as.set_block->target);
+    break;
+  case N_MACRO:
+    jj_scope_store(s, node->as.macro.target.name);
+    break;
+  case N_CALL_BLOCK:
+    note(s, node->as.call_block.call);
+    break;
+  case N_FILTER_BLOCK:
+    note(s, node->as.filter_block.filter);
+    break;
+  case N_WITH:
+    note_all(s, &node->as.with->values);
+    break;
+  case N_INCLUDE:
+    note(s, node->as.include->name);
+    break;
+  case N_IMPORT:
+    note(s, node->as.import->name), jj_scope_store(s, node->as.import->target.name);
+    break;
+  case N_FROM:
+    note_from(s, node);
+    break;
+  default:
+    note_expression(s, node);
+    break;
   }
 }
 
@@ -150,27 +199,52 @@ static void bind_condition(struct compiler *c, struct scope *s, struct node *nod
 
 static void bind_expression(struct compiler *c, struct scope *s, struct node *node) {
   switch (node->kind) {
-  case N_NAME: jj_scope_bind(s, &node->as.name); break;
-  case N_NSREF: jj_scope_bind(s, &node->as.nsref.object); break;
+  case N_NAME:
+    jj_scope_bind(s, &node->as.name);
+    break;
+  case N_NSREF:
+    jj_scope_bind(s, &node->as.nsref.object);
+    break;
   case N_LIST:
   case N_TUPLE:
   case N_DICT:
-  case N_CONCAT: bind_all(c, s, &node->as.items); break;
-  case N_COND: bind_condition(c, s, node); break;
+  case N_CONCAT:
+    bind_all(c, s, &node->as.items);
+    break;
+  case N_COND:
+    bind_condition(c, s, node);
+    break;
   case N_AND:
   case N_OR:
   case N_NOT:
   case N_NEG:
   case N_POS:
-  case N_BINARY: bind(c, s, node->as.pair.left), bind(c, s, node->as.pair.right); break;
-  case N_COMPARE: bind(c, s, node->as.compare.first), bind_all(c, s, &node->as.compare.rest); break;
-  case N_ATTR: bind(c, s, node->as.attr.object); break;
-  case N_ITEM: bind(c, s, node->as.item.object), bind(c, s, node->as.item.key); break;
-  case N_SLICE: bind(c, s, node->as.slice.start), bind(c, s, node->as.slice.stop), bind(c, s, node->as.slice.step); break;
-  case N_CALL: bind(c, s, node->as.call.callee), bind_args(c, s, node->as.call.args); break;
-  case N_FILTER: bind_filter(c, s, node); break;
-  case N_TEST: bind_test(c, s, node); break;
-  default: break;
+  case N_BINARY:
+    bind(c, s, node->as.pair.left), bind(c, s, node->as.pair.right);
+    break;
+  case N_COMPARE:
+    bind(c, s, node->as.compare.first), bind_all(c, s, &node->as.compare.rest);
+    break;
+  case N_ATTR:
+    bind(c, s, node->as.attr.object);
+    break;
+  case N_ITEM:
+    bind(c, s, node->as.item.object), bind(c, s, node->as.item.key);
+    break;
+  case N_SLICE:
+    bind(c, s, node->as.slice.start), bind(c, s, node->as.slice.stop), bind(c, s, node->as.slice.step);
+    break;
+  case N_CALL:
+    bind(c, s, node->as.call.callee), bind_args(c, s, node->as.call.args);
+    break;
+  case N_FILTER:
+    bind_filter(c, s, node);
+    break;
+  case N_TEST:
+    bind_test(c, s, node);
+    break;
+  default:
+    break;
   }
 }
 
@@ -343,9 +417,15 @@ static void bind(struct compiler *c, struct scope *s, struct node *node) {
   switch (node->kind) {
   case N_OUTPUT:
   case N_DO:
-  case N_EXTENDS: bind(c, s, node->as.expression); break;
-  case N_IF: bind_if(c, s, node); break;
-  case N_FOR: bind_for(c, s, node); break;
+  case N_EXTENDS:
+    bind(c, s, node->as.expression);
+    break;
+  case N_IF:
+    bind_if(c, s, node);
+    break;
+  case N_FOR:
+    bind_for(c, s, node);
+    break;
   case N_SET:
     node->flag = c->toplevel;
     bind(c, s, node->as.set.value);
@@ -364,17 +444,29 @@ static void bind(struct compiler *c, struct scope *s, struct node *node) {
     bind_function(c, s, node->as.call_block.function);
     bind(c, s, node->as.call_block.call);
     break;
-  case N_FILTER_BLOCK: bind_filter_block(c, s, node); break;
-  case N_WITH: bind_with(c, s, node); break;
-  case N_BLOCK: bind_block(c, s, node); break;
+  case N_FILTER_BLOCK:
+    bind_filter_block(c, s, node);
+    break;
+  case N_WITH:
+    bind_with(c, s, node);
+    break;
+  case N_BLOCK:
+    bind_block(c, s, node);
+    break;
   case N_INCLUDE:
     bind(c, s, node->as.include->name);
     if (node->flag2) node->as.include->visible = jj_scope_visible(s);
     break;
   case N_IMPORT:
-  case N_FROM: bind_import(c, s, node); break;
-  case N_AUTOESCAPE: bind_autoescape(c, s, node); break;
-  default: bind_expression(c, s, node); break;
+  case N_FROM:
+    bind_import(c, s, node);
+    break;
+  case N_AUTOESCAPE:
+    bind_autoescape(c, s, node);
+    break;
+  default:
+    bind_expression(c, s, node);
+    break;
   }
 }
 

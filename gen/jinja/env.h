@@ -10,15 +10,15 @@ struct buffer;
 struct jinja_env {
   struct arena *arena;
   struct jinja_options options;
-  struct pool pool; /* direct: templates and their constants live as long as the arena */
+  struct pool pool;            /* direct: templates and their constants live as long as the arena */
   struct jinja_string **names; /* interned, open addressing */
   int name_count, name_room;
   struct template **templates;
   int template_count, template_capacity;
-  struct pool scratch;      /* the memory of a rendering, used again by the next */
-  struct buffer *buffers;   /* output buffers that wait for their next use */
+  struct pool scratch;    /* the memory of a rendering, used again by the next */
+  struct buffer *buffers; /* output buffers that wait for their next use */
   struct buffer *all_buffers;
-  struct run *running;      /* the rendering under way */
+  struct run *running; /* the rendering under way */
 };
 
 /* The one string for a name. */

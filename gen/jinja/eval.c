@@ -128,7 +128,8 @@ static struct jinja_value eval_item(struct run *run, struct activation *a, const
 
 /* --- calls --- */
 
-static void add_keyword(struct run *run, struct keyword *keywords, int *count, struct jinja_string *name, struct jinja_value value) {
+static void add_keyword(struct run *run, struct keyword *keywords, int *count, struct jinja_string *name,
+                        struct jinja_value value) {
   for (int i = 0; i < *count; i++) {
     if (keywords[i].name == name) jj_fail(run, "got multiple values for keyword argument '%s'", name->bytes);
   }
@@ -139,7 +140,8 @@ static void add_star2(struct run *run, struct keyword *keywords, int *count, con
   for (int i = 0; i < map->count; i++) {
     struct jinja_value key = map->items[i].key;
     if (key.kind != JINJA_STRING) jj_fail(run, "keywords must be strings");
-    add_keyword(run, keywords, count, jj_intern(run->env, key.as.string->bytes, key.as.string->length), map->items[i].value);
+    add_keyword(run, keywords, count, jj_intern(run->env, key.as.string->bytes, key.as.string->length),
+                map->items[i].value);
   }
 }
 
@@ -166,10 +168,12 @@ static struct call eval_args(struct run *run, struct activation *a, const struct
   struct jinja_value *values = jj_alloc(run->pool, (size_t)(keyword_count + 1) * sizeof *values);
   for (int i = 0; i < keyword_count; i++) values[i] = jj_eval(run, a, args->keyword_values.items[i]);
   struct jinja_value star2 = args->star2 != NULL ? jj_eval(run, a, args->star2) : jinja_none();
-  if (args->star2 != NULL && star2.kind != JINJA_MAP) jj_fail(run, "argument after ** must be a mapping, not %s", jj_type_name(star2));
+  if (args->star2 != NULL && star2.kind != JINJA_MAP)
+    jj_fail(run, "argument after ** must be a mapping, not %s", jj_type_name(star2));
   int room = keyword_count + extra + (star2.kind == JINJA_MAP ? star2.as.map->count : 0);
   struct keyword *keywords = jj_alloc(run->pool, (size_t)(room + 1) * sizeof *keywords);
-  for (int i = 0; i < keyword_count; i++) add_keyword(run, keywords, &call.keyword_count, args->keyword_names.items[i], values[i]);
+  for (int i = 0; i < keyword_count; i++)
+    add_keyword(run, keywords, &call.keyword_count, args->keyword_names.items[i], values[i]);
   if (star2.kind == JINJA_MAP) add_star2(run, keywords, &call.keyword_count, star2.as.map);
   call.keywords = keywords;
   return call;
@@ -187,7 +191,9 @@ static struct jinja_value eval_method_call(struct run *run, struct activation *a
   bool is_object = object.kind == JINJA_OBJECT && word != W_none;
   if (method == NULL && !is_object) callee = jj_getattr(run, object, attr->as.attr.name);
   struct call call = eval_args(run, a, node->as.call.args, extra);
-  if (extra > 0) add_keyword(run, (struct keyword *)(uintptr_t)call.keywords, &call.keyword_count, jj_intern(run->env, "caller", 6), caller);
+  if (extra > 0)
+    add_keyword(run, (struct keyword *)(uintptr_t)call.keywords, &call.keyword_count, jj_intern(run->env, "caller", 6),
+                caller);
   run->at = node;
   if (method != NULL) {
     struct jinja_value storage[MAX_PARAMS];
@@ -203,26 +209,30 @@ static struct jinja_value eval_method_call(struct run *run, struct activation *a
   return jj_call(run, callee, &call);
 }
 
-struct jinja_value jj_eval_call(struct run *run, struct activation *a, const struct node *node, const struct macro *caller) {
+struct jinja_value jj_eval_call(struct run *run, struct activation *a, const struct node *node,
+                                const struct macro *caller) {
   struct jinja_value caller_value = {.kind = JINJA_OBJECT, .as.object = (void *)(uintptr_t)caller};
   int extra = caller != NULL;
   if (node->as.call.callee->kind == N_ATTR) return eval_method_call(run, a, node, extra, caller_value);
   struct jinja_value callee = jj_eval(run, a, node->as.call.callee);
   struct call call = eval_args(run, a, node->as.call.args, extra);
   run->at = node;
-  if (extra > 0) add_keyword(run, (struct keyword *)(uintptr_t)call.keywords, &call.keyword_count, jj_intern(run->env, "caller", 6), caller_value);
+  if (extra > 0)
+    add_keyword(run, (struct keyword *)(uintptr_t)call.keywords, &call.keyword_count, jj_intern(run->env, "caller", 6),
+                caller_value);
   return jj_call(run, callee, &call);
 }
 
 /* --- filters and tests --- */
 
-struct jinja_value jj_eval_filter(struct run *run, struct activation *a, const struct node *node, struct jinja_value seed) {
+struct jinja_value jj_eval_filter(struct run *run, struct activation *a, const struct node *node,
+                                  struct jinja_value seed) {
   if (node->as.filter.filter == NULL) {
     run->at = node;
     jj_fail(run, "No filter named '%s' found.", node->as.filter.name->bytes);
   }
   const struct node *inner = node->as.filter.input;
-  struct jinja_value input = inner == NULL           ? seed
+  struct jinja_value input = inner == NULL             ? seed
                              : inner->kind == N_FILTER ? jj_eval_filter(run, a, inner, seed)
                                                        : jj_eval(run, a, inner);
   struct call call = eval_args(run, a, node->as.filter.args, 0);
@@ -259,12 +269,17 @@ static struct jinja_value eval_sign(struct run *run, struct activation *a, const
 struct jinja_value jj_eval(struct run *run, struct activation *a, const struct node *node) {
   struct jinja_value value;
   switch (node->kind) {
-  case N_CONST: return node->as.constant;
-  case N_NAME: return jj_load(run, a, &node->as.name);
+  case N_CONST:
+    return node->as.constant;
+  case N_NAME:
+    return jj_load(run, a, &node->as.name);
   case N_LIST:
-  case N_TUPLE: return eval_list(run, a, node);
-  case N_DICT: return eval_dict(run, a, node);
-  case N_COND: return eval_condition(run, a, node);
+  case N_TUPLE:
+    return eval_list(run, a, node);
+  case N_DICT:
+    return eval_dict(run, a, node);
+  case N_COND:
+    return eval_condition(run, a, node);
   case N_AND:
     value = jj_eval(run, a, node->as.pair.left);
     run->at = node;
@@ -277,19 +292,27 @@ struct jinja_value jj_eval(struct run *run, struct activation *a, const struct n
     value = jj_eval(run, a, node->as.pair.left);
     run->at = node;
     return jinja_bool(!jj_truth(run, value));
-  case N_COMPARE: return eval_compare(run, a, node);
-  case N_CONCAT: return eval_concat(run, a, node);
-  case N_BINARY: return eval_binary(run, a, node);
+  case N_COMPARE:
+    return eval_compare(run, a, node);
+  case N_CONCAT:
+    return eval_concat(run, a, node);
+  case N_BINARY:
+    return eval_binary(run, a, node);
   case N_NEG:
-  case N_POS: return eval_sign(run, a, node);
+  case N_POS:
+    return eval_sign(run, a, node);
   case N_ATTR:
     value = jj_eval(run, a, node->as.attr.object);
     run->at = node;
     return jj_getattr(run, value, node->as.attr.name);
-  case N_ITEM: return eval_item(run, a, node);
-  case N_CALL: return jj_eval_call(run, a, node, NULL);
-  case N_FILTER: return jj_eval_filter(run, a, node, jinja_none());
-  case N_TEST: return eval_test(run, a, node);
+  case N_ITEM:
+    return eval_item(run, a, node);
+  case N_CALL:
+    return jj_eval_call(run, a, node, NULL);
+  case N_FILTER:
+    return jj_eval_filter(run, a, node, jinja_none());
+  case N_TEST:
+    return eval_test(run, a, node);
   default:
     run->at = node;
     jj_fail(run, "a slice stands where a value is expected");

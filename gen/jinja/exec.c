@@ -3,7 +3,8 @@
 
 #include "gen/jinja/run.h"
 
-struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer, struct context *context) {
+struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer,
+                                 struct context *context) {
   struct activation *a = jj_alloc_zero(run->pool, sizeof *a + (size_t)function->slot_count * sizeof *a->slots);
   a->outer = outer;
   a->context = context;
@@ -38,13 +39,15 @@ void jj_export(struct run *run, struct context *context, struct jinja_string *na
   jj_map_put(run->pool, context->vars, jj_string_value(name), value);
 }
 
-static void store(struct run *run, struct activation *a, const struct variable *variable, struct jinja_value value, bool exported) {
+static void store(struct run *run, struct activation *a, const struct variable *variable, struct jinja_value value,
+                  bool exported) {
   if (value.kind == JINJA_UNDEFINED && value.as.object == NULL) value = jj_undefined(&jj_nameless);
   a->slots[variable->slot] = value; /* a target is always of the activation's own function */
   if (exported) jj_export(run, a->context, variable->name, value);
 }
 
-static void assign_tuple(struct run *run, struct activation *a, const struct node *target, struct jinja_value value, bool exported) {
+static void assign_tuple(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
+                         bool exported) {
   const struct nodes *targets = &target->as.items;
   const struct jinja_list *items = jj_iterate(run, value);
   if (items->count < targets->count) {
@@ -54,7 +57,8 @@ static void assign_tuple(struct run *run, struct activation *a, const struct nod
   for (int i = 0; i < targets->count; i++) jj_assign(run, a, targets->items[i], items->items[i], exported);
 }
 
-static void assign_namespace(struct run *run, struct activation *a, const struct node *target, struct jinja_value value) {
+static void assign_namespace(struct run *run, struct activation *a, const struct node *target,
+                             struct jinja_value value) {
   struct jinja_value object = jj_load(run, a, &target->as.nsref.object);
   run->at = target;
   if (object.kind != JINJA_OBJECT || ((struct object *)object.as.object)->type != OBJECT_NAMESPACE) {
@@ -64,7 +68,8 @@ static void assign_namespace(struct run *run, struct activation *a, const struct
   jj_map_put(run->pool, namespace->attributes, jj_string_value(target->as.nsref.attr), value);
 }
 
-void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value, bool exported) {
+void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
+               bool exported) {
   if (target->kind == N_NAME) {
     store(run, a, &target->as.name, value, exported);
   } else if (target->kind == N_NSREF) {
@@ -81,21 +86,25 @@ void jj_assign(struct run *run, struct activation *a, const struct node *target,
 static struct jinja_value target_value(struct run *run, struct activation *a, const struct node *target) {
   if (target->kind == N_NAME) return a->slots[target->as.name.slot];
   struct jinja_value tuple = jj_list(run->pool, FLAVOUR_TUPLE, target->as.items.count);
-  for (int i = 0; i < target->as.items.count; i++) jj_push(run->pool, tuple.as.list, target_value(run, a, target->as.items.items[i]));
+  for (int i = 0; i < target->as.items.count; i++)
+    jj_push(run->pool, tuple.as.list, target_value(run, a, target->as.items.items[i]));
   return tuple;
 }
 
-static struct jinja_list *filtered(struct run *run, struct activation *a, const struct for_loop *loop, const struct jinja_list *items) {
+static struct jinja_list *filtered(struct run *run, struct activation *a, const struct for_loop *loop,
+                                   const struct jinja_list *items) {
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_LIST, 0);
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
     jj_assign(run, a, loop->target, items->items[i], false);
-    if (jj_truth(run, jj_eval(run, a, loop->filter))) jj_push(run->pool, kept.as.list, target_value(run, a, loop->target));
+    if (jj_truth(run, jj_eval(run, a, loop->filter)))
+      jj_push(run->pool, kept.as.list, target_value(run, a, loop->target));
   }
   return kept.as.list;
 }
 
-static struct loop_object *new_loop(struct run *run, struct activation *a, const struct node *node, const struct jinja_list *items, int depth0) {
+static struct loop_object *new_loop(struct run *run, struct activation *a, const struct node *node,
+                                    const struct jinja_list *items, int depth0) {
   struct loop_object *object = jj_alloc_zero(run->pool, sizeof *object);
   object->head.type = OBJECT_LOOP;
   object->items = items;
@@ -107,8 +116,8 @@ static struct loop_object *new_loop(struct run *run, struct activation *a, const
 }
 
 /* True when a round came to its end: a loop of which every round was cut short runs its else part, as in Jinja2. */
-static bool run_items(struct run *run, struct activation *a, const struct for_loop *loop, const struct jinja_list *items,
-                      struct loop_object *object) {
+static bool run_items(struct run *run, struct activation *a, const struct for_loop *loop,
+                      const struct jinja_list *items, struct loop_object *object) {
   bool completed = false;
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
@@ -130,7 +139,8 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
 }
 
 /* `a` is the activation around the loop; a recursive loop's body has its own, a level deeper at each call. */
-enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0) {
+enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable,
+                  int depth0) {
   const struct for_loop *loop = node->as.loop;
   struct activation *inner = loop->recursive ? jj_activation(run, loop->function, a, a->context) : a;
   const struct jinja_list *items = jj_iterate(run, iterable);
@@ -159,7 +169,8 @@ static enum flow exec_if(struct run *run, struct activation *a, const struct nod
 }
 
 /* A body whose text is caught. Break and continue leave it without a trace, as they do in Jinja2. */
-static enum flow capture(struct run *run, struct activation *a, const struct initializers *initial, const struct nodes *body, struct jinja_value *text) {
+static enum flow capture(struct run *run, struct activation *a, const struct initializers *initial,
+                         const struct nodes *body, struct jinja_value *text) {
   struct buffer *before = jj_capture_begin(run);
   jj_initialize(run, a, initial);
   enum flow flow = jj_exec(run, a, body);
@@ -195,7 +206,8 @@ static enum flow exec_filter_block(struct run *run, struct activation *a, const 
   enum flow flow = capture(run, a, &node->as.filter_block.initial, &node->as.filter_block.body, &text);
   if (flow != FLOW_NEXT) return flow;
   text = jj_eval_filter(run, a, node->as.filter_block.filter, text);
-  if (text.kind != JINJA_STRING) jj_fail(run, "the filter of a filter block must give a string, not '%s'", jj_type_name(text));
+  if (text.kind != JINJA_STRING)
+    jj_fail(run, "the filter of a filter block must give a string, not '%s'", jj_type_name(text));
   write_at(run, text, node);
   return FLOW_NEXT;
 }
@@ -258,26 +270,61 @@ enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *bod
     run->at = node;
     run->steps++;
     switch (node->kind) {
-    case N_TEXT: if (!run->muted) exec_text(run, node); break;
-    case N_OUTPUT: if (!run->muted) exec_output(run, a, node); break;
-    case N_IF: flow = exec_if(run, a, node); break;
-    case N_FOR: flow = exec_for(run, a, node); break;
-    case N_SET: jj_assign(run, a, node->as.set.target, jj_eval(run, a, node->as.set.value), node->flag); break;
-    case N_SET_BLOCK: flow = exec_set_block(run, a, node); break;
-    case N_MACRO: exec_macro(run, a, node); break;
-    case N_CALL_BLOCK: exec_call_block(run, a, node); break;
-    case N_FILTER_BLOCK: flow = exec_filter_block(run, a, node); break;
-    case N_WITH: flow = exec_with(run, a, node); break;
-    case N_BLOCK: if (!run->muted) jj_exec_block(run, a, node); break;
-    case N_EXTENDS: jj_exec_extends(run, a, node); break;
-    case N_INCLUDE: jj_exec_include(run, a, node); break;
+    case N_TEXT:
+      if (!run->muted) exec_text(run, node);
+      break;
+    case N_OUTPUT:
+      if (!run->muted) exec_output(run, a, node);
+      break;
+    case N_IF:
+      flow = exec_if(run, a, node);
+      break;
+    case N_FOR:
+      flow = exec_for(run, a, node);
+      break;
+    case N_SET:
+      jj_assign(run, a, node->as.set.target, jj_eval(run, a, node->as.set.value), node->flag);
+      break;
+    case N_SET_BLOCK:
+      flow = exec_set_block(run, a, node);
+      break;
+    case N_MACRO:
+      exec_macro(run, a, node);
+      break;
+    case N_CALL_BLOCK:
+      exec_call_block(run, a, node);
+      break;
+    case N_FILTER_BLOCK:
+      flow = exec_filter_block(run, a, node);
+      break;
+    case N_WITH:
+      flow = exec_with(run, a, node);
+      break;
+    case N_BLOCK:
+      if (!run->muted) jj_exec_block(run, a, node);
+      break;
+    case N_EXTENDS:
+      jj_exec_extends(run, a, node);
+      break;
+    case N_INCLUDE:
+      jj_exec_include(run, a, node);
+      break;
     case N_IMPORT:
-    case N_FROM: jj_exec_import(run, a, node); break;
-    case N_DO: jj_eval(run, a, node->as.expression); break;
-    case N_BREAK: return FLOW_BREAK;
-    case N_CONTINUE: return FLOW_CONTINUE;
-    case N_AUTOESCAPE: flow = exec_autoescape(run, a, node); break;
-    default: break;
+    case N_FROM:
+      jj_exec_import(run, a, node);
+      break;
+    case N_DO:
+      jj_eval(run, a, node->as.expression);
+      break;
+    case N_BREAK:
+      return FLOW_BREAK;
+    case N_CONTINUE:
+      return FLOW_CONTINUE;
+    case N_AUTOESCAPE:
+      flow = exec_autoescape(run, a, node);
+      break;
+    default:
+      break;
     }
     if (flow != FLOW_NEXT) return flow;
   }

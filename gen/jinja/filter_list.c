@@ -10,7 +10,8 @@ FILTER(filter_length) {
 
 FILTER(filter_first) {
   (void)call;
-  if (input.kind == JINJA_LIST && input.as.list->flavour == FLAVOUR_GENERATOR && input.as.list->cursor < input.as.list->count) {
+  if (input.kind == JINJA_LIST && input.as.list->flavour == FLAVOUR_GENERATOR &&
+      input.as.list->cursor < input.as.list->count) {
     return input.as.list->items[input.as.list->cursor++]; /* the rest stays for the next reader */
   }
   const struct jinja_list *items = jj_iterate(run, input);
@@ -85,7 +86,8 @@ static struct jinja_value *keys_of(struct run *run, const struct key *key, const
 
 /* sort(attribute="a,b.c"): the key is the list of all of them. */
 static struct jinja_value multi_key(struct run *run, const struct key *key, struct jinja_value item) {
-  if (key->attribute.kind != JINJA_STRING || strchr(key->attribute.as.string->bytes, ',') == NULL) return key_of(run, key, item);
+  if (key->attribute.kind != JINJA_STRING || strchr(key->attribute.as.string->bytes, ',') == NULL)
+    return key_of(run, key, item);
   struct jinja_value list = jj_list(run->pool, FLAVOUR_LIST, 0);
   for (const char *at = key->attribute.as.string->bytes;;) {
     size_t length = strcspn(at, ",");
@@ -137,8 +139,12 @@ static struct jinja_value extreme(struct run *run, struct jinja_value input, con
   return items->items[best];
 }
 
-FILTER(filter_min) { return extreme(run, input, call, false); }
-FILTER(filter_max) { return extreme(run, input, call, true); }
+FILTER(filter_min) {
+  return extreme(run, input, call, false);
+}
+FILTER(filter_max) {
+  return extreme(run, input, call, true);
+}
 
 FILTER(filter_sum) {
   struct key key = {jj_arg(call, 0, jinja_none()), {0}, false};
@@ -186,7 +192,8 @@ FILTER(filter_batch) {
     }
     jj_push(run->pool, row.as.list, items->items[i]);
   }
-  for (; fill.kind != JINJA_NONE && items->count > 0 && row.as.list->count < size; jj_spend(run, 1)) jj_push(run->pool, row.as.list, fill);
+  for (; fill.kind != JINJA_NONE && items->count > 0 && row.as.list->count < size; jj_spend(run, 1))
+    jj_push(run->pool, row.as.list, fill);
   return rows;
 }
 
@@ -214,7 +221,8 @@ FILTER(filter_slice) {
 static struct jinja_value pairs_of(struct run *run, const struct jinja_map *map, enum flavour flavour) {
   struct jinja_value list = jj_new_list(run, flavour, map->count);
   jj_spend(run, map->count);
-  for (int i = 0; i < map->count; i++) jj_push(run->pool, list.as.list, jj_pair(run->pool, map->items[i].key, map->items[i].value));
+  for (int i = 0; i < map->count; i++)
+    jj_push(run->pool, list.as.list, jj_pair(run->pool, map->items[i].key, map->items[i].value));
   return list;
 }
 

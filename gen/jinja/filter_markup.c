@@ -55,7 +55,8 @@ static void write_unescaped(struct run *run, const char *bytes, size_t length) {
   for (size_t at = 0; at < length; at++) {
     size_t stop = at + 1;
     while (bytes[at] == '&' && stop < length && stop - at < 12 && bytes[stop] != ';') stop++;
-    uint32_t code = bytes[at] == '&' && stop < length && bytes[stop] == ';' ? entity_code(bytes + at + 1, stop - at - 1) : 0;
+    uint32_t code =
+        bytes[at] == '&' && stop < length && bytes[stop] == ';' ? entity_code(bytes + at + 1, stop - at - 1) : 0;
     char text[4];
     if (code == 0) {
       jj_write(run, bytes + at, 1);
@@ -94,7 +95,8 @@ FILTER(filter_striptags) {
     jj_push(run->pool, parts.as.list, jj_copy_text(run, at, (size_t)(stop - at)));
     at = stop;
   }
-  struct jinja_value joined = jj_join(run, jj_string_new(run->pool, " ", 1), parts.as.list->items, parts.as.list->count);
+  struct jinja_value joined =
+      jj_join(run, jj_string_new(run->pool, " ", 1), parts.as.list->items, parts.as.list->count);
   struct buffer *before = jj_capture_begin(run);
   write_unescaped(run, joined.as.string->bytes, joined.as.string->length);
   return jj_capture_end(run, before);
@@ -108,7 +110,8 @@ FILTER(filter_xmlattr) {
   for (int i = 0; i < input.as.map->count; i++) {
     const struct map_entry *entry = &input.as.map->items[i];
     if (entry->value.kind == JINJA_NONE || entry->value.kind == JINJA_UNDEFINED) continue;
-    if (entry->key.kind != JINJA_STRING) jj_fail(run, "expected string or bytes-like object, got '%s'", jj_type_name(entry->key));
+    if (entry->key.kind != JINJA_STRING)
+      jj_fail(run, "expected string or bytes-like object, got '%s'", jj_type_name(entry->key));
     if (strpbrk(entry->key.as.string->bytes, " \t\n\v\f\r/>=") != NULL) {
       jj_fail(run, "Invalid character in attribute name: %s", jj_repr(run, entry->key).as.string->bytes);
     }
@@ -130,7 +133,8 @@ static void write_quoted(struct run *run, struct jinja_value value, bool query) 
   const struct jinja_string *text = jj_str(run, value).as.string;
   for (size_t i = 0; i < text->length; i++) {
     unsigned char c = (unsigned char)text->bytes[i];
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && strchr("_.-~", c) != NULL);
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 (c != 0 && strchr("_.-~", c) != NULL);
     char code[8];
     if (plain || (c == '/' && !query)) {
       jj_write(run, text->bytes + i, 1);
@@ -188,7 +192,8 @@ static void json_unicode(struct run *run, uint32_t code) {
   char text[16];
   if (code > 0xFFFF) {
     code -= 0x10000;
-    snprintf(text, sizeof text, "\\u%04x\\u%04x", (unsigned)(0xD800 + (code >> 10)), (unsigned)(0xDC00 + (code & 0x3FF)));
+    snprintf(text, sizeof text, "\\u%04x\\u%04x", (unsigned)(0xD800 + (code >> 10)),
+             (unsigned)(0xDC00 + (code & 0x3FF)));
   } else {
     snprintf(text, sizeof text, "\\u%04x", (unsigned)code);
   }
@@ -223,7 +228,8 @@ static void json_list(struct json *json, const struct jinja_list *list) {
   jj_write(json->run, "[", 1);
   json->depth++;
   for (int i = 0; i < list->count; i++) {
-    if (i > 0) jj_write(json->run, json->indent.kind == JINJA_NONE ? ", " : ",", json->indent.kind == JINJA_NONE ? 2 : 1);
+    if (i > 0)
+      jj_write(json->run, json->indent.kind == JINJA_NONE ? ", " : ",", json->indent.kind == JINJA_NONE ? 2 : 1);
     json_break(json);
     json_value(json, list->items[i]);
   }
@@ -266,23 +272,39 @@ static void json_map(struct json *json, struct jinja_value map) {
 
 static void json_real(struct run *run, double value) {
   char text[32];
-  if (isnan(value)) strcpy(text, "NaN");
-  else if (isinf(value)) strcpy(text, value < 0 ? "-Infinity" : "Infinity");
-  else jj_double_text(value, text);
+  if (isnan(value))
+    strcpy(text, "NaN");
+  else if (isinf(value))
+    strcpy(text, value < 0 ? "-Infinity" : "Infinity");
+  else
+    jj_double_text(value, text);
   jj_write(run, text, strlen(text));
 }
 
 static void json_value(struct json *json, struct jinja_value value) {
   struct run *run = json->run;
-  bool plain_list = value.kind == JINJA_LIST && (value.as.list->flavour <= FLAVOUR_TUPLE || value.as.list->flavour == FLAVOUR_GROUP);
+  bool plain_list =
+      value.kind == JINJA_LIST && (value.as.list->flavour <= FLAVOUR_TUPLE || value.as.list->flavour == FLAVOUR_GROUP);
   jj_enter(run);
   switch (value.kind) {
-  case JINJA_NONE: jj_write(run, "null", 4); break;
-  case JINJA_BOOL: jj_write(run, value.as.boolean ? "true" : "false", value.as.boolean ? 4 : 5); break;
-  case JINJA_INT: jj_write_str(run, value); break;
-  case JINJA_DOUBLE: json_real(run, value.as.real); break;
-  case JINJA_STRING: json_string(run, value.as.string); break;
-  case JINJA_MAP: json_map(json, value); break;
+  case JINJA_NONE:
+    jj_write(run, "null", 4);
+    break;
+  case JINJA_BOOL:
+    jj_write(run, value.as.boolean ? "true" : "false", value.as.boolean ? 4 : 5);
+    break;
+  case JINJA_INT:
+    jj_write_str(run, value);
+    break;
+  case JINJA_DOUBLE:
+    json_real(run, value.as.real);
+    break;
+  case JINJA_STRING:
+    json_string(run, value.as.string);
+    break;
+  case JINJA_MAP:
+    json_map(json, value);
+    break;
   default:
     if (!plain_list) jj_fail(run, "Object of type %s is not JSON serializable", jj_type_name(value));
     json_list(json, value.as.list);
@@ -292,8 +314,10 @@ static void json_value(struct json *json, struct jinja_value value) {
 
 FILTER(filter_tojson) {
   struct json json = {.run = run, .indent = jj_arg(call, 0, jinja_none())};
-  if (jj_is_integral(json.indent)) json.indent = jj_pad(run, jj_cstr(run->pool, ""), jj_as_int(json.indent), 'l', " ");
-  else if (json.indent.kind != JINJA_NONE) jj_arg_string(run, call, 0);
+  if (jj_is_integral(json.indent))
+    json.indent = jj_pad(run, jj_cstr(run->pool, ""), jj_as_int(json.indent), 'l', " ");
+  else if (json.indent.kind != JINJA_NONE)
+    jj_arg_string(run, call, 0);
   struct buffer *before = jj_capture_begin(run);
   json_value(&json, input);
   struct jinja_value text = jj_capture_end(run, before);

@@ -7,7 +7,8 @@ static void plain(struct run *run, struct jinja_value value);
 
 /* A map's entries in the order of their keys, or in their own order where keys of several types have none. */
 static const struct map_entry *sorted_entries(struct run *run, const struct jinja_map *map) {
-  struct jinja_value *keys = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *keys), *places = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *places);
+  struct jinja_value *keys = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *keys),
+                     *places = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *places);
   struct map_entry *entries = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *entries);
   bool comparable = true;
   for (int i = 0; i < map->count; i++) {
@@ -88,7 +89,8 @@ static void pretty(struct run *run, struct jinja_value value, int64_t indent, in
     for (int i = 0; i < count; i++) {
       plain(run, entries[i].key);
       put(run, ": ");
-      pretty(run, entries[i].value, indent + 1 + plain_width(run, entries[i].key) + 2, i + 1 == count ? allowance + 1 : 1);
+      pretty(run, entries[i].value, indent + 1 + plain_width(run, entries[i].key) + 2,
+             i + 1 == count ? allowance + 1 : 1);
       if (i + 1 < count) next_line(run, indent + 1);
     }
     put(run, "}");

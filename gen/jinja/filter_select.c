@@ -24,7 +24,8 @@ static struct jinja_value map_attribute(struct run *run, const struct jinja_list
   struct jinja_value attribute = keyword(call, "attribute"), fallback = keyword(call, "default");
   for (int i = 0; i < call->keyword_count; i++) {
     const char *name = call->keywords[i].name->bytes;
-    if (strcmp(name, "attribute") != 0 && strcmp(name, "default") != 0) jj_fail(run, "Unexpected keyword argument '%s'", name);
+    if (strcmp(name, "attribute") != 0 && strcmp(name, "default") != 0)
+      jj_fail(run, "Unexpected keyword argument '%s'", name);
   }
   struct jinja_value mapped = jj_new_list(run, FLAVOUR_GENERATOR, items->count);
   for (int i = 0; i < items->count; i++) {
@@ -37,7 +38,8 @@ static struct jinja_value map_attribute(struct run *run, const struct jinja_list
 }
 
 FILTER(filter_map) {
-  const struct jinja_list *items = jj_truth(run, input) ? jj_iterate(run, input) : jj_list(run->pool, FLAVOUR_LIST, 0).as.list;
+  const struct jinja_list *items =
+      jj_truth(run, input) ? jj_iterate(run, input) : jj_list(run->pool, FLAVOUR_LIST, 0).as.list;
   if (call->count == 0 && !is_absent(keyword(call, "attribute"))) return map_attribute(run, items, call);
   if (call->count == 0) jj_fail(run, "map requires a filter argument");
   if (items->count == 0) return jj_list(run->pool, FLAVOUR_GENERATOR, 0);
@@ -55,7 +57,8 @@ FILTER(filter_map) {
 
 /* --- select --- */
 
-static struct jinja_value chosen(struct run *run, struct jinja_value input, const struct call *call, bool wanted, bool by_attribute) {
+static struct jinja_value chosen(struct run *run, struct jinja_value input, const struct call *call, bool wanted,
+                                 bool by_attribute) {
   int taken = by_attribute ? 1 : 0;
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_GENERATOR, 0);
   if (!jj_truth(run, input)) return kept;
@@ -78,10 +81,18 @@ static struct jinja_value chosen(struct run *run, struct jinja_value input, cons
   return kept;
 }
 
-FILTER(filter_select) { return chosen(run, input, call, true, false); }
-FILTER(filter_reject) { return chosen(run, input, call, false, false); }
-FILTER(filter_selectattr) { return chosen(run, input, call, true, true); }
-FILTER(filter_rejectattr) { return chosen(run, input, call, false, true); }
+FILTER(filter_select) {
+  return chosen(run, input, call, true, false);
+}
+FILTER(filter_reject) {
+  return chosen(run, input, call, false, false);
+}
+FILTER(filter_selectattr) {
+  return chosen(run, input, call, true, true);
+}
+FILTER(filter_rejectattr) {
+  return chosen(run, input, call, false, true);
+}
 
 /* --- default, attr --- */
 

@@ -6,9 +6,18 @@
 #define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
 
 /* Case filters work on str(value), which keeps a safe string safe. */
-FILTER(filter_upper) { (void)call; return jj_map_case(run, jj_str(run, input), 'u'); }
-FILTER(filter_lower) { (void)call; return jj_map_case(run, jj_str(run, input), 'l'); }
-FILTER(filter_capitalize) { (void)call; return jj_map_case(run, jj_str(run, input), 'c'); }
+FILTER(filter_upper) {
+  (void)call;
+  return jj_map_case(run, jj_str(run, input), 'u');
+}
+FILTER(filter_lower) {
+  (void)call;
+  return jj_map_case(run, jj_str(run, input), 'l');
+}
+FILTER(filter_capitalize) {
+  (void)call;
+  return jj_map_case(run, jj_str(run, input), 'c');
+}
 
 /* Jinja2's title does not count letters behind an apostrophe as a word, unlike Python's. */
 FILTER(filter_title) {
@@ -28,14 +37,19 @@ FILTER(filter_title) {
   return jj_like(jj_capture_end(run, before), text);
 }
 
-FILTER(filter_string) { (void)call; return jj_str(run, input); }
+FILTER(filter_string) {
+  (void)call;
+  return jj_str(run, input);
+}
 
 FILTER(filter_trim) {
   bool chars = jj_given(call, 0) && call->items[0].kind != JINJA_NONE;
   return jj_strip(run, jj_str(run, input), chars ? jj_arg_string(run, call, 0) : NULL, true, true);
 }
 
-FILTER(filter_center) { return jj_pad(run, jj_str(run, input), jj_arg_int(run, call, 0, 80), 'c', " "); }
+FILTER(filter_center) {
+  return jj_pad(run, jj_str(run, input), jj_arg_int(run, call, 0, 80), 'c', " ");
+}
 
 FILTER(filter_replace) {
   struct jinja_value from = call->items[0], to = call->items[1], text = input;
@@ -69,7 +83,8 @@ static size_t behind_line_end(const struct jinja_string *text, size_t at) {
 
 FILTER(filter_indent) {
   if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
-  if (input.kind != JINJA_STRING) jj_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", jj_type_name(input));
+  if (input.kind != JINJA_STRING)
+    jj_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", jj_type_name(input));
   struct jinja_value by = indention(run, call);
   if (input.safe) by = jj_escape(run, by);
   bool first = jj_arg_true(run, call, 1, false), blank = jj_arg_true(run, call, 2, false);
@@ -154,7 +169,8 @@ FILTER(filter_wordwrap) {
 
 FILTER(filter_format) {
   struct jinja_value text = jj_str(run, input), values;
-  if (call->count > 0 && call->keyword_count > 0) jj_fail(run, "can't handle positional and keyword arguments at the same time");
+  if (call->count > 0 && call->keyword_count > 0)
+    jj_fail(run, "can't handle positional and keyword arguments at the same time");
   if (call->keyword_count > 0) {
     values = jj_map(run->pool);
     for (int i = 0; i < call->keyword_count; i++) {

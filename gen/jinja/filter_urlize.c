@@ -45,7 +45,8 @@ static void write_text(struct run *run, const char *text) {
   jj_write(run, text, strlen(text));
 }
 
-static void write_link(const struct link_style *style, const char *prefix, const char *bytes, size_t length, bool attributes) {
+static void write_link(const struct link_style *style, const char *prefix, const char *bytes, size_t length,
+                       bool attributes) {
   struct run *run = style->run;
   write_text(run, "<a href=\"");
   write_text(run, prefix);

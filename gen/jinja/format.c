@@ -22,12 +22,14 @@ enum { MAX_PRECISION = 400 };
 /* --- padding --- */
 
 static void write_fill(struct run *run, const struct spec *spec, int64_t count) {
-  if (count > 0 && (uint64_t)count > run->max_output) jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
+  if (count > 0 && (uint64_t)count > run->max_output)
+    jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
   for (; count > 0; count--) jj_write(run, spec->fill, strlen(spec->fill));
 }
 
 /* `sign_length` bytes at the front are the sign or prefix, behind which '=' puts the fill. */
-static void write_padded(struct run *run, const struct spec *spec, const char *text, size_t length, size_t sign_length, char usual) {
+static void write_padded(struct run *run, const struct spec *spec, const char *text, size_t length, size_t sign_length,
+                         char usual) {
   char align = spec->align != '\0' ? spec->align : usual;
   int64_t pad = spec->width - (int64_t)jj_utf8_count(text, length);
   if (pad < 0) pad = 0;
@@ -88,7 +90,8 @@ static void format_int(struct run *run, const struct spec *spec, int64_t value, 
   uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
   size_t count = put_digits(digits, magnitude, base, type == 'X', spec->comma ? ',' : spec->underscore ? '_' : '\0');
   size_t length = sign;
-  for (int zeros = digits_at_least - (int)count; zeros > 0 && length < sizeof text - sizeof digits; zeros--) text[length++] = '0';
+  for (int zeros = digits_at_least - (int)count; zeros > 0 && length < sizeof text - sizeof digits; zeros--)
+    text[length++] = '0';
   memcpy(text + length, digits, count);
   write_padded(run, spec, text, length + count, sign, '>');
 }
@@ -184,7 +187,8 @@ static int64_t percent_number(struct percent *p) {
     return jj_as_int(value);
   }
   int64_t number = 0;
-  for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++) number = number < 1000000000 ? number * 10 + (*p->at - '0') : number;
+  for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
+    number = number < 1000000000 ? number * 10 + (*p->at - '0') : number;
   return number;
 }
 
@@ -196,7 +200,8 @@ static double as_real(struct run *run, struct jinja_value value) {
 
 static int64_t as_integer(struct run *run, struct jinja_value value, char type) {
   if (value.kind == JINJA_UNDEFINED) jj_fail_undefined(run, value);
-  if (value.kind == JINJA_DOUBLE && strchr("diu", type) != NULL && fabs(value.as.real) < 9e18) return (int64_t)value.as.real;
+  if (value.kind == JINJA_DOUBLE && strchr("diu", type) != NULL && fabs(value.as.real) < 9e18)
+    return (int64_t)value.as.real;
   if (!jj_is_integral(value)) jj_fail(run, "%%%c format: a real number is required, not %s", type, jj_type_name(value));
   return jj_as_int(value);
 }
@@ -258,7 +263,8 @@ static void percent_field(struct percent *p) {
 
 struct jinja_value jj_format_percent(struct run *run, struct jinja_value format, struct jinja_value value) {
   const struct jinja_string *text = format.as.string;
-  struct percent p = {.run = run, .at = text->bytes, .end = text->bytes + text->length, .values = value, .safe = format.safe};
+  struct percent p = {
+      .run = run, .at = text->bytes, .end = text->bytes + text->length, .values = value, .safe = format.safe};
   struct buffer *before = jj_capture_begin(run);
   while (p.at < p.end) {
     const char *sign = memchr(p.at, '%', (size_t)(p.end - p.at));
@@ -268,7 +274,9 @@ struct jinja_value jj_format_percent(struct run *run, struct jinja_value format,
     if (sign != NULL) percent_field(&p);
   }
   bool tuple = value.kind == JINJA_LIST && value.as.list->flavour == FLAVOUR_TUPLE;
-  bool all_used = tuple ? p.used >= value.as.list->count : p.used > 0 || value.kind == JINJA_MAP || value.kind == JINJA_LIST || value.kind == JINJA_UNDEFINED;
+  bool all_used =
+      tuple ? p.used >= value.as.list->count
+            : p.used > 0 || value.kind == JINJA_MAP || value.kind == JINJA_LIST || value.kind == JINJA_UNDEFINED;
   if (!all_used) jj_fail(run, "not all arguments converted during string formatting");
   return jj_like(jj_capture_end(run, before), format);
 }
@@ -286,11 +294,14 @@ static struct jinja_value argument(struct braces *b, const char *name, size_t le
   size_t digits = strspn(name, "0123456789");
   bool number = digits >= length;
   if (number) {
-    if (length > 0 && b->next > 0) jj_fail(b->run, "cannot switch from automatic field numbering to manual field specification");
-    if (length == 0 && b->next < 0) jj_fail(b->run, "cannot switch from manual field specification to automatic field numbering");
+    if (length > 0 && b->next > 0)
+      jj_fail(b->run, "cannot switch from automatic field numbering to manual field specification");
+    if (length == 0 && b->next < 0)
+      jj_fail(b->run, "cannot switch from manual field specification to automatic field numbering");
     int64_t index = length == 0 ? b->next++ : length < 10 ? strtoll(name, NULL, 10) : INT32_MAX;
     if (length > 0) b->next = -1;
-    if (index >= b->call->count) jj_fail(b->run, "Replacement index %lld out of range for positional args tuple", (long long)index);
+    if (index >= b->call->count)
+      jj_fail(b->run, "Replacement index %lld out of range for positional args tuple", (long long)index);
     return b->call->items[index];
   }
   for (int i = 0; i < b->call->keyword_count; i++) {
@@ -340,7 +351,8 @@ static const char *parse_spec(struct run *run, const char *at, const char *end, 
     if (spec->align == '\0') spec->align = '=';
     at++;
   }
-  for (; at < end && *at >= '0' && *at <= '9'; at++) spec->width = spec->width < 1000000000 ? spec->width * 10 + (*at - '0') : spec->width;
+  for (; at < end && *at >= '0' && *at <= '9'; at++)
+    spec->width = spec->width < 1000000000 ? spec->width * 10 + (*at - '0') : spec->width;
   if (at < end && *at == ',') spec->comma = true, at++;
   if (at < end && *at == '_') spec->underscore = true, at++;
   if (at < end && *at == '.') {
@@ -371,7 +383,8 @@ static void brace_value(struct braces *b, struct spec *spec, struct jinja_value 
     format_real(run, spec, jj_as_double(value));
   } else if (value.kind == JINJA_STRING) {
     if (spec->type != '\0' && spec->type != 's') bad_type(run, spec->type, value);
-    if (spec->align == '=' && spec->fill[0] != '0') jj_fail(run, "'=' alignment not allowed in string format specifier");
+    if (spec->align == '=' && spec->fill[0] != '0')
+      jj_fail(run, "'=' alignment not allowed in string format specifier");
     if (spec->align == '=') spec->align = '<';
     format_text(run, spec, b->safe ? jj_escape(run, value) : value);
   } else {
@@ -384,7 +397,8 @@ static struct jinja_value expand_spec(struct braces *b, const char *at, const ch
 
 static void brace_field(struct braces *b, const char *at, const char *end) {
   const char *stop = at;
-  for (int open = 0; stop < end && (open > 0 || (*stop != ':' && *stop != '!')); stop++) open += *stop == '[' ? 1 : *stop == ']' ? -1 : 0;
+  for (int open = 0; stop < end && (open > 0 || (*stop != ':' && *stop != '!')); stop++)
+    open += *stop == '[' ? 1 : *stop == ']' ? -1 : 0;
   struct jinja_value value = field_value(b, at, stop);
   if (stop < end && *stop == '!') {
     char how = stop + 1 < end ? stop[1] : '\0';

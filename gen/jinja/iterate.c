@@ -46,9 +46,12 @@ static struct jinja_list *drain(struct run *run, struct jinja_list *generator) {
 
 struct jinja_list *jj_iterate(struct run *run, struct jinja_value value) {
   switch (value.kind) {
-  case JINJA_LIST: return value.as.list->flavour == FLAVOUR_GENERATOR ? drain(run, value.as.list) : value.as.list;
-  case JINJA_MAP: return map_keys(run, value.as.map);
-  case JINJA_STRING: return characters(run, value);
+  case JINJA_LIST:
+    return value.as.list->flavour == FLAVOUR_GENERATOR ? drain(run, value.as.list) : value.as.list;
+  case JINJA_MAP:
+    return map_keys(run, value.as.map);
+  case JINJA_STRING:
+    return characters(run, value);
   case JINJA_UNDEFINED:
     if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
     return jj_list(run->pool, FLAVOUR_LIST, 0).as.list;
@@ -60,7 +63,8 @@ struct jinja_list *jj_iterate(struct run *run, struct jinja_value value) {
       return rest.as.list;
     }
     break;
-  default: break;
+  default:
+    break;
   }
   jj_fail(run, "'%s' object is not iterable", jj_type_name(value));
 }
@@ -70,15 +74,18 @@ int64_t jj_length(struct run *run, struct jinja_value value) {
   case JINJA_LIST:
     if (value.as.list->flavour == FLAVOUR_GENERATOR) break;
     return value.as.list->count;
-  case JINJA_MAP: return value.as.map->count;
-  case JINJA_STRING: return (int64_t)jj_utf8_count(value.as.string->bytes, value.as.string->length);
+  case JINJA_MAP:
+    return value.as.map->count;
+  case JINJA_STRING:
+    return (int64_t)jj_utf8_count(value.as.string->bytes, value.as.string->length);
   case JINJA_UNDEFINED:
     if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
     return 0;
   case JINJA_OBJECT:
     if (((struct object *)value.as.object)->type == OBJECT_LOOP) return ((struct loop_object *)value.as.object)->length;
     break;
-  default: break;
+  default:
+    break;
   }
   jj_fail(run, "object of type '%s' has no len()", jj_type_name(value));
 }

@@ -95,7 +95,8 @@ static const char *line_of(struct arena *arena, const struct template *template,
   return arena_copy(arena, at, (size_t)((newline != NULL ? newline : end) - at));
 }
 
-static void fill_error(struct jinja_env *env, const struct template *template, const struct syntax_fault *fault, struct jinja_error *error) {
+static void fill_error(struct jinja_env *env, const struct template *template, const struct syntax_fault *fault,
+                       struct jinja_error *error) {
   struct jinja_place *place = arena_alloc(env->arena, sizeof *place);
   *place = (struct jinja_place){template->name, fault->line, fault->column};
   *error = (struct jinja_error){.message = fault->message, .chain = place, .chain_count = 1};
@@ -133,7 +134,8 @@ struct template *jj_template(struct jinja_env *env, const char *name, bool *miss
   if (source == NULL) return NULL;
   struct template *template = new_template(env, name, source);
   if (!compile(env, template, error)) return NULL;
-  env->templates = arena_grow(env->arena, env->templates, env->template_count, &env->template_capacity, sizeof *env->templates);
+  env->templates =
+      arena_grow(env->arena, env->templates, env->template_count, &env->template_capacity, sizeof *env->templates);
   env->templates[env->template_count++] = template;
   return template;
 }

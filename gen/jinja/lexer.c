@@ -47,8 +47,11 @@ static _Noreturn void fail_at(struct lexer *lx, size_t at, const char *message) 
 
 static struct token *add(struct lexer *lx, enum token_kind kind, size_t at, size_t length) {
   count_lines(lx, at);
-  struct token token = {.kind = (uint8_t)kind, .line = lx->line, .column = (int)(at - lx->line_start) + 1,
-                        .text = lx->source + at, .length = length};
+  struct token token = {.kind = (uint8_t)kind,
+                        .line = lx->line,
+                        .column = (int)(at - lx->line_start) + 1,
+                        .text = lx->source + at,
+                        .length = length};
   ARENA_PUSH(lx->env->arena, lx->tokens, token);
   return &lx->tokens.items[lx->tokens.count - 1];
 }
@@ -119,7 +122,8 @@ static bool line_statement_here(const struct lexer *lx, size_t at, struct openin
 
 static bool line_comment_here(const struct lexer *lx, size_t at, struct opening *opening) {
   const char *prefix = lx->env->options.line_comment_prefix;
-  if (prefix == NULL || (at > 0 && lx->source[at - 1] != '\n' && jj_scan_space(lx->source + at - 1, 1) > 0)) return false;
+  if (prefix == NULL || (at > 0 && lx->source[at - 1] != '\n' && jj_scan_space(lx->source + at - 1, 1) > 0))
+    return false;
   size_t from = at;
   while (from < lx->length && lx->source[from] != '\n' && jj_scan_space(lx->source + from, 1) > 0) from++;
   if (!at_text(lx, from, prefix)) return false;
@@ -219,11 +223,11 @@ static void lex_raw(struct lexer *lx, size_t start) {
 static const struct {
   char text[3];
   uint8_t kind;
-} operators[] = {{"//", T_FLOORDIV}, {"**", T_POW},   {"==", T_EQ},       {"!=", T_NE},     {">=", T_GTEQ},
-                 {"<=", T_LTEQ},     {"+", T_ADD},    {"-", T_SUB},       {"/", T_DIV},     {"*", T_MUL},
+} operators[] = {{"//", T_FLOORDIV}, {"**", T_POW},     {"==", T_EQ},      {"!=", T_NE},    {">=", T_GTEQ},
+                 {"<=", T_LTEQ},     {"+", T_ADD},      {"-", T_SUB},      {"/", T_DIV},    {"*", T_MUL},
                  {"%", T_MOD},       {"[", T_LBRACKET}, {"]", T_RBRACKET}, {"(", T_LPAREN}, {")", T_RPAREN},
-                 {"{", T_LBRACE},    {"}", T_RBRACE}, {">", T_GT},        {"<", T_LT},      {"=", T_ASSIGN},
-                 {".", T_DOT},       {":", T_COLON},  {"|", T_PIPE},      {",", T_COMMA},   {";", T_SEMICOLON},
+                 {"{", T_LBRACE},    {"}", T_RBRACE},   {">", T_GT},       {"<", T_LT},     {"=", T_ASSIGN},
+                 {".", T_DOT},       {":", T_COLON},    {"|", T_PIPE},     {",", T_COMMA},  {";", T_SEMICOLON},
                  {"~", T_TILDE}};
 enum { OPERATOR_COUNT = sizeof operators / sizeof *operators };
 
@@ -334,9 +338,14 @@ static void lex_tag(struct lexer *lx, enum tag tag) {
 static void lex_after(struct lexer *lx, const struct opening *opening) {
   lx->at = opening->end;
   switch (opening->tag) {
-  case TAG_NONE: break;
-  case TAG_COMMENT: skip_comment(lx, opening->start); break;
-  case TAG_RAW: lex_raw(lx, opening->start); break;
+  case TAG_NONE:
+    break;
+  case TAG_COMMENT:
+    skip_comment(lx, opening->start);
+    break;
+  case TAG_RAW:
+    lex_raw(lx, opening->start);
+    break;
   case TAG_LINE_COMMENT:
     while (lx->at < lx->length && lx->source[lx->at] != '\n') lx->at++;
     break;
@@ -356,7 +365,8 @@ struct tokens jj_lex(struct jinja_env *env, struct syntax_fault *fault, const ch
     size_t start = lx.at;
     struct opening opening = find_tag(&lx, start);
     bool block = opening.tag != TAG_VARIABLE && opening.tag != TAG_NONE;
-    add_data(&lx, start, opening.tag == TAG_NONE ? lx.length : text_end(&lx, start, opening.start, opening.sign, block));
+    add_data(&lx, start,
+             opening.tag == TAG_NONE ? lx.length : text_end(&lx, start, opening.start, opening.sign, block));
     lex_after(&lx, &opening);
   }
   add(&lx, T_EOF, lx.length, 0);
@@ -365,16 +375,26 @@ struct tokens jj_lex(struct jinja_env *env, struct syntax_fault *fault, const ch
 
 const char *jj_describe_token(struct arena *arena, const struct token *token) {
   switch (token->kind) {
-  case T_EOF: return "end of template";
-  case T_DATA: return "template data / text";
-  case T_VARIABLE_BEGIN: return "begin of print statement";
-  case T_VARIABLE_END: return "end of print statement";
-  case T_BLOCK_BEGIN: return "begin of statement block";
-  case T_BLOCK_END: return "end of statement block";
-  case T_STRING: return "string";
-  case T_INTEGER: return "integer";
-  case T_FLOAT: return "float";
-  default: return arena_copy(arena, token->text, token->length);
+  case T_EOF:
+    return "end of template";
+  case T_DATA:
+    return "template data / text";
+  case T_VARIABLE_BEGIN:
+    return "begin of print statement";
+  case T_VARIABLE_END:
+    return "end of print statement";
+  case T_BLOCK_BEGIN:
+    return "begin of statement block";
+  case T_BLOCK_END:
+    return "end of statement block";
+  case T_STRING:
+    return "string";
+  case T_INTEGER:
+    return "integer";
+  case T_FLOAT:
+    return "float";
+  default:
+    return arena_copy(arena, token->text, token->length);
   }
 }
 

@@ -1,5 +1,5 @@
-/* Lexer: template text in, tokens out. All whitespace control (-, +, trim_blocks, lstrip_blocks), raw sections, comments
- * and line statements end here: the parser sees text, tags and expression tokens only. */
+/* Lexer: template text in, tokens out. All whitespace control (-, +, trim_blocks, lstrip_blocks), raw sections,
+ * comments and line statements end here: the parser sees text, tags and expression tokens only. */
 #ifndef ACCEL_JINJA_LEXER_H
 #define ACCEL_JINJA_LEXER_H
 
@@ -8,9 +8,42 @@
 #include "gen/jinja/value.h"
 
 enum token_kind {
-  T_EOF, T_DATA, T_VARIABLE_BEGIN, T_VARIABLE_END, T_BLOCK_BEGIN, T_BLOCK_END, T_NAME, T_STRING, T_INTEGER, T_FLOAT,
-  T_ADD, T_ASSIGN, T_COLON, T_COMMA, T_DIV, T_DOT, T_EQ, T_FLOORDIV, T_GT, T_GTEQ, T_LBRACE, T_LBRACKET, T_LPAREN,
-  T_LT, T_LTEQ, T_MOD, T_MUL, T_NE, T_PIPE, T_POW, T_RBRACE, T_RBRACKET, T_RPAREN, T_SEMICOLON, T_SUB, T_TILDE
+  T_EOF,
+  T_DATA,
+  T_VARIABLE_BEGIN,
+  T_VARIABLE_END,
+  T_BLOCK_BEGIN,
+  T_BLOCK_END,
+  T_NAME,
+  T_STRING,
+  T_INTEGER,
+  T_FLOAT,
+  T_ADD,
+  T_ASSIGN,
+  T_COLON,
+  T_COMMA,
+  T_DIV,
+  T_DOT,
+  T_EQ,
+  T_FLOORDIV,
+  T_GT,
+  T_GTEQ,
+  T_LBRACE,
+  T_LBRACKET,
+  T_LPAREN,
+  T_LT,
+  T_LTEQ,
+  T_MOD,
+  T_MUL,
+  T_NE,
+  T_PIPE,
+  T_POW,
+  T_RBRACE,
+  T_RBRACKET,
+  T_RPAREN,
+  T_SEMICOLON,
+  T_SUB,
+  T_TILDE
 };
 
 struct token {

@@ -22,7 +22,8 @@ static struct jinja_value map_items(struct run *run, struct jinja_value self, co
   struct jinja_value list = jj_new_list(run, FLAVOUR_ITEMS, map->count);
   (void)call;
   jj_spend(run, map->count);
-  for (int i = 0; i < map->count; i++) jj_push(run->pool, list.as.list, jj_pair(run->pool, map->items[i].key, map->items[i].value));
+  for (int i = 0; i < map->count; i++)
+    jj_push(run->pool, list.as.list, jj_pair(run->pool, map->items[i].key, map->items[i].value));
   return list;
 }
 
@@ -69,13 +70,15 @@ static struct jinja_value map_setdefault(struct run *run, struct jinja_value sel
 
 void jj_update_map(struct run *run, struct jinja_map *map, struct jinja_value from) {
   if (from.kind == JINJA_MAP) {
-    for (int i = 0; i < from.as.map->count; i++) jj_map_put(run->pool, map, from.as.map->items[i].key, from.as.map->items[i].value);
+    for (int i = 0; i < from.as.map->count; i++)
+      jj_map_put(run->pool, map, from.as.map->items[i].key, from.as.map->items[i].value);
     return;
   }
   const struct jinja_list *pairs = jj_iterate(run, from);
   for (int i = 0; i < pairs->count; i++) {
     const struct jinja_list *pair = jj_iterate(run, pairs->items[i]);
-    if (pair->count != 2) jj_fail(run, "dictionary update sequence element #%d has length %d; 2 is required", i, pair->count);
+    if (pair->count != 2)
+      jj_fail(run, "dictionary update sequence element #%d has length %d; 2 is required", i, pair->count);
     check_key(run, pair->items[0]);
     jj_map_put(run->pool, map, pair->items[0], pair->items[1]);
   }

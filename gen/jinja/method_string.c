@@ -3,13 +3,29 @@
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
 
-#define METHOD(name) static struct jinja_value method_##name(struct run *run, struct jinja_value self, const struct call *call)
+#define METHOD(name)                                                                                                   \
+  static struct jinja_value method_##name(struct run *run, struct jinja_value self, const struct call *call)
 
-METHOD(upper) { (void)call; return jj_map_case(run, self, 'u'); }
-METHOD(lower) { (void)call; return jj_map_case(run, self, 'l'); }
-METHOD(capitalize) { (void)call; return jj_map_case(run, self, 'c'); }
-METHOD(title) { (void)call; return jj_map_case(run, self, 't'); }
-METHOD(swapcase) { (void)call; return jj_map_case(run, self, 's'); }
+METHOD(upper) {
+  (void)call;
+  return jj_map_case(run, self, 'u');
+}
+METHOD(lower) {
+  (void)call;
+  return jj_map_case(run, self, 'l');
+}
+METHOD(capitalize) {
+  (void)call;
+  return jj_map_case(run, self, 'c');
+}
+METHOD(title) {
+  (void)call;
+  return jj_map_case(run, self, 't');
+}
+METHOD(swapcase) {
+  (void)call;
+  return jj_map_case(run, self, 's');
+}
 
 /* --- strip and pad --- */
 
@@ -18,9 +34,15 @@ static const struct jinja_string *optional_string(struct run *run, const struct 
   return jj_arg_string(run, call, i);
 }
 
-METHOD(strip) { return jj_strip(run, self, optional_string(run, call, 0), true, true); }
-METHOD(lstrip) { return jj_strip(run, self, optional_string(run, call, 0), true, false); }
-METHOD(rstrip) { return jj_strip(run, self, optional_string(run, call, 0), false, true); }
+METHOD(strip) {
+  return jj_strip(run, self, optional_string(run, call, 0), true, true);
+}
+METHOD(lstrip) {
+  return jj_strip(run, self, optional_string(run, call, 0), true, false);
+}
+METHOD(rstrip) {
+  return jj_strip(run, self, optional_string(run, call, 0), false, true);
+}
 
 static struct jinja_value pad(struct run *run, struct jinja_value self, const struct call *call, char how) {
   const char *fill = jj_given(call, 1) ? jj_arg_string(run, call, 1)->bytes : " ";
@@ -28,9 +50,15 @@ static struct jinja_value pad(struct run *run, struct jinja_value self, const st
   return jj_pad(run, self, jj_arg_int(run, call, 0, 0), how, fill);
 }
 
-METHOD(center) { return pad(run, self, call, 'c'); }
-METHOD(ljust) { return pad(run, self, call, 'l'); }
-METHOD(rjust) { return pad(run, self, call, 'r'); }
+METHOD(center) {
+  return pad(run, self, call, 'c');
+}
+METHOD(ljust) {
+  return pad(run, self, call, 'l');
+}
+METHOD(rjust) {
+  return pad(run, self, call, 'r');
+}
 
 METHOD(zfill) {
   const struct jinja_string *text = self.as.string;
@@ -46,7 +74,8 @@ METHOD(zfill) {
 
 /* --- split and join --- */
 
-static void push_part(struct run *run, struct jinja_value list, const char *from, const char *to, struct jinja_value self) {
+static void push_part(struct run *run, struct jinja_value list, const char *from, const char *to,
+                      struct jinja_value self) {
   jj_spend(run, 1);
   jj_push(run->pool, list.as.list, jj_like(jj_copy_text(run, from, (size_t)(to - from)), self));
 }
@@ -70,7 +99,8 @@ static struct jinja_value split_space(struct run *run, struct jinja_value self, 
   }
 }
 
-static struct jinja_value split_by(struct run *run, struct jinja_value self, const struct jinja_string *by, int64_t most) {
+static struct jinja_value split_by(struct run *run, struct jinja_value self, const struct jinja_string *by,
+                                   int64_t most) {
   struct jinja_value parts = jj_list(run->pool, FLAVOUR_LIST, 0);
   const char *at = self.as.string->bytes, *end = at + self.as.string->length;
   if (by->length == 0) jj_fail(run, "empty separator");
@@ -144,7 +174,9 @@ METHOD(rsplit) {
   return parts;
 }
 
-METHOD(splitlines) { return jj_lines(run, self, jj_arg_true(run, call, 0, false)); }
+METHOD(splitlines) {
+  return jj_lines(run, self, jj_arg_true(run, call, 0, false));
+}
 
 METHOD(join) {
   const struct jinja_list *items = jj_iterate(run, call->items[0]);
@@ -212,8 +244,12 @@ static struct jinja_value any_affix(struct run *run, struct jinja_value self, co
   return jinja_bool(false);
 }
 
-METHOD(startswith) { return any_affix(run, self, call, false); }
-METHOD(endswith) { return any_affix(run, self, call, true); }
+METHOD(startswith) {
+  return any_affix(run, self, call, false);
+}
+METHOD(endswith) {
+  return any_affix(run, self, call, true);
+}
 
 METHOD(removeprefix) {
   const struct jinja_string *text = self.as.string, *part = jj_arg_string(run, call, 0);
@@ -228,7 +264,8 @@ METHOD(removesuffix) {
 }
 
 /* The part [start:end] that find and count look at, in bytes. False where start lies behind the end. */
-static bool search_range(struct run *run, const struct jinja_string *text, const struct call *call, size_t *from, size_t *to) {
+static bool search_range(struct run *run, const struct jinja_string *text, const struct call *call, size_t *from,
+                         size_t *to) {
   int64_t count = (int64_t)jj_utf8_count(text->bytes, text->length);
   int64_t start = jj_arg_int(run, call, 1, 0), stop = jj_arg_int(run, call, 2, count);
   if (start < 0) start = start + count < 0 ? 0 : start + count;
@@ -249,17 +286,26 @@ static int64_t position(struct run *run, struct jinja_value self, const struct c
   return found != NULL ? (int64_t)jj_utf8_count(text->bytes, (size_t)(found - text->bytes)) : -1;
 }
 
-METHOD(find) { return jinja_int(position(run, self, call, false)); }
-METHOD(rfind) { return jinja_int(position(run, self, call, true)); }
+METHOD(find) {
+  return jinja_int(position(run, self, call, false));
+}
+METHOD(rfind) {
+  return jinja_int(position(run, self, call, true));
+}
 
-static struct jinja_value position_or_fail(struct run *run, struct jinja_value self, const struct call *call, bool last) {
+static struct jinja_value position_or_fail(struct run *run, struct jinja_value self, const struct call *call,
+                                           bool last) {
   int64_t at = position(run, self, call, last);
   if (at < 0) jj_fail(run, "substring not found");
   return jinja_int(at);
 }
 
-METHOD(index_of) { return position_or_fail(run, self, call, false); }
-METHOD(rindex_of) { return position_or_fail(run, self, call, true); }
+METHOD(index_of) {
+  return position_or_fail(run, self, call, false);
+}
+METHOD(rindex_of) {
+  return position_or_fail(run, self, call, true);
+}
 
 METHOD(count) {
   const struct jinja_string *text = self.as.string, *part = jj_arg_string(run, call, 0);
@@ -275,7 +321,9 @@ METHOD(count) {
   }
 }
 
-METHOD(format) { return jj_format_braces(run, self, call); }
+METHOD(format) {
+  return jj_format_braces(run, self, call);
+}
 
 METHOD(expandtabs) {
   const struct jinja_string *text = self.as.string;
@@ -300,8 +348,12 @@ METHOD(expandtabs) {
 
 typedef bool (*code_test)(uint32_t code);
 
-static bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
-static bool is_alnum(uint32_t c) { return is_digit(c) || jj_is_alpha_code(c); }
+static bool is_digit(uint32_t c) {
+  return c >= '0' && c <= '9';
+}
+static bool is_alnum(uint32_t c) {
+  return is_digit(c) || jj_is_alpha_code(c);
+}
 
 static struct jinja_value all_are(struct jinja_value self, code_test test) {
   const struct jinja_string *text = self.as.string;
@@ -313,13 +365,31 @@ static struct jinja_value all_are(struct jinja_value self, code_test test) {
   return jinja_bool(text->length > 0);
 }
 
-METHOD(isdigit) { (void)run, (void)call; return all_are(self, is_digit); }
-METHOD(isalpha) { (void)run, (void)call; return all_are(self, jj_is_alpha_code); }
-METHOD(isalnum) { (void)run, (void)call; return all_are(self, is_alnum); }
-METHOD(isspace) { (void)run, (void)call; return all_are(self, jj_is_space_code); }
+METHOD(isdigit) {
+  (void)run, (void)call;
+  return all_are(self, is_digit);
+}
+METHOD(isalpha) {
+  (void)run, (void)call;
+  return all_are(self, jj_is_alpha_code);
+}
+METHOD(isalnum) {
+  (void)run, (void)call;
+  return all_are(self, is_alnum);
+}
+METHOD(isspace) {
+  (void)run, (void)call;
+  return all_are(self, jj_is_space_code);
+}
 
-METHOD(isupper) { (void)call; return jinja_bool(jj_apply_test(run, jj_find_test("upper"), self, &(struct call){0})); }
-METHOD(islower) { (void)call; return jinja_bool(jj_apply_test(run, jj_find_test("lower"), self, &(struct call){0})); }
+METHOD(isupper) {
+  (void)call;
+  return jinja_bool(jj_apply_test(run, jj_find_test("upper"), self, &(struct call){0}));
+}
+METHOD(islower) {
+  (void)call;
+  return jinja_bool(jj_apply_test(run, jj_find_test("lower"), self, &(struct call){0}));
+}
 
 METHOD(istitle) {
   struct jinja_value titled = jj_map_case(run, self, 't');
@@ -342,7 +412,8 @@ METHOD(isascii) {
   return jinja_bool(true);
 }
 
-#define NO_ARGUMENTS {.required = 0}
+#define NO_ARGUMENTS                                                                                                   \
+  { .required = 0 }
 const struct method jj_methods_string[] = {
     {W_upper, method_upper, NO_ARGUMENTS},
     {W_lower, method_lower, NO_ARGUMENTS},

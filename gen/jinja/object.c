@@ -44,18 +44,41 @@ static struct jinja_value loop_neighbour(struct run *run, const struct loop_obje
 
 static bool loop_attr(struct run *run, const struct loop_object *loop, enum jj_word word, struct jinja_value *out) {
   switch (word) {
-  case W_index: *out = jinja_int(loop->index0 + 1); return true;
-  case W_index0: *out = jinja_int(loop->index0); return true;
-  case W_revindex: *out = jinja_int(loop->length - loop->index0); return true;
-  case W_revindex0: *out = jinja_int(loop->length - loop->index0 - 1); return true;
-  case W_first: *out = jinja_bool(loop->index0 == 0); return true;
-  case W_last: *out = jinja_bool(loop->index0 == loop->length - 1); return true;
-  case W_length: *out = jinja_int(loop->length); return true;
-  case W_depth: *out = jinja_int(loop->depth0 + 1); return true;
-  case W_depth0: *out = jinja_int(loop->depth0); return true;
-  case W_previtem: *out = loop_neighbour(run, loop, loop->index0 - 1); return true;
-  case W_nextitem: *out = loop_neighbour(run, loop, loop->index0 + 1); return true;
-  default: return false;
+  case W_index:
+    *out = jinja_int(loop->index0 + 1);
+    return true;
+  case W_index0:
+    *out = jinja_int(loop->index0);
+    return true;
+  case W_revindex:
+    *out = jinja_int(loop->length - loop->index0);
+    return true;
+  case W_revindex0:
+    *out = jinja_int(loop->length - loop->index0 - 1);
+    return true;
+  case W_first:
+    *out = jinja_bool(loop->index0 == 0);
+    return true;
+  case W_last:
+    *out = jinja_bool(loop->index0 == loop->length - 1);
+    return true;
+  case W_length:
+    *out = jinja_int(loop->length);
+    return true;
+  case W_depth:
+    *out = jinja_int(loop->depth0 + 1);
+    return true;
+  case W_depth0:
+    *out = jinja_int(loop->depth0);
+    return true;
+  case W_previtem:
+    *out = loop_neighbour(run, loop, loop->index0 - 1);
+    return true;
+  case W_nextitem:
+    *out = loop_neighbour(run, loop, loop->index0 + 1);
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -86,7 +109,8 @@ static struct jinja_value call_block(struct run *run, const struct block_object 
   return text;
 }
 
-static struct jinja_value self_attr(struct run *run, const struct self_object *self, struct jinja_string *name, struct jinja_value whole) {
+static struct jinja_value self_attr(struct run *run, const struct self_object *self, struct jinja_string *name,
+                                    struct jinja_value whole) {
   const struct blocks *blocks = self->context->blocks;
   for (int i = 0; i < blocks->count; i++) {
     if (blocks->items[i].name == name) return block_value(run, self->context, blocks->items[i].first);
@@ -94,7 +118,8 @@ static struct jinja_value self_attr(struct run *run, const struct self_object *s
   return jj_undefined_attr(run, whole, jj_string_value(name));
 }
 
-static struct jinja_value super_attr(struct run *run, const struct block_object *block, struct jinja_string *name, struct jinja_value whole) {
+static struct jinja_value super_attr(struct run *run, const struct block_object *block, struct jinja_string *name,
+                                     struct jinja_value whole) {
   if (name->word != W_super) return jj_undefined_attr(run, whole, jj_string_value(name));
   if (block->override->parent == NULL) {
     return jj_undefined_hint(run, "there is no parent block called '%s'.", block->override->function->name->bytes);
@@ -104,25 +129,32 @@ static struct jinja_value super_attr(struct run *run, const struct block_object 
 
 /* --- macros, modules --- */
 
-static struct jinja_value macro_attr(struct run *run, const struct macro *macro, struct jinja_string *name, struct jinja_value whole) {
+static struct jinja_value macro_attr(struct run *run, const struct macro *macro, struct jinja_string *name,
+                                     struct jinja_value whole) {
   const struct function *function = macro->function;
   struct jinja_value list;
   switch (name->word) {
-  case W_name: return function->node->kind == N_CALL_BLOCK ? jinja_none() : jj_string_value(function->name);
-  case W_catch_kwargs: return jinja_bool(function->kwargs_slot >= 0);
-  case W_catch_varargs: return jinja_bool(function->varargs_slot >= 0);
-  case W_caller: return jinja_bool(function->caller_slot >= 0 || function->explicit_caller);
+  case W_name:
+    return function->node->kind == N_CALL_BLOCK ? jinja_none() : jj_string_value(function->name);
+  case W_catch_kwargs:
+    return jinja_bool(function->kwargs_slot >= 0);
+  case W_catch_varargs:
+    return jinja_bool(function->varargs_slot >= 0);
+  case W_caller:
+    return jinja_bool(function->caller_slot >= 0 || function->explicit_caller);
   case W_arguments:
     list = jj_list(run->pool, FLAVOUR_TUPLE, function->params.count);
     for (int i = 0; i < function->params.count; i++) {
       jj_push(run->pool, list.as.list, jj_string_value(function->params.items[i]->as.name.name));
     }
     return list;
-  default: return jj_undefined_attr(run, whole, jj_string_value(name));
+  default:
+    return jj_undefined_attr(run, whole, jj_string_value(name));
   }
 }
 
-static struct jinja_value module_attr(struct run *run, const struct module *module, struct jinja_string *name, struct jinja_value whole) {
+static struct jinja_value module_attr(struct run *run, const struct module *module, struct jinja_string *name,
+                                      struct jinja_value whole) {
   const struct jinja_map *vars = module->context->vars;
   const struct map_entry *entry = vars != NULL && name->bytes[0] != '_' ? jj_map_find_string(vars, name) : NULL;
   return entry != NULL ? entry->value : jj_undefined_attr(run, whole, jj_string_value(name));
@@ -149,11 +181,16 @@ struct jinja_value jj_object_attr(struct run *run, struct jinja_value object, st
   case OBJECT_CYCLER:
     if (name->word == W_current) return cycler_current(run, object.as.object);
     break;
-  case OBJECT_MODULE: return module_attr(run, object.as.object, name, object);
-  case OBJECT_MACRO: return macro_attr(run, object.as.object, name, object);
-  case OBJECT_SELF: return self_attr(run, object.as.object, name, object);
-  case OBJECT_BLOCK: return super_attr(run, object.as.object, name, object);
-  default: break;
+  case OBJECT_MODULE:
+    return module_attr(run, object.as.object, name, object);
+  case OBJECT_MACRO:
+    return macro_attr(run, object.as.object, name, object);
+  case OBJECT_SELF:
+    return self_attr(run, object.as.object, name, object);
+  case OBJECT_BLOCK:
+    return super_attr(run, object.as.object, name, object);
+  default:
+    break;
   }
   return jj_undefined_attr(run, object, jj_string_value(name));
 }
@@ -175,7 +212,8 @@ static struct jinja_value call_joiner(struct run *run, struct joiner *joiner) {
 }
 
 /* object.method(…), or object(…) where method is W_none. */
-struct jinja_value jj_object_call(struct run *run, struct jinja_value object, enum jj_word method, const struct call *call, bool *known) {
+struct jinja_value jj_object_call(struct run *run, struct jinja_value object, enum jj_word method,
+                                  const struct call *call, bool *known) {
   *known = true;
   switch (((struct object *)object.as.object)->type) {
   case OBJECT_LOOP:
@@ -192,7 +230,8 @@ struct jinja_value jj_object_call(struct run *run, struct jinja_value object, en
   case OBJECT_BLOCK:
     if (method == W_none) return call_block(run, object.as.object);
     break;
-  default: break;
+  default:
+    break;
   }
   *known = false;
   return jinja_none();

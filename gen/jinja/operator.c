@@ -7,7 +7,8 @@
 
 static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "** or pow()", "==", "!=", "<", "<=", ">", ">="};
 
-static _Noreturn void unsupported(struct run *run, enum operator op, struct jinja_value left, struct jinja_value right) {
+static _Noreturn void unsupported(struct run *run, enum operator op, struct jinja_value left,
+                                  struct jinja_value right) {
   if (left.kind == JINJA_UNDEFINED) jj_fail_undefined(run, left);
   if (right.kind == JINJA_UNDEFINED) jj_fail_undefined(run, right);
   jj_fail(run, "unsupported operand type(s) for %s: '%s' and '%s'", signs[op], jj_type_name(left), jj_type_name(right));
@@ -40,7 +41,8 @@ static struct jinja_value int_power(struct run *run, int64_t base, int64_t expon
 
 static struct jinja_value real_power(struct run *run, double base, double exponent) {
   if (base == 0 && exponent < 0) jj_fail(run, "0.0 cannot be raised to a negative power");
-  if (base < 0 && isfinite(exponent) && floor(exponent) != exponent) jj_fail(run, "a negative number cannot be raised to a fraction");
+  if (base < 0 && isfinite(exponent) && floor(exponent) != exponent)
+    jj_fail(run, "a negative number cannot be raised to a fraction");
   double result = pow(base, exponent);
   if (isinf(result) && isfinite(base) && isfinite(exponent)) jj_fail(run, "(34, 'Numerical result out of range')");
   return jinja_double(result);
@@ -49,14 +51,24 @@ static struct jinja_value real_power(struct run *run, double base, double expone
 static struct jinja_value int_binary(struct run *run, enum operator op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
-  case OP_ADD: if (__builtin_add_overflow(a, b, &result)) overflow(run); break;
-  case OP_SUB: if (__builtin_sub_overflow(a, b, &result)) overflow(run); break;
-  case OP_MUL: if (__builtin_mul_overflow(a, b, &result)) overflow(run); break;
+  case OP_ADD:
+    if (__builtin_add_overflow(a, b, &result)) overflow(run);
+    break;
+  case OP_SUB:
+    if (__builtin_sub_overflow(a, b, &result)) overflow(run);
+    break;
+  case OP_MUL:
+    if (__builtin_mul_overflow(a, b, &result)) overflow(run);
+    break;
   case OP_DIV:
     if (b == 0) jj_fail(run, "division by zero");
     return jinja_double((double)a / (double)b);
-  case OP_FLOORDIV: result = floor_divide(run, a, b); break;
-  case OP_MOD: result = b == -1 ? 0 : a - floor_divide(run, a, b) * b; break;
+  case OP_FLOORDIV:
+    result = floor_divide(run, a, b);
+    break;
+  case OP_MOD:
+    result = b == -1 ? 0 : a - floor_divide(run, a, b) * b;
+    break;
   default:
     if (b < 0) return real_power(run, (double)a, (double)b);
     return int_power(run, a, b);
@@ -79,13 +91,21 @@ static double real_floor_divide(double a, double b) {
 
 static struct jinja_value real_binary(struct run *run, enum operator op, double a, double b) {
   switch (op) {
-  case OP_ADD: return jinja_double(a + b);
-  case OP_SUB: return jinja_double(a - b);
-  case OP_MUL: return jinja_double(a * b);
-  case OP_POW: return real_power(run, a, b);
-  default: break;
+  case OP_ADD:
+    return jinja_double(a + b);
+  case OP_SUB:
+    return jinja_double(a - b);
+  case OP_MUL:
+    return jinja_double(a * b);
+  case OP_POW:
+    return real_power(run, a, b);
+  default:
+    break;
   }
-  if (b == 0) jj_fail(run, op == OP_DIV ? "float division by zero" : op == OP_MOD ? "float modulo" : "float floor division by zero");
+  if (b == 0)
+    jj_fail(run, op == OP_DIV   ? "float division by zero"
+                 : op == OP_MOD ? "float modulo"
+                                : "float floor division by zero");
   if (op == OP_DIV) return jinja_double(a / b);
   return jinja_double(op == OP_MOD ? real_modulo(a, b) : real_floor_divide(a, b));
 }
@@ -124,7 +144,8 @@ static struct jinja_value add_lists(struct run *run, struct jinja_value left, st
 static struct jinja_value repeat_string(struct run *run, struct jinja_value value, int64_t times) {
   const struct jinja_string *one = value.as.string;
   size_t count = times > 0 ? (size_t)times : 0;
-  if (one->length > 0 && count > run->max_output / one->length) jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
+  if (one->length > 0 && count > run->max_output / one->length)
+    jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
   struct jinja_string *all = jj_new_text(run, one->length * count);
   for (size_t i = 0; one->length > 0 && i < count; i++) memcpy(all->bytes + i * one->length, one->bytes, one->length);
   struct jinja_value result = jj_string_value(all);
@@ -144,7 +165,8 @@ static struct jinja_value repeat_list(struct run *run, struct jinja_value value,
 }
 
 static bool repeatable(struct jinja_value value) {
-  return value.kind == JINJA_STRING || (value.kind == JINJA_LIST && (value.as.list->flavour == FLAVOUR_LIST || is_tuple(value.as.list)));
+  return value.kind == JINJA_STRING ||
+         (value.kind == JINJA_LIST && (value.as.list->flavour == FLAVOUR_LIST || is_tuple(value.as.list)));
 }
 
 static struct jinja_value repeat(struct run *run, struct jinja_value value, int64_t times) {
@@ -203,7 +225,8 @@ static int order(struct run *run, enum operator op, struct jinja_value left, str
   bool comparable;
   int result = jj_order(left, right, &comparable);
   if (!comparable) {
-    jj_fail(run, "'%s' not supported between instances of '%s' and '%s'", signs[op], jj_type_name(left), jj_type_name(right));
+    jj_fail(run, "'%s' not supported between instances of '%s' and '%s'", signs[op], jj_type_name(left),
+            jj_type_name(right));
   }
   return result;
 }
@@ -216,14 +239,17 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
   switch (container.kind) {
   case JINJA_STRING:
     if (item.kind == JINJA_UNDEFINED) jj_fail_undefined(run, item);
-    if (item.kind != JINJA_STRING) jj_fail(run, "'in <string>' requires string as left operand, not %s", jj_type_name(item));
-    return jj_find_bytes(container.as.string->bytes, container.as.string->length, item.as.string->bytes, item.as.string->length) != NULL;
+    if (item.kind != JINJA_STRING)
+      jj_fail(run, "'in <string>' requires string as left operand, not %s", jj_type_name(item));
+    return jj_find_bytes(container.as.string->bytes, container.as.string->length, item.as.string->bytes,
+                         item.as.string->length) != NULL;
   case JINJA_MAP:
     if (!jj_hashable(item)) jj_fail(run, "unhashable type: '%s'", jj_type_name(item));
     if (jj_is_strict(run, item)) jj_fail_undefined(run, item);
     return jj_map_find(container.as.map, item) != NULL;
   case JINJA_LIST:
-  case JINJA_UNDEFINED: break;
+  case JINJA_UNDEFINED:
+    break;
   default:
     if (container.kind == JINJA_OBJECT) break;
     jj_fail(run, "argument of type '%s' is not iterable", jj_type_name(container));
@@ -237,11 +263,16 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
 
 bool jj_compare(struct run *run, enum operator op, struct jinja_value left, struct jinja_value right) {
   switch (op) {
-  case OP_EQ: return jj_same(run, left, right);
-  case OP_NE: return !jj_same(run, left, right);
-  case OP_IN: return jj_contains(run, right, left);
-  case OP_NOT_IN: return !jj_contains(run, right, left);
-  default: break;
+  case OP_EQ:
+    return jj_same(run, left, right);
+  case OP_NE:
+    return !jj_same(run, left, right);
+  case OP_IN:
+    return jj_contains(run, right, left);
+  case OP_NOT_IN:
+    return !jj_contains(run, right, left);
+  default:
+    break;
   }
   int result = order(run, op, left, right);
   if (result == 2) return false;

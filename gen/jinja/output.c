@@ -54,14 +54,16 @@ static struct written behind(struct written written, const char *bytes, size_t s
 
 /* Text that was captured keeps who wrote it: notes the spans of string[from, from + length) for the same bytes at the
  * output's end. Where `filler` is not NULL, what no span covers is noted as written there. */
-static void copy_spans(struct run *run, const struct jinja_string *string, size_t from, size_t length, const struct node *filler) {
+static void copy_spans(struct run *run, const struct jinja_string *string, size_t from, size_t length,
+                       const struct node *filler) {
   size_t end = from + length, covered = from, base = run->out->length;
   for (int i = 0; i < string->spans->count; i++) {
     struct written written = string->spans->items[i];
     if (written.start + written.length <= from || written.start >= end) continue;
     if (written.start < from) written = behind(written, string->bytes, from - written.start);
     if (written.start + written.length > end) written.length = end - written.start;
-    if (filler != NULL && written.start > covered) note_gap(run, base + covered - from, written.start - covered, filler);
+    if (filler != NULL && written.start > covered)
+      note_gap(run, base + covered - from, written.start - covered, filler);
     covered = written.start + written.length;
     written.start = base + written.start - from;
     add_written(run, written);

@@ -11,7 +11,8 @@ static struct node *parse_unary(struct parser *p, bool with_filter);
 static struct node *parse_postfix(struct parser *p, struct node *node);
 
 static void check_chain(struct parser *p, int length) {
-  if (length > MAX_CHAIN) jj_parse_error(p, p->at, "the expression is too long: more than %d operators in a row", MAX_CHAIN);
+  if (length > MAX_CHAIN)
+    jj_parse_error(p, p->at, "the expression is too long: more than %d operators in a row", MAX_CHAIN);
 }
 
 static struct node *pair(struct parser *p, enum node_kind kind, int op, const struct token *at, struct node *left,
@@ -95,12 +96,18 @@ static struct node *parse_primary(struct parser *p, bool namespaces) {
   const struct token *token = p->at;
   struct node *node;
   switch (token->kind) {
-  case T_NAME: return parse_name(p, namespaces);
-  case T_STRING: return parse_strings(p);
+  case T_NAME:
+    return parse_name(p, namespaces);
+  case T_STRING:
+    return parse_strings(p);
   case T_INTEGER:
-  case T_FLOAT: p->at++; return constant(p, token, token->value);
-  case T_LBRACKET: return parse_list(p);
-  case T_LBRACE: return parse_dict(p);
+  case T_FLOAT:
+    p->at++;
+    return constant(p, token, token->value);
+  case T_LBRACKET:
+    return parse_list(p);
+  case T_LBRACE:
+    return parse_dict(p);
   case T_LPAREN:
     p->at++;
     if (p->at->kind == T_RPAREN) {
@@ -110,7 +117,8 @@ static struct node *parse_primary(struct parser *p, bool namespaces) {
     }
     jj_expect(p, T_RPAREN);
     return node;
-  default: jj_parse_error(p, token, "unexpected '%s'", jj_describe_token(p->env->arena, token));
+  default:
+    jj_parse_error(p, token, "unexpected '%s'", jj_describe_token(p->env->arena, token));
   }
 }
 
@@ -205,13 +213,16 @@ struct node *jj_parse_filters(struct parser *p, struct node *input, bool inline_
 
 static bool test_argument_follows(const struct parser *p) {
   switch (p->at->kind) {
-  case T_NAME: return !jj_at_name(p, "else") && !jj_at_name(p, "or") && !jj_at_name(p, "and");
+  case T_NAME:
+    return !jj_at_name(p, "else") && !jj_at_name(p, "or") && !jj_at_name(p, "and");
   case T_STRING:
   case T_INTEGER:
   case T_FLOAT:
   case T_LBRACKET:
-  case T_LBRACE: return true;
-  default: return false;
+  case T_LBRACE:
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -375,13 +386,26 @@ static struct node *parse_sum(struct parser *p) {
 
 static int comparison(struct parser *p) {
   switch (p->at->kind) {
-  case T_EQ: p->at++; return OP_EQ;
-  case T_NE: p->at++; return OP_NE;
-  case T_LT: p->at++; return OP_LT;
-  case T_LTEQ: p->at++; return OP_LTEQ;
-  case T_GT: p->at++; return OP_GT;
-  case T_GTEQ: p->at++; return OP_GTEQ;
-  default: break;
+  case T_EQ:
+    p->at++;
+    return OP_EQ;
+  case T_NE:
+    p->at++;
+    return OP_NE;
+  case T_LT:
+    p->at++;
+    return OP_LT;
+  case T_LTEQ:
+    p->at++;
+    return OP_LTEQ;
+  case T_GT:
+    p->at++;
+    return OP_GT;
+  case T_GTEQ:
+    p->at++;
+    return OP_GTEQ;
+  default:
+    break;
   }
   if (jj_skip_name(p, "in")) return OP_IN;
   if (jj_at_name(p, "not") && p->at[1].kind == T_NAME && strcmp(p->at[1].value.as.string->bytes, "in") == 0) {

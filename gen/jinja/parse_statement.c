@@ -44,19 +44,32 @@ bool jj_skip(struct parser *p, enum token_kind kind) {
 
 static const char *kind_name(enum token_kind kind) {
   switch (kind) {
-  case T_BLOCK_END: return "end of statement block";
-  case T_VARIABLE_END: return "end of print statement";
-  case T_NAME: return "name";
-  case T_ASSIGN: return "=";
-  case T_COLON: return ":";
-  case T_COMMA: return ",";
-  case T_LPAREN: return "(";
-  case T_RPAREN: return ")";
-  case T_LBRACKET: return "[";
-  case T_RBRACKET: return "]";
-  case T_LBRACE: return "{";
-  case T_RBRACE: return "}";
-  default: return "token";
+  case T_BLOCK_END:
+    return "end of statement block";
+  case T_VARIABLE_END:
+    return "end of print statement";
+  case T_NAME:
+    return "name";
+  case T_ASSIGN:
+    return "=";
+  case T_COLON:
+    return ":";
+  case T_COMMA:
+    return ",";
+  case T_LPAREN:
+    return "(";
+  case T_RPAREN:
+    return ")";
+  case T_LBRACKET:
+    return "[";
+  case T_RBRACKET:
+    return "]";
+  case T_LBRACE:
+    return "{";
+  case T_RBRACE:
+    return "}";
+  default:
+    return "token";
   }
 }
 
@@ -72,7 +85,8 @@ static void expect_name(struct parser *p, const char *name) {
 }
 
 void jj_deeper(struct parser *p) {
-  if (++p->depth > MAX_DEPTH) jj_parse_error(p, p->at, "the template is nested too deeply: more than %d levels", MAX_DEPTH);
+  if (++p->depth > MAX_DEPTH)
+    jj_parse_error(p, p->at, "the template is nested too deeply: more than %d levels", MAX_DEPTH);
 }
 
 static struct function *new_function(struct parser *p, struct node *node, struct jinja_string *name) {
@@ -128,7 +142,8 @@ static void refuse_loop_target(struct parser *p, const struct token *at, const s
   if (target->kind == N_NAME && target->as.name.name->word == W_loop) {
     jj_parse_error(p, at, "Can't assign to special loop variable in for-loop target");
   }
-  for (int i = 0; target->kind == N_TUPLE && i < target->as.items.count; i++) refuse_loop_target(p, at, target->as.items.items[i]);
+  for (int i = 0; target->kind == N_TUPLE && i < target->as.items.count; i++)
+    refuse_loop_target(p, at, target->as.items.items[i]);
 }
 
 /* --- statements, in the order of the documentation --- */
@@ -227,8 +242,9 @@ static struct node *parse_block(struct parser *p, const struct token *at) {
   node->flag = jj_skip_name(p, "scoped");
   node->flag2 = jj_skip_name(p, "required");
   if (p->at->kind == T_SUB) {
-    jj_parse_error(p, p->at, "Block names in Jinja have to be valid Python identifiers and may not contain hyphens, "
-                             "use an underscore instead.");
+    jj_parse_error(p, p->at,
+                   "Block names in Jinja have to be valid Python identifiers and may not contain hyphens, "
+                   "use an underscore instead.");
   }
   struct function *function = node->as.block.function = new_function(p, node, name);
   for (int i = 0; i < p->template->block_count; i++) {
@@ -314,7 +330,8 @@ static void parse_signature(struct parser *p, struct function *function) {
     const struct token *at = p->at;
     struct jinja_string *name = parse_target_name(p);
     for (int i = 0; i < function->params.count; i++) {
-      if (function->params.items[i]->as.name.name == name) jj_parse_error(p, at, "duplicate argument '%s'", name->bytes);
+      if (function->params.items[i]->as.name.name == name)
+        jj_parse_error(p, at, "duplicate argument '%s'", name->bytes);
     }
     if (jj_skip(p, T_ASSIGN)) {
       ARENA_PUSH(p->env->arena, function->defaults, jj_parse_expression(p));
@@ -402,12 +419,10 @@ static const struct {
   const char *name;
   struct node *(*parse)(struct parser *, const struct token *);
 } statements[] = {
-    {"for", parse_for},         {"if", parse_if},           {"set", parse_set},
-    {"macro", parse_macro},     {"call", parse_call_block}, {"block", parse_block},
-    {"extends", parse_extends}, {"include", parse_include}, {"import", parse_import},
-    {"from", parse_from},       {"with", parse_with},       {"filter", parse_filter_block},
-    {"do", parse_do},           {"break", parse_break},     {"continue", parse_continue},
-    {"autoescape", parse_autoescape},
+    {"for", parse_for},         {"if", parse_if},       {"set", parse_set},           {"macro", parse_macro},
+    {"call", parse_call_block}, {"block", parse_block}, {"extends", parse_extends},   {"include", parse_include},
+    {"import", parse_import},   {"from", parse_from},   {"with", parse_with},         {"filter", parse_filter_block},
+    {"do", parse_do},           {"break", parse_break}, {"continue", parse_continue}, {"autoescape", parse_autoescape},
 };
 enum { STATEMENT_COUNT = sizeof statements / sizeof *statements };
 

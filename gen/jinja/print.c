@@ -74,13 +74,27 @@ static void repr_items(struct run *run, const struct jinja_list *list, const cha
 
 static void repr_list(struct run *run, const struct jinja_list *list) {
   switch (list->flavour) {
-  case FLAVOUR_RANGE: repr_range(run, list); break;
-  case FLAVOUR_GENERATOR: put(run, "<generator object>"); break;
-  case FLAVOUR_ITEMS: repr_items(run, list, "dict_items([", "])"); break;
-  case FLAVOUR_KEYS: repr_items(run, list, "dict_keys([", "])"); break;
-  case FLAVOUR_VALUES: repr_items(run, list, "dict_values([", "])"); break;
-  case FLAVOUR_LIST: repr_items(run, list, "[", "]"); break;
-  default: repr_items(run, list, "(", list->count == 1 ? ",)" : ")"); break;
+  case FLAVOUR_RANGE:
+    repr_range(run, list);
+    break;
+  case FLAVOUR_GENERATOR:
+    put(run, "<generator object>");
+    break;
+  case FLAVOUR_ITEMS:
+    repr_items(run, list, "dict_items([", "])");
+    break;
+  case FLAVOUR_KEYS:
+    repr_items(run, list, "dict_keys([", "])");
+    break;
+  case FLAVOUR_VALUES:
+    repr_items(run, list, "dict_values([", "])");
+    break;
+  case FLAVOUR_LIST:
+    repr_items(run, list, "[", "]");
+    break;
+  default:
+    repr_items(run, list, "(", list->count == 1 ? ",)" : ")");
+    break;
   }
 }
 
@@ -125,13 +139,22 @@ static void repr_object(struct run *run, struct jinja_value value) {
     repr_map(run, ((const struct namespace *)object)->attributes);
     put(run, ">");
     break;
-  case OBJECT_SELF: put(run, "<TemplateReference "); put(run, "'"); put(run, ((const struct self_object *)object)->context->template->name); put(run, "'>"); break;
+  case OBJECT_SELF:
+    put(run, "<TemplateReference ");
+    put(run, "'");
+    put(run, ((const struct self_object *)object)->context->template->name);
+    put(run, "'>");
+    break;
   case OBJECT_FUNCTION:
     put(run, "<class '");
     put(run, ((const struct function_object *)object)->type_name);
     put(run, "'>");
     break;
-  default: put(run, "<"); put(run, jj_type_name(value)); put(run, ">"); break;
+  default:
+    put(run, "<");
+    put(run, jj_type_name(value));
+    put(run, ">");
+    break;
   }
 }
 
@@ -164,27 +187,46 @@ static void write_undefined(struct run *run, struct jinja_value value) {
 static void write_scalar(struct run *run, struct jinja_value value) {
   char text[32];
   switch (value.kind) {
-  case JINJA_NONE: put(run, "None"); break;
-  case JINJA_BOOL: put(run, value.as.boolean ? "True" : "False"); break;
-  case JINJA_INT: put_int(run, value.as.integer); break;
-  case JINJA_DOUBLE: jj_write(run, text, (size_t)jj_double_text(value.as.real, text)); break;
-  default: break;
+  case JINJA_NONE:
+    put(run, "None");
+    break;
+  case JINJA_BOOL:
+    put(run, value.as.boolean ? "True" : "False");
+    break;
+  case JINJA_INT:
+    put_int(run, value.as.integer);
+    break;
+  case JINJA_DOUBLE:
+    jj_write(run, text, (size_t)jj_double_text(value.as.real, text));
+    break;
+  default:
+    break;
   }
 }
 
 void jj_write_repr(struct run *run, struct jinja_value value) {
   jj_enter(run); /* a list can hold itself */
   switch (value.kind) {
-  case JINJA_UNDEFINED: put(run, "Undefined"); break;
+  case JINJA_UNDEFINED:
+    put(run, "Undefined");
+    break;
   case JINJA_STRING:
     if (value.safe) put(run, "Markup(");
     repr_string(run, value.as.string);
     if (value.safe) put(run, ")");
     break;
-  case JINJA_LIST: repr_list(run, value.as.list); break;
-  case JINJA_MAP: repr_map(run, value.as.map); break;
-  case JINJA_OBJECT: repr_object(run, value); break;
-  default: write_scalar(run, value); break;
+  case JINJA_LIST:
+    repr_list(run, value.as.list);
+    break;
+  case JINJA_MAP:
+    repr_map(run, value.as.map);
+    break;
+  case JINJA_OBJECT:
+    repr_object(run, value);
+    break;
+  default:
+    write_scalar(run, value);
+    break;
   }
   jj_leave(run);
 }

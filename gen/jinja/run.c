@@ -20,8 +20,8 @@ static const char *source_line(struct arena *arena, const struct template *templ
 }
 
 static struct jinja_place here(const struct run *run) {
-  return (struct jinja_place){run->template != NULL ? run->template->name : "<unknown>", run->at != NULL ? run->at->line : 1,
-                              run->at != NULL ? run->at->column : 1};
+  return (struct jinja_place){run->template != NULL ? run->template->name : "<unknown>",
+                              run->at != NULL ? run->at->line : 1, run->at != NULL ? run->at->column : 1};
 }
 
 /* The places of `inner` (may be NULL), then where the rendering is, then the links outward. */
@@ -32,7 +32,8 @@ static void fill_chain(struct run *run, const struct jinja_error *inner) {
   if (count > 0) memcpy(chain, inner->chain, (size_t)count * sizeof *chain);
   chain[count++] = here(run);
   int most = count + MOST - 1;
-  for (const struct link *link = run->link; link != NULL && count < most; link = link->outer) chain[count++] = link->place;
+  for (const struct link *link = run->link; link != NULL && count < most; link = link->outer)
+    chain[count++] = link->place;
   run->error->chain = chain;
   run->error->chain_count = count;
 }
@@ -59,7 +60,8 @@ void jj_enter(struct run *run) {
   uintptr_t used = run->stack_base > here ? run->stack_base - here : here - run->stack_base;
   jj_spend(run, 1);
   if (++run->depth > run->max_depth || used > STACK_BYTES) {
-    jj_fail(run, "the template recurses too deeply: the limit is %d levels of macros, includes, blocks and recursive loops",
+    jj_fail(run,
+            "the template recurses too deeply: the limit is %d levels of macros, includes, blocks and recursive loops",
             run->max_depth);
   }
 }

@@ -81,8 +81,8 @@ struct run {
   struct jinja_env *env;
   struct pool *pool;
   struct buffer *out;
-  bool mapped;     /* a source map is asked for */
-  bool muted;      /* behind an extends: the template's own text is dropped */
+  bool mapped; /* a source map is asked for */
+  bool muted;  /* behind an extends: the template's own text is dropped */
   bool autoescape;
   enum jinja_undefined undefined;
   const struct node *at;           /* what is evaluated, for messages */
@@ -172,10 +172,13 @@ _Noreturn void jj_fail(struct run *run, const char *format, ...) __attribute__((
 _Noreturn void jj_fail_with(struct run *run, const struct jinja_error *inner);
 static inline void jj_spend(struct run *run, int64_t steps) {
   run->steps += steps;
-  if (run->steps > run->max_steps) jj_fail(run, "the template takes too many steps: the limit is %lld", (long long)run->max_steps);
+  if (run->steps > run->max_steps)
+    jj_fail(run, "the template takes too many steps: the limit is %lld", (long long)run->max_steps);
 }
 void jj_enter(struct run *run); /* one level of recursion deeper; ends with the rendering where that is too deep */
-static inline void jj_leave(struct run *run) { run->depth--; }
+static inline void jj_leave(struct run *run) {
+  run->depth--;
+}
 /* Pushes the current place on the chain of places. */
 const struct link *jj_link(struct run *run, const struct node *node);
 
@@ -228,7 +231,7 @@ void jj_free_buffers(struct jinja_env *env);
 void jj_spans_of(struct run *run, struct jinja_output *output);
 
 /* --- text of values (print.c) --- */
-struct jinja_value jj_str(struct run *run, struct jinja_value value);  /* str(value); a string is itself */
+struct jinja_value jj_str(struct run *run, struct jinja_value value); /* str(value); a string is itself */
 struct jinja_value jj_repr(struct run *run, struct jinja_value value);
 struct jinja_value jj_escape(struct run *run, struct jinja_value value); /* str(value), escaped unless it is safe */
 void jj_write_str(struct run *run, struct jinja_value value);
@@ -248,9 +251,11 @@ const char *jj_undefined_message(struct run *run, struct jinja_value value);
 
 /* --- expressions (eval.c) --- */
 struct jinja_value jj_eval(struct run *run, struct activation *a, const struct node *node);
-struct jinja_value jj_eval_filter(struct run *run, struct activation *a, const struct node *node, struct jinja_value seed);
+struct jinja_value jj_eval_filter(struct run *run, struct activation *a, const struct node *node,
+                                  struct jinja_value seed);
 /* A call; caller (may be NULL) is handed over as the keyword argument that call blocks give. */
-struct jinja_value jj_eval_call(struct run *run, struct activation *a, const struct node *node, const struct macro *caller);
+struct jinja_value jj_eval_call(struct run *run, struct activation *a, const struct node *node,
+                                const struct macro *caller);
 bool jj_truth(struct run *run, struct jinja_value value);
 struct jinja_value jj_lookup(struct run *run, const struct context *context, struct jinja_string *name);
 struct jinja_value jj_load(struct run *run, struct activation *a, const struct variable *variable);
@@ -266,8 +271,8 @@ bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right)
 /* --- attributes and items (access.c) --- */
 struct jinja_value jj_getattr(struct run *run, struct jinja_value object, struct jinja_string *name);
 struct jinja_value jj_getitem(struct run *run, struct jinja_value object, struct jinja_value key);
-struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start, struct jinja_value stop,
-                            struct jinja_value step);
+struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start,
+                            struct jinja_value stop, struct jinja_value step);
 /* "a.b.0" as filters take it. */
 struct jinja_value jj_getpath(struct run *run, struct jinja_value object, struct jinja_value path);
 
@@ -282,21 +287,26 @@ struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int room);
 /* --- calls (call.c) --- */
 struct jinja_value jj_call(struct run *run, struct jinja_value callee, const struct call *call);
 struct jinja_value jj_call_macro(struct run *run, const struct macro *macro, const struct call *call);
-struct jinja_value jj_apply_filter(struct run *run, const struct filter *filter, struct jinja_value input, const struct call *call);
+struct jinja_value jj_apply_filter(struct run *run, const struct filter *filter, struct jinja_value input,
+                                   const struct call *call);
 bool jj_apply_test(struct run *run, const struct test *test, struct jinja_value input, const struct call *call);
 
 /* --- objects (object.c) --- */
 struct jinja_value jj_object_attr(struct run *run, struct jinja_value object, struct jinja_string *name);
-struct jinja_value jj_object_call(struct run *run, struct jinja_value object, enum jj_word method, const struct call *call, bool *known);
+struct jinja_value jj_object_call(struct run *run, struct jinja_value object, enum jj_word method,
+                                  const struct call *call, bool *known);
 struct jinja_value jj_call_loop(struct run *run, struct loop_object *loop, const struct call *call);
 
 /* --- statements (exec.c, template.c) --- */
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE };
-enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable, int depth0);
+enum flow jj_loop(struct run *run, struct activation *a, const struct node *node, struct jinja_value iterable,
+                  int depth0);
 enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *body);
 void jj_initialize(struct run *run, struct activation *a, const struct initializers *list);
-struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer, struct context *context);
-void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value, bool exported);
+struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer,
+                                 struct context *context);
+void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
+               bool exported);
 void jj_run_root(struct run *run, struct context *context, const struct template *template);
 void jj_run_override(struct run *run, struct context *context, const struct override *override);
 void jj_exec_extends(struct run *run, struct activation *a, const struct node *node);

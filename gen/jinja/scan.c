@@ -120,7 +120,9 @@ struct number jj_scan_number(const char *bytes, size_t length, bool may_be_real)
     /* A number does not begin with 0 unless it is all zeros: "01" is two tokens, and so a syntax error. */
     bool zero = bytes[0] == '0';
     size_t all = 1;
-    while (zero && all < length && (bytes[all] == '0' || (bytes[all] == '_' && all + 1 < length && bytes[all + 1] == '0'))) all++;
+    while (zero && all < length &&
+           (bytes[all] == '0' || (bytes[all] == '_' && all + 1 < length && bytes[all + 1] == '0')))
+      all++;
     number.length = zero ? all : scan_digits(bytes, length, 10, &value, &number.overflow);
   }
   number.as_int = (int64_t)value;

@@ -34,7 +34,8 @@ static int new_slot(struct scope *scope) {
   return scope->function->slot_count++;
 }
 
-/* caller, varargs, kwargs, self, super and loop exist where somebody asks for them: the slot is made at the first question. */
+/* caller, varargs, kwargs, self, super and loop exist where somebody asks for them: the slot is made at the first
+ * question. */
 static struct symbol *implicit(struct scope *scope, struct jinja_string *name) {
   struct function *function = scope->function;
   int *slot = NULL;

@@ -43,21 +43,26 @@ static inline struct jinja_value jj_copy_text(struct run *run, const char *bytes
 }
 
 /* --- text.c: operations on text that filters and methods both need --- */
-struct jinja_value jj_map_case(struct run *run, struct jinja_value text, char how); /* 'u', 'l', 'c'apitalize, 't'itle, 's'wap */
-struct jinja_value jj_strip(struct run *run, struct jinja_value text, const struct jinja_string *chars, bool left, bool right);
+struct jinja_value jj_map_case(struct run *run, struct jinja_value text,
+                               char how); /* 'u', 'l', 'c'apitalize, 't'itle, 's'wap */
+struct jinja_value jj_strip(struct run *run, struct jinja_value text, const struct jinja_string *chars, bool left,
+                            bool right);
 struct jinja_value jj_replace(struct run *run, struct jinja_value text, const struct jinja_string *from,
                               const struct jinja_string *to, int64_t count);
-struct jinja_value jj_pad(struct run *run, struct jinja_value text, int64_t width, char how, const char *fill); /* 'l', 'r', 'c' */
+struct jinja_value jj_pad(struct run *run, struct jinja_value text, int64_t width, char how,
+                          const char *fill); /* 'l', 'r', 'c' */
 /* Python's splitlines: the lines without their ends, or with them. */
 struct jinja_value jj_lines(struct run *run, struct jinja_value text, bool keep_ends);
 /* Joins strings with a separator; all are strings already. */
-struct jinja_value jj_join(struct run *run, const struct jinja_string *separator, const struct jinja_value *items, int count);
+struct jinja_value jj_join(struct run *run, const struct jinja_string *separator, const struct jinja_value *items,
+                           int count);
 /* Wraps one line as Python's textwrap does, with expand_tabs and replace_whitespace off; pushes to `lines`. */
-void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words, bool break_hyphens,
-                  struct jinja_list *lines);
+void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words,
+                  bool break_hyphens, struct jinja_list *lines);
 
 /* Sorts in place, stable. `keys` is sorted along with `items` and decides. equal_first: keys that are equal need no
  * order, as when Python compares them inside of lists. */
-void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse, bool equal_first);
+void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse,
+             bool equal_first);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "gen/jinja/support.h"
 
-static const struct filter *const filter_tables[] = {jj_filters_text, jj_filters_markup, jj_filters_list, jj_filters_number,
-                                                     jj_filters_select, jj_filters_urlize, jj_filters_pprint};
+static const struct filter *const filter_tables[] = {jj_filters_text,   jj_filters_markup, jj_filters_list,
+                                                     jj_filters_number, jj_filters_select, jj_filters_urlize,
+                                                     jj_filters_pprint};
 
 const struct filter *jj_find_filter(const char *name) {
   for (size_t i = 0; i < sizeof filter_tables / sizeof *filter_tables; i++) {
@@ -28,13 +29,18 @@ static const struct method *in_table(const struct method *table, enum jj_word wo
 
 const struct method *jj_find_method(struct jinja_value self, enum jj_word word) {
   switch (self.kind) {
-  case JINJA_STRING: return in_table(jj_methods_string, word);
-  case JINJA_MAP: return in_table(jj_methods_map, word);
-  case JINJA_LIST: return in_table(self.as.list->flavour == FLAVOUR_LIST ? jj_methods_list : jj_methods_tuple, word);
+  case JINJA_STRING:
+    return in_table(jj_methods_string, word);
+  case JINJA_MAP:
+    return in_table(jj_methods_map, word);
+  case JINJA_LIST:
+    return in_table(self.as.list->flavour == FLAVOUR_LIST ? jj_methods_list : jj_methods_tuple, word);
   case JINJA_BOOL:
   case JINJA_INT:
-  case JINJA_DOUBLE: return in_table(jj_methods_number, word);
-  default: return NULL;
+  case JINJA_DOUBLE:
+    return in_table(jj_methods_number, word);
+  default:
+    return NULL;
   }
 }
 

@@ -54,7 +54,8 @@ static struct context *new_context(struct run *run, struct context *outer, const
 }
 
 /* The locals that an include, an import or a scoped block hands over. */
-static void take_locals(struct run *run, struct context *context, struct activation *a, const struct variables *visible) {
+static void take_locals(struct run *run, struct context *context, struct activation *a,
+                        const struct variables *visible) {
   context->locals = jj_alloc(run->pool, (size_t)(visible->count + 1) * sizeof *context->locals);
   for (int i = 0; i < visible->count; i++) {
     struct activation *from = a;
@@ -130,7 +131,8 @@ void jj_run_override(struct run *run, struct context *context, const struct over
   jj_enter(run);
   struct activation *a = jj_activation(run, override->function, NULL, context);
   run->template = override->function->template;
-  run->autoescape = run->env->options.autoescape; /* a block is compiled on its own: it does not see autoescape around it */
+  run->autoescape =
+      run->env->options.autoescape; /* a block is compiled on its own: it does not see autoescape around it */
   set_self(run, a);
   set_super(run, a, override);
   jj_initialize(run, a, &override->function->initial);
@@ -207,8 +209,8 @@ void jj_run_root(struct run *run, struct context *context, const struct template
 /* --- include, import --- */
 
 /* What is outside of all templates: the values that the caller of the rendering gave are not part of it. */
-static struct context *context_for(struct run *run, struct activation *a, const struct template *template, bool with_context,
-                                   const struct variables *visible) {
+static struct context *context_for(struct run *run, struct activation *a, const struct template *template,
+                                   bool with_context, const struct variables *visible) {
   struct context *context = new_context(run, with_context ? a->context : NULL, template);
   if (with_context) take_locals(run, context, a, visible);
   return context;
@@ -225,7 +227,8 @@ void jj_exec_include(struct run *run, struct activation *a, const struct node *n
   run->link = link;
 }
 
-static struct module *new_module(struct run *run, struct context *context, const struct template *template, const struct node *node) {
+static struct module *new_module(struct run *run, struct context *context, const struct template *template,
+                                 const struct node *node) {
   struct module *module = jj_alloc_zero(run->pool, sizeof *module);
   module->head.type = OBJECT_MODULE;
   module->template = template;
@@ -241,8 +244,10 @@ static struct module *new_module(struct run *run, struct context *context, const
 }
 
 /* A template imported without context gives the same module each time, so it runs once. */
-static struct module *module_for(struct run *run, struct activation *a, const struct node *node, const struct template *template) {
-  if (node->flag2) return new_module(run, context_for(run, a, template, true, &node->as.import->visible), template, node);
+static struct module *module_for(struct run *run, struct activation *a, const struct node *node,
+                                 const struct template *template) {
+  if (node->flag2)
+    return new_module(run, context_for(run, a, template, true, &node->as.import->visible), template, node);
   for (struct module *module = run->modules; module != NULL; module = module->next) {
     if (module->template == template) return module;
   }
@@ -252,7 +257,8 @@ static struct module *module_for(struct run *run, struct activation *a, const st
   return module;
 }
 
-static void import_target(struct run *run, struct activation *a, const struct variable *target, struct jinja_value value, bool exported) {
+static void import_target(struct run *run, struct activation *a, const struct variable *target,
+                          struct jinja_value value, bool exported) {
   if (value.kind == JINJA_UNDEFINED && value.as.object == NULL) value = jj_undefined(&jj_nameless);
   a->slots[target->slot] = value;
   if (exported) jj_export(run, a->context, target->name, value);

@@ -78,8 +78,10 @@ static bool is_callable(struct run *run, struct jinja_value v, const struct call
   case OBJECT_NAMESPACE:
   case OBJECT_MODULE:
   case OBJECT_SELF:
-  case OBJECT_CYCLER: return false;
-  default: return true;
+  case OBJECT_CYCLER:
+    return false;
+  default:
+    return true;
   }
 }
 
@@ -89,10 +91,14 @@ static bool is_sameas(struct run *run, struct jinja_value v, const struct call *
   (void)run;
   if (v.kind != other.kind) return false;
   switch (v.kind) {
-  case JINJA_LIST: return v.as.list == other.as.list;
-  case JINJA_MAP: return v.as.map == other.as.map;
-  case JINJA_UNDEFINED: return v.as.object == other.as.object;
-  default: return jj_equal(v, other);
+  case JINJA_LIST:
+    return v.as.list == other.as.list;
+  case JINJA_MAP:
+    return v.as.map == other.as.map;
+  case JINJA_UNDEFINED:
+    return v.as.object == other.as.object;
+  default:
+    return jj_equal(v, other);
   }
 }
 
@@ -126,7 +132,8 @@ static bool is_divisible(struct run *run, struct jinja_value v, const struct cal
 }
 
 /* All letters that have a case have this one, and there is one at least. */
-static bool has_case(struct run *run, struct jinja_value v, uint32_t (*to_case)(uint32_t), uint32_t (*from_case)(uint32_t)) {
+static bool has_case(struct run *run, struct jinja_value v, uint32_t (*to_case)(uint32_t),
+                     uint32_t (*from_case)(uint32_t)) {
   const struct jinja_string *text = jj_str(run, v).as.string;
   bool any = false;
   for (size_t at = 0; at < text->length;) {
@@ -187,28 +194,49 @@ static bool is_test(struct run *run, struct jinja_value v, const struct call *c)
   return v.kind == JINJA_STRING && jj_find_test(v.as.string->bytes) != NULL;
 }
 
-#define NO_ARGUMENTS {.required = 0}
-#define OTHER {{"other"}, 1, false}
+#define NO_ARGUMENTS                                                                                                   \
+  { .required = 0 }
+#define OTHER                                                                                                          \
+  { {"other"}, 1, false }
 static const struct test tests[] = {
-    {"defined", is_defined, NO_ARGUMENTS},     {"undefined", is_undefined, NO_ARGUMENTS},
-    {"none", is_none, NO_ARGUMENTS},           {"boolean", is_boolean, NO_ARGUMENTS},
-    {"true", is_true, NO_ARGUMENTS},           {"false", is_false, NO_ARGUMENTS},
-    {"integer", is_integer, NO_ARGUMENTS},     {"float", is_float, NO_ARGUMENTS},
-    {"number", is_number, NO_ARGUMENTS},       {"string", is_string, NO_ARGUMENTS},
-    {"mapping", is_mapping, NO_ARGUMENTS},     {"sequence", is_sequence, NO_ARGUMENTS},
-    {"iterable", is_iterable, NO_ARGUMENTS},   {"callable", is_callable, NO_ARGUMENTS},
-    {"escaped", is_escaped, NO_ARGUMENTS},     {"odd", is_odd, NO_ARGUMENTS},
-    {"even", is_even, NO_ARGUMENTS},           {"lower", is_lower, NO_ARGUMENTS},
-    {"upper", is_upper, NO_ARGUMENTS},         {"filter", is_filter, NO_ARGUMENTS},
-    {"test", is_test, NO_ARGUMENTS},           {"divisibleby", is_divisible, {{"num"}, 1, false}},
-    {"sameas", is_sameas, OTHER},              {"in", is_in, {{"seq"}, 1, false}},
-    {"==", is_eq, OTHER},                      {"eq", is_eq, OTHER},
-    {"equalto", is_eq, OTHER},                 {"!=", is_ne, OTHER},
-    {"ne", is_ne, OTHER},                      {">", is_gt, OTHER},
-    {"gt", is_gt, OTHER},                      {"greaterthan", is_gt, OTHER},
-    {">=", is_ge, OTHER},                      {"ge", is_ge, OTHER},
-    {"<", is_lt, OTHER},                       {"lt", is_lt, OTHER},
-    {"lessthan", is_lt, OTHER},                {"<=", is_le, OTHER},
+    {"defined", is_defined, NO_ARGUMENTS},
+    {"undefined", is_undefined, NO_ARGUMENTS},
+    {"none", is_none, NO_ARGUMENTS},
+    {"boolean", is_boolean, NO_ARGUMENTS},
+    {"true", is_true, NO_ARGUMENTS},
+    {"false", is_false, NO_ARGUMENTS},
+    {"integer", is_integer, NO_ARGUMENTS},
+    {"float", is_float, NO_ARGUMENTS},
+    {"number", is_number, NO_ARGUMENTS},
+    {"string", is_string, NO_ARGUMENTS},
+    {"mapping", is_mapping, NO_ARGUMENTS},
+    {"sequence", is_sequence, NO_ARGUMENTS},
+    {"iterable", is_iterable, NO_ARGUMENTS},
+    {"callable", is_callable, NO_ARGUMENTS},
+    {"escaped", is_escaped, NO_ARGUMENTS},
+    {"odd", is_odd, NO_ARGUMENTS},
+    {"even", is_even, NO_ARGUMENTS},
+    {"lower", is_lower, NO_ARGUMENTS},
+    {"upper", is_upper, NO_ARGUMENTS},
+    {"filter", is_filter, NO_ARGUMENTS},
+    {"test", is_test, NO_ARGUMENTS},
+    {"divisibleby", is_divisible, {{"num"}, 1, false}},
+    {"sameas", is_sameas, OTHER},
+    {"in", is_in, {{"seq"}, 1, false}},
+    {"==", is_eq, OTHER},
+    {"eq", is_eq, OTHER},
+    {"equalto", is_eq, OTHER},
+    {"!=", is_ne, OTHER},
+    {"ne", is_ne, OTHER},
+    {">", is_gt, OTHER},
+    {"gt", is_gt, OTHER},
+    {"greaterthan", is_gt, OTHER},
+    {">=", is_ge, OTHER},
+    {"ge", is_ge, OTHER},
+    {"<", is_lt, OTHER},
+    {"lt", is_lt, OTHER},
+    {"lessthan", is_lt, OTHER},
+    {"<=", is_le, OTHER},
     {"le", is_le, OTHER},
 };
 

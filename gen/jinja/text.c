@@ -21,10 +21,14 @@ const char *jj_find_bytes(const char *bytes, size_t length, const char *needle, 
 
 static uint32_t change_case(uint32_t code, char how, bool first) {
   switch (how) {
-  case 'u': return jj_upper_code(code);
-  case 'l': return jj_lower_code(code);
-  case 's': return jj_upper_code(code) != code ? jj_upper_code(code) : jj_lower_code(code);
-  default: return first ? jj_upper_code(code) : jj_lower_code(code);
+  case 'u':
+    return jj_upper_code(code);
+  case 'l':
+    return jj_lower_code(code);
+  case 's':
+    return jj_upper_code(code) != code ? jj_upper_code(code) : jj_lower_code(code);
+  default:
+    return first ? jj_upper_code(code) : jj_lower_code(code);
   }
 }
 
@@ -78,7 +82,8 @@ static size_t last_start(const char *bytes, size_t length) {
   return start;
 }
 
-struct jinja_value jj_strip(struct run *run, struct jinja_value text, const struct jinja_string *chars, bool left, bool right) {
+struct jinja_value jj_strip(struct run *run, struct jinja_value text, const struct jinja_string *chars, bool left,
+                            bool right) {
   const char *from = text.as.string->bytes;
   size_t length = text.as.string->length;
   int size;
@@ -96,7 +101,8 @@ struct jinja_value jj_strip(struct run *run, struct jinja_value text, const stru
 }
 
 /* Python puts `to` between all characters when `from` is empty. */
-static struct jinja_value replace_empty(struct run *run, struct jinja_value text, const struct jinja_string *to, int64_t count) {
+static struct jinja_value replace_empty(struct run *run, struct jinja_value text, const struct jinja_string *to,
+                                        int64_t count) {
   const struct jinja_string *whole = text.as.string;
   struct buffer *before = jj_capture_begin(run);
   for (size_t at = 0; at <= whole->length;) {
@@ -134,7 +140,8 @@ struct jinja_value jj_pad(struct run *run, struct jinja_value text, int64_t widt
   if (width <= count) return text;
   int64_t pad = width - count, left = how == 'l' ? 0 : how == 'r' ? pad : pad / 2 + (pad & width & 1);
   size_t fill_length = strlen(fill);
-  if ((uint64_t)pad > run->max_output / fill_length) jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
+  if ((uint64_t)pad > run->max_output / fill_length)
+    jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);
   struct jinja_string *padded = jj_new_text(run, string->length + (size_t)pad * fill_length);
   char *to = padded->bytes;
   for (int64_t i = 0; i < left; i++, to += fill_length) memcpy(to, fill, fill_length);
@@ -160,8 +167,10 @@ struct jinja_value jj_lines(struct run *run, struct jinja_value text, bool keep_
     size_t end = at;
     at += (size_t)size;
     if (!ends_line(code)) {
-      if (at == string->length) end = at;
-      else continue;
+      if (at == string->length)
+        end = at;
+      else
+        continue;
     } else if (code == '\r' && at < string->length && string->bytes[at] == '\n') {
       at++;
     }
@@ -173,7 +182,8 @@ struct jinja_value jj_lines(struct run *run, struct jinja_value text, bool keep_
   return lines;
 }
 
-static struct jinja_value join_mapped(struct run *run, const struct jinja_string *separator, const struct jinja_value *items, int count) {
+static struct jinja_value join_mapped(struct run *run, const struct jinja_string *separator,
+                                      const struct jinja_value *items, int count) {
   struct buffer *before = jj_capture_begin(run);
   for (int i = 0; i < count; i++) {
     if (i > 0) jj_write(run, separator->bytes, separator->length);
@@ -182,7 +192,8 @@ static struct jinja_value join_mapped(struct run *run, const struct jinja_string
   return jj_capture_end(run, before);
 }
 
-struct jinja_value jj_join(struct run *run, const struct jinja_string *separator, const struct jinja_value *items, int count) {
+struct jinja_value jj_join(struct run *run, const struct jinja_string *separator, const struct jinja_value *items,
+                           int count) {
   size_t length = 0;
   bool mapped = false;
   for (int i = 0; i < count; i++) {
@@ -240,7 +251,8 @@ static void sort_range(struct sorter *s, int low, int high) {
   merge(s, low, middle, high);
 }
 
-void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse, bool equal_first) {
+void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse,
+             bool equal_first) {
   struct sorter s = {.run = run, .keys = keys, .items = items, .reverse = reverse, .equal_first = equal_first};
   s.spare_keys = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *keys);
   s.spare_items = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *items);

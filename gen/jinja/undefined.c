@@ -13,16 +13,16 @@ static const char *object_name(struct run *run, struct jinja_value object) {
   return arena_printf(run->env->arena, "%s object", jj_type_name(object));
 }
 
-
 struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key) {
   struct undefined_info *info = jj_alloc_zero(run->pool, sizeof *info);
-  static const char *const kinds[] = {[JINJA_NONE] = "None",       [JINJA_BOOL] = "bool object",
-                                      [JINJA_INT] = "int object",  [JINJA_DOUBLE] = "float object",
-                                      [JINJA_STRING] = "str object", [JINJA_MAP] = "dict object"};
+  static const char *const kinds[] = {
+      [JINJA_NONE] = "None",           [JINJA_BOOL] = "bool object",  [JINJA_INT] = "int object",
+      [JINJA_DOUBLE] = "float object", [JINJA_STRING] = "str object", [JINJA_MAP] = "dict object"};
   info->object = object.kind <= JINJA_MAP ? kinds[object.kind] : NULL;
   if (info->object == NULL) info->object = object_name(run, object);
-  info->is_item = key.kind != JINJA_STRING;
-  info->name = key.kind == JINJA_STRING ? key.as.string->bytes : jj_repr(run, key).as.string->bytes;
+  bool plain = key.kind == JINJA_STRING && !key.safe;
+  info->is_item = !plain;
+  info->name = plain ? key.as.string->bytes : jj_repr(run, key).as.string->bytes;
   return jj_undefined(info);
 }
 

@@ -154,14 +154,22 @@ bool jj_map_remove(struct jinja_map *map, struct jinja_value key) {
 bool jj_truth_plain(struct jinja_value v) {
   switch (v.kind) {
   case JINJA_UNDEFINED:
-  case JINJA_NONE: return false;
-  case JINJA_BOOL: return v.as.boolean;
-  case JINJA_INT: return v.as.integer != 0;
-  case JINJA_DOUBLE: return v.as.real != 0.0;
-  case JINJA_STRING: return v.as.string->length > 0;
-  case JINJA_LIST: return v.as.list->flavour == FLAVOUR_GENERATOR || v.as.list->count > 0;
-  case JINJA_MAP: return v.as.map->count > 0;
-  case JINJA_OBJECT: return true;
+  case JINJA_NONE:
+    return false;
+  case JINJA_BOOL:
+    return v.as.boolean;
+  case JINJA_INT:
+    return v.as.integer != 0;
+  case JINJA_DOUBLE:
+    return v.as.real != 0.0;
+  case JINJA_STRING:
+    return v.as.string->length > 0;
+  case JINJA_LIST:
+    return v.as.list->flavour == FLAVOUR_GENERATOR || v.as.list->count > 0;
+  case JINJA_MAP:
+    return v.as.map->count > 0;
+  case JINJA_OBJECT:
+    return true;
   }
   return false;
 }
@@ -211,7 +219,8 @@ static bool equal_within(struct jinja_value a, struct jinja_value b, struct boun
   if (a.kind != JINJA_LIST && a.kind != JINJA_MAP) return true;
   if (bounds->depth == MAX_COMPARE_DEPTH || bounds->left-- <= 0) return false;
   bounds->depth++;
-  bool equal = a.kind == JINJA_LIST ? equal_lists(a.as.list, b.as.list, bounds) : equal_maps(a.as.map, b.as.map, bounds);
+  bool equal =
+      a.kind == JINJA_LIST ? equal_lists(a.as.list, b.as.list, bounds) : equal_maps(a.as.map, b.as.map, bounds);
   bounds->depth--;
   return equal;
 }
@@ -230,7 +239,8 @@ static int order_strings(const struct jinja_string *a, const struct jinja_string
 
 static int order_within(struct jinja_value a, struct jinja_value b, bool *comparable, struct bounds *bounds);
 
-static int order_lists(const struct jinja_list *a, const struct jinja_list *b, bool *comparable, struct bounds *bounds) {
+static int order_lists(const struct jinja_list *a, const struct jinja_list *b, bool *comparable,
+                       struct bounds *bounds) {
   bool alike = (is_tuple(a) && is_tuple(b)) || (a->flavour == FLAVOUR_LIST && b->flavour == FLAVOUR_LIST);
   if (!alike || bounds->depth++ == MAX_COMPARE_DEPTH) {
     *comparable = false;
@@ -284,9 +294,11 @@ static uint32_t hash_int(int64_t value) {
 
 uint32_t jj_hash(struct jinja_value v) {
   switch (v.kind) {
-  case JINJA_STRING: return jj_string_hash(v.as.string);
+  case JINJA_STRING:
+    return jj_string_hash(v.as.string);
   case JINJA_BOOL:
-  case JINJA_INT: return hash_int(jj_as_int(v));
+  case JINJA_INT:
+    return hash_int(jj_as_int(v));
   case JINJA_DOUBLE:
     if (v.as.real >= -9e18 && v.as.real <= 9e18 && floor(v.as.real) == v.as.real) return hash_int((int64_t)v.as.real);
     return jj_hash_bytes((const char *)&v.as.real, sizeof v.as.real);
@@ -295,31 +307,49 @@ uint32_t jj_hash(struct jinja_value v) {
     for (int i = 0; i < v.as.list->count; i++) hash = hash * 1000003u ^ jj_hash(v.as.list->items[i]);
     return hash;
   }
-  case JINJA_OBJECT: return hash_int((int64_t)(intptr_t)v.as.object);
-  default: return 7;
+  case JINJA_OBJECT:
+    return hash_int((int64_t)(intptr_t)v.as.object);
+  default:
+    return 7;
   }
 }
 
 static const char *list_type_name(const struct jinja_list *list) {
-  static const char *const names[] = {"list",      "tuple",     "range",       "generator",
+  static const char *const names[] = {"list",       "tuple",     "range",       "generator",
                                       "dict_items", "dict_keys", "dict_values", "_GroupTuple"};
   return names[list->flavour];
 }
 
 const char *jj_type_name(struct jinja_value v) {
-  static const char *const objects[] = {"Macro",          "LoopContext",        "Namespace",      "Cycler", "Joiner",
-                                        "TemplateModule", "TemplateReference", "BlockReference", "builtin_function_or_method",
+  static const char *const objects[] = {"Macro",
+                                        "LoopContext",
+                                        "Namespace",
+                                        "Cycler",
+                                        "Joiner",
+                                        "TemplateModule",
+                                        "TemplateReference",
+                                        "BlockReference",
+                                        "builtin_function_or_method",
                                         "type"};
   switch (v.kind) {
-  case JINJA_UNDEFINED: return "Undefined";
-  case JINJA_NONE: return "NoneType";
-  case JINJA_BOOL: return "bool";
-  case JINJA_INT: return "int";
-  case JINJA_DOUBLE: return "float";
-  case JINJA_STRING: return v.safe ? "Markup" : "str";
-  case JINJA_LIST: return list_type_name(v.as.list);
-  case JINJA_MAP: return "dict";
-  case JINJA_OBJECT: return objects[((struct object *)v.as.object)->type];
+  case JINJA_UNDEFINED:
+    return "Undefined";
+  case JINJA_NONE:
+    return "NoneType";
+  case JINJA_BOOL:
+    return "bool";
+  case JINJA_INT:
+    return "int";
+  case JINJA_DOUBLE:
+    return "float";
+  case JINJA_STRING:
+    return v.safe ? "Markup" : "str";
+  case JINJA_LIST:
+    return list_type_name(v.as.list);
+  case JINJA_MAP:
+    return "dict";
+  case JINJA_OBJECT:
+    return objects[((struct object *)v.as.object)->type];
   }
   return "object";
 }

@@ -19,16 +19,24 @@ struct jinja_string {
 };
 
 /* Python has several sequence types, which print, test and fail differently; here they are flavours of one list. */
-enum flavour { FLAVOUR_LIST, FLAVOUR_TUPLE, FLAVOUR_RANGE, FLAVOUR_GENERATOR, FLAVOUR_ITEMS, FLAVOUR_KEYS,
-               FLAVOUR_VALUES, FLAVOUR_GROUP };
+enum flavour {
+  FLAVOUR_LIST,
+  FLAVOUR_TUPLE,
+  FLAVOUR_RANGE,
+  FLAVOUR_GENERATOR,
+  FLAVOUR_ITEMS,
+  FLAVOUR_KEYS,
+  FLAVOUR_VALUES,
+  FLAVOUR_GROUP
+};
 
 struct jinja_list {
   struct jinja_value *items;
   int count, capacity;
   uint8_t flavour;
-  bool outside;               /* made by the caller: a template may not change it */
-  int cursor;                 /* a generator's items before it were taken */
-  int64_t start, stop, step;  /* of a range */
+  bool outside;              /* made by the caller: a template may not change it */
+  int cursor;                /* a generator's items before it were taken */
+  int64_t start, stop, step; /* of a range */
 };
 
 struct map_entry {
@@ -45,8 +53,18 @@ struct jinja_map {
 };
 
 /* The engine's own objects; each struct begins with a struct object. */
-enum object_type { OBJECT_MACRO, OBJECT_LOOP, OBJECT_NAMESPACE, OBJECT_CYCLER, OBJECT_JOINER, OBJECT_MODULE,
-                   OBJECT_SELF, OBJECT_BLOCK, OBJECT_METHOD, OBJECT_FUNCTION };
+enum object_type {
+  OBJECT_MACRO,
+  OBJECT_LOOP,
+  OBJECT_NAMESPACE,
+  OBJECT_CYCLER,
+  OBJECT_JOINER,
+  OBJECT_MODULE,
+  OBJECT_SELF,
+  OBJECT_BLOCK,
+  OBJECT_METHOD,
+  OBJECT_FUNCTION
+};
 
 struct object {
   enum object_type type;
@@ -92,8 +110,12 @@ bool jj_map_remove(struct jinja_map *map, struct jinja_value key);
 static inline bool jj_is_number(struct jinja_value v) {
   return v.kind == JINJA_BOOL || v.kind == JINJA_INT || v.kind == JINJA_DOUBLE;
 }
-static inline bool jj_is_integral(struct jinja_value v) { return v.kind == JINJA_BOOL || v.kind == JINJA_INT; }
-static inline int64_t jj_as_int(struct jinja_value v) { return v.kind == JINJA_BOOL ? v.as.boolean : v.as.integer; }
+static inline bool jj_is_integral(struct jinja_value v) {
+  return v.kind == JINJA_BOOL || v.kind == JINJA_INT;
+}
+static inline int64_t jj_as_int(struct jinja_value v) {
+  return v.kind == JINJA_BOOL ? v.as.boolean : v.as.integer;
+}
 static inline double jj_as_double(struct jinja_value v) {
   return v.kind == JINJA_DOUBLE ? v.as.real : (double)jj_as_int(v);
 }

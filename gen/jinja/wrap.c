@@ -2,7 +2,9 @@
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
 
-static bool is_blank(char c) { return c == ' ' || (c >= 9 && c <= 13); }
+static bool is_blank(char c) {
+  return c == ' ' || (c >= 9 && c <= 13);
+}
 
 static bool is_letter(const char *bytes, size_t length, size_t at) {
   int size;
@@ -19,7 +21,8 @@ static bool is_word(const char *bytes, size_t length, size_t at) {
 static bool breaks_after(const char *bytes, size_t length, size_t start, size_t at) {
   if (at < start + 2 || !is_letter(bytes, length, at - 1)) return false;
   bool before = is_letter(bytes, length, at - 2) || (bytes[at - 2] == '-' && at >= start + 3);
-  bool after = is_letter(bytes, length, at + 1) && (is_letter(bytes, length, at + 2) || (at + 2 < length && bytes[at + 2] == '-'));
+  bool after = is_letter(bytes, length, at + 1) &&
+               (is_letter(bytes, length, at + 2) || (at + 2 < length && bytes[at + 2] == '-'));
   return before && after;
 }
 
@@ -31,7 +34,8 @@ static size_t piece_end(const char *bytes, size_t length, size_t at, bool hyphen
     return end;
   }
   size_t dashes = strspn(bytes + at, "-");
-  if (hyphens && dashes >= 2 && at > 0 && !is_blank(bytes[at - 1]) && is_word(bytes, length, at + dashes)) return at + dashes;
+  if (hyphens && dashes >= 2 && at > 0 && !is_blank(bytes[at - 1]) && is_word(bytes, length, at + dashes))
+    return at + dashes;
   for (end = at; end < length && !is_blank(bytes[end]); end++) {
     if (!hyphens || bytes[end] != '-') continue;
     size_t run = strspn(bytes + end, "-");
@@ -55,7 +59,8 @@ struct wrap {
 static void flush(struct wrap *w) {
   size_t end = w->line_end;
   while (end > w->line_start && is_blank(w->bytes[end - 1])) end--;
-  if (end > w->line_start) jj_push(w->run->pool, w->lines, jj_copy_text(w->run, w->bytes + w->line_start, end - w->line_start));
+  if (end > w->line_start)
+    jj_push(w->run->pool, w->lines, jj_copy_text(w->run, w->bytes + w->line_start, end - w->line_start));
   w->line_start = w->line_end;
   w->used = 0;
 }
@@ -74,8 +79,8 @@ static size_t cut(const struct wrap *w, size_t at, size_t end, bool hyphens) {
   return cut_end;
 }
 
-void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words, bool break_hyphens,
-                  struct jinja_list *lines) {
+void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words,
+                  bool break_hyphens, struct jinja_list *lines) {
   struct wrap w = {.run = run, .lines = lines, .bytes = bytes, .width = width};
   for (size_t at = 0; at < length;) {
     size_t end = piece_end(bytes, length, at, break_hyphens);

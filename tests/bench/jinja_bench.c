@@ -22,11 +22,16 @@ static struct jinja_value to_value(struct arena *arena, json_t *json) {
     value = jinja_list(arena);
     json_array_foreach(json, i, item) jinja_push(arena, value, to_value(arena, item));
     return value;
-  case JSON_STRING: return jinja_string(arena, json_string_value(json));
-  case JSON_INTEGER: return jinja_int(json_integer_value(json));
-  case JSON_REAL: return jinja_double(json_real_value(json));
-  case JSON_NULL: return jinja_none();
-  default: return jinja_bool(json_is_true(json));
+  case JSON_STRING:
+    return jinja_string(arena, json_string_value(json));
+  case JSON_INTEGER:
+    return jinja_int(json_integer_value(json));
+  case JSON_REAL:
+    return jinja_double(json_real_value(json));
+  case JSON_NULL:
+    return jinja_none();
+  default:
+    return jinja_bool(json_is_true(json));
   }
 }
 
@@ -88,7 +93,8 @@ int main(void) {
   json_t *templates = json_object_get(request, "templates");
   struct jinja_options options = {.load = load, .load_context = templates};
   while (getline(&line, &room, stdin) > 0 && sscanf(line, "%15s %d", command, &count) == 2) {
-    double result = strcmp(command, "parse") == 0 ? parse(&options, templates, count) : render(&options, request, count, strcmp(command, "show") == 0);
+    double result = strcmp(command, "parse") == 0 ? parse(&options, templates, count)
+                                                  : render(&options, request, count, strcmp(command, "show") == 0);
     printf("%.9f\n", result);
     fflush(stdout);
   }

@@ -21,7 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (data[0] & 16) options.line_comment_prefix = "##";
   struct jinja_env *env = jinja_env_new(arena, &options);
   struct jinja_error error = {0};
-  if (!jinja_compile(env, "main", &error) && (error.message == NULL || error.chain_count < 1 || error.chain[0].line < 1)) abort();
+  if (!jinja_compile(env, "main", &error) &&
+      (error.message == NULL || error.chain_count < 1 || error.chain[0].line < 1))
+    abort();
   arena_free(arena);
   return 0;
 }

@@ -61,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
   struct arena *arena = arena_new();
   struct texts texts = split(arena, data + 1, size - 1);
-  struct jinja_options options = {.load = load, .load_context = &texts, .max_recursion = 40, .max_output = 1 << 16, .max_steps = 20000};
+  struct jinja_options options = {
+      .load = load, .load_context = &texts, .max_recursion = 40, .max_output = 1 << 16, .max_steps = 20000};
   options.undefined = (enum jinja_undefined)(data[0] & 3);
   options.trim_blocks = data[0] & 4;
   options.lstrip_blocks = data[0] & 8;

@@ -13,20 +13,28 @@
 
 static struct jinja_value to_value(struct arena *arena, const json_t *json) {
   switch (json_typeof(json)) {
-  case JSON_NULL: return jinja_none();
-  case JSON_TRUE: return jinja_bool(true);
-  case JSON_FALSE: return jinja_bool(false);
-  case JSON_INTEGER: return jinja_int(json_integer_value(json));
-  case JSON_REAL: return jinja_double(json_real_value(json));
-  case JSON_STRING: return jinja_string_n(arena, json_string_value(json), json_string_length(json));
+  case JSON_NULL:
+    return jinja_none();
+  case JSON_TRUE:
+    return jinja_bool(true);
+  case JSON_FALSE:
+    return jinja_bool(false);
+  case JSON_INTEGER:
+    return jinja_int(json_integer_value(json));
+  case JSON_REAL:
+    return jinja_double(json_real_value(json));
+  case JSON_STRING:
+    return jinja_string_n(arena, json_string_value(json), json_string_length(json));
   case JSON_ARRAY: {
     struct jinja_value list = jinja_list(arena);
-    for (size_t i = 0; i < json_array_size(json); i++) jinja_push(arena, list, to_value(arena, json_array_get(json, i)));
+    for (size_t i = 0; i < json_array_size(json); i++)
+      jinja_push(arena, list, to_value(arena, json_array_get(json, i)));
     return list;
   }
   case JSON_OBJECT: {
     struct jinja_value map = jinja_map(arena);
-    for (void *at = json_object_iter((json_t *)(uintptr_t)json); at != NULL; at = json_object_iter_next((json_t *)(uintptr_t)json, at)) {
+    for (void *at = json_object_iter((json_t *)(uintptr_t)json); at != NULL;
+         at = json_object_iter_next((json_t *)(uintptr_t)json, at)) {
       jinja_set(arena, map, json_object_iter_key(at), to_value(arena, json_object_iter_value(at)));
     }
     return map;
@@ -63,14 +71,16 @@ static struct jinja_options to_options(const json_t *request) {
 
 static json_t *chain_json(const struct jinja_place *chain, int count) {
   json_t *list = json_array();
-  for (int i = 0; i < count; i++) json_array_append_new(list, json_pack("[sii]", chain[i].template_name, chain[i].line, chain[i].column));
+  for (int i = 0; i < count; i++)
+    json_array_append_new(list, json_pack("[sii]", chain[i].template_name, chain[i].line, chain[i].column));
   return list;
 }
 
 static json_t *answer_json(bool fine, const struct jinja_output *output, const struct jinja_error *error) {
   json_t *answer = json_object();
   if (!fine) {
-    json_object_set_new(answer, "error", json_string(error->message) != NULL ? json_string(error->message) : json_string("(not UTF-8)"));
+    json_object_set_new(answer, "error",
+                        json_string(error->message) != NULL ? json_string(error->message) : json_string("(not UTF-8)"));
     json_object_set_new(answer, "chain", chain_json(error->chain, error->chain_count));
     if (error->source_line != NULL) json_object_set_new(answer, "source", json_string(error->source_line));
     return answer;
@@ -81,7 +91,8 @@ static json_t *answer_json(bool fine, const struct jinja_output *output, const s
   json_t *spans = json_array();
   for (int i = 0; i < output->span_count; i++) {
     const struct jinja_span *span = &output->spans[i];
-    json_array_append_new(spans, json_pack("[iiio]", span->line, span->column, span->length, chain_json(span->chain, span->chain_count)));
+    json_array_append_new(
+        spans, json_pack("[iiio]", span->line, span->column, span->length, chain_json(span->chain, span->chain_count)));
   }
   json_object_set_new(answer, "spans", spans);
   return answer;
@@ -95,7 +106,8 @@ static void serve(const json_t *request) {
   const char *name = json_string_value(json_object_get(request, "main"));
   struct jinja_output output = {0};
   struct jinja_error error = {0};
-  bool fine = jinja_render(env, name != NULL ? name : "main", values, json_is_true(json_object_get(request, "spans")), &output, &error);
+  bool fine = jinja_render(env, name != NULL ? name : "main", values, json_is_true(json_object_get(request, "spans")),
+                           &output, &error);
   json_t *answer = answer_json(fine, &output, &error);
   json_dumpf(answer, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
   putchar('\n');

@@ -67,7 +67,8 @@ static void expect_text(const char *text, const char *want) {
 static const char *chain_text(struct arena *arena, const struct jinja_place *chain, int count) {
   const char *text = "";
   for (int i = 0; i < count; i++) {
-    text = arena_printf(arena, "%s%s%s:%d:%d", text, i > 0 ? " < " : "", chain[i].template_name, chain[i].line, chain[i].column);
+    text = arena_printf(arena, "%s%s%s:%d:%d", text, i > 0 ? " < " : "", chain[i].template_name, chain[i].line,
+                        chain[i].column);
   }
   return text;
 }
@@ -129,8 +130,8 @@ static void test_renders_again(void **state) {
 /* Rendering never changes what it was given: the same values give the same text. */
 static void test_outside_values_stay(void **state) {
   (void)state;
-  static const char *const texts[] = {"{% do l.append(1) %}", "{% do l.pop() %}", "{% do m.update(a=1) %}", "{% do m.clear() %}",
-                                      "{% do l.sort() %}", "{% do m.setdefault('q', 1) %}"};
+  static const char *const texts[] = {"{% do l.append(1) %}", "{% do l.pop() %}",  "{% do m.update(a=1) %}",
+                                      "{% do m.clear() %}",   "{% do l.sort() %}", "{% do m.setdefault('q', 1) %}"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct bench *bench = start(texts[i]);
     jinja_set(bench->arena, bench->values, "l", jinja_list(bench->arena));
@@ -164,7 +165,11 @@ static void test_null_bytes_pass(void **state) {
 
 static void test_syntax_errors_have_places(void **state) {
   (void)state;
-  static const struct { const char *text, *message; int line, column; const char *source; } cases[] = {
+  static const struct {
+    const char *text, *message;
+    int line, column;
+    const char *source;
+  } cases[] = {
       {"a\n  {{ 1 + }}", "unexpected 'end of print statement'", 2, 10, "  {{ 1 + }}"},
       {"{% foo %}", "Encountered unknown tag 'foo'", 1, 4, "{% foo %}"},
       {"x\n{{ a|nofilter }}\ny", "No filter named 'nofilter'", 2, 6, "{{ a|nofilter }}"},
@@ -237,7 +242,8 @@ static void expect_spans(struct bench *bench, const char *want) {
 
 static void test_spans_of_text_and_values(void **state) {
   (void)state;
-  expect_spans(start("ab\ncd{{ 1 }}\n\nx"), "1:1+3 main:1:1\n2:1+2 main:2:1\n2:3+1 main:2:3\n2:4+1 main:2:10\n3:1+1 main:3:1\n4:1+1 main:4:1\n");
+  expect_spans(start("ab\ncd{{ 1 }}\n\nx"),
+               "1:1+3 main:1:1\n2:1+2 main:2:1\n2:3+1 main:2:3\n2:4+1 main:2:10\n3:1+1 main:3:1\n4:1+1 main:4:1\n");
   expect_spans(start("{{ 'a\\nb' }}c"), "1:1+2 main:1:1\n2:1+1 main:1:1\n2:2+1 main:1:13\n");
 }
 
@@ -245,8 +251,9 @@ static void test_spans_of_macros_and_includes(void **state) {
   (void)state;
   struct bench *bench = start("{% macro m(x) %}<{{ x }}>{% endmacro %}\n{{ m(5) }}{% include 'part' %}");
   add(bench, "part", "P{{ 1 }}");
-  expect_spans(bench, "1:1+1 main:1:40\n2:1+1 main:1:17 < main:2:5\n2:2+1 main:1:18 < main:2:5\n2:3+1 main:1:25 < main:2:5\n"
-                      "2:4+1 part:1:1 < main:2:14\n2:5+1 part:1:2 < main:2:14\n");
+  expect_spans(bench,
+               "1:1+1 main:1:40\n2:1+1 main:1:17 < main:2:5\n2:2+1 main:1:18 < main:2:5\n2:3+1 main:1:25 < main:2:5\n"
+               "2:4+1 part:1:1 < main:2:14\n2:5+1 part:1:2 < main:2:14\n");
 }
 
 static void test_spans_of_inheritance(void **state) {
@@ -259,7 +266,8 @@ static void test_spans_of_inheritance(void **state) {
 
 static void test_spans_follow_captured_text(void **state) {
   (void)state;
-  expect_spans(start("{% set s %}x{{ 1 }}{% endset %}{{ s }}{{ s|upper }}"), "1:1+1 main:1:12\n1:2+1 main:1:13\n1:3+1 main:1:12\n1:4+1 main:1:13\n");
+  expect_spans(start("{% set s %}x{{ 1 }}{% endset %}{{ s }}{{ s|upper }}"),
+               "1:1+1 main:1:12\n1:2+1 main:1:13\n1:3+1 main:1:12\n1:4+1 main:1:13\n");
 }
 
 /* What keeps a text's bytes keeps their writers; what is added was written by the expression. */
@@ -267,9 +275,12 @@ static void test_spans_survive_filters(void **state) {
   (void)state;
   expect_spans(start("{% set s %}a\n{{ 1 }}{% endset %}{{ s|indent(1) }}"),
                "1:1+1 main:1:12\n1:2+1 main:2:20\n2:1+1 main:2:20\n2:2+1 main:2:1\n");
-  expect_spans(start("{% set s %} a\n{% endset %}{{ s|trim }}{{ 'x' ~ s|trim }}"), "1:1+1 main:1:13\n1:2+1 main:2:25\n1:3+1 main:1:13\n");
-  expect_spans(start("{% filter indent(2) %}a\nb{% endfilter %}"), "1:1+1 main:1:23\n1:2+1 main:1:4\n2:1+2 main:1:4\n2:3+1 main:2:1\n");
-  expect_spans(start("{% set s %}axb{% endset %}{{ s|replace('x', 'yy') }}"), "1:1+1 main:1:12\n1:2+2 main:1:27\n1:4+1 main:1:14\n");
+  expect_spans(start("{% set s %} a\n{% endset %}{{ s|trim }}{{ 'x' ~ s|trim }}"),
+               "1:1+1 main:1:13\n1:2+1 main:2:25\n1:3+1 main:1:13\n");
+  expect_spans(start("{% filter indent(2) %}a\nb{% endfilter %}"),
+               "1:1+1 main:1:23\n1:2+1 main:1:4\n2:1+2 main:1:4\n2:3+1 main:2:1\n");
+  expect_spans(start("{% set s %}axb{% endset %}{{ s|replace('x', 'yy') }}"),
+               "1:1+1 main:1:12\n1:2+2 main:1:27\n1:4+1 main:1:14\n");
 }
 
 static void test_no_spans_unless_asked(void **state) {
@@ -306,7 +317,8 @@ static void test_recursion_ends(void **state) {
 /* Without small limits the defaults hold, and no stack overflows. */
 static void test_default_recursion_ends(void **state) {
   (void)state;
-  expect_error(start("{% macro m(a) %}{{ ((((((m(a + 1)|upper))))))|trim }}{% endmacro %}{{ m(1) }}"), "recurses too deeply", NULL);
+  expect_error(start("{% macro m(a) %}{{ ((((((m(a + 1)|upper))))))|trim }}{% endmacro %}{{ m(1) }}"),
+               "recurses too deeply", NULL);
   expect_text("{% set a = [] %}{% do a.append(a) %}{% set b = [] %}{% do b.append(b) %}{{ a == b }}", "False");
 }
 
