@@ -55,7 +55,7 @@ static int describe_inputs(const struct travel *travel, struct model_input input
 
 static struct graph *read_graph(struct travel *travel) {
   const struct job *job = travel->job;
-  struct program *model = model_parse(travel->arena, job->model.source, &travel->diags);
+  struct model *model = model_parse(travel->arena, job->model.source, &travel->diags);
   if (model == NULL) return NULL;
   const char *entry = travel->kind == PROGRAM_TRAIN ? "model" : "predict";
   if (travel->kind != PROGRAM_TRAIN && !model_has(model, entry)) {

@@ -26,17 +26,39 @@ const char *identifier(struct arena *arena, const char *text) {
   return is_reserved(name) ? arena_printf(arena, "%s_", name) : name;
 }
 
-static bool is_taken(const struct value_list *named, const char *name) {
-  for (int i = 0; i < named->count; i++)
-    if (strcmp(named->items[i]->name, name) == 0) return true;
-  return false;
+/* The names of a region so far: an open hash table, and for each name the suffix to try next behind it. */
+struct name_table {
+  struct name_entry {
+    const char *name;
+    int next;
+  } *entries;
+  size_t size; /* a power of two, at most half full */
+};
+
+static struct name_entry *find_name(const struct name_table *table, const char *name) {
+  size_t hash = 1469598103934665603u; /* FNV-1a */
+  for (const char *c = name; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  for (size_t i = hash;; i++) {
+    struct name_entry *entry = &table->entries[i & (table->size - 1)];
+    if (entry->name == NULL || strcmp(entry->name, name) == 0) return entry;
+  }
 }
 
-static void name_one(struct arena *arena, struct value_list *named, struct value *value, const char *fallback) {
+static void name_one(struct arena *arena, struct name_table *table, struct value *value, const char *fallback) {
   const char *base = identifier(arena, value->name != NULL ? value->name : fallback);
+  struct name_entry *entry = find_name(table, base), *first = entry;
   value->name = base;
-  for (int k = 2; is_taken(named, value->name); k++) value->name = arena_printf(arena, "%s_%d", base, k);
-  ARENA_PUSH(arena, *named, value);
+  while (entry->name != NULL) {
+    value->name = arena_printf(arena, "%s_%d", base, ++first->next);
+    entry = find_name(table, value->name);
+  }
+  *entry = (struct name_entry){value->name, 1};
+}
+
+static size_t count_values(const struct region *region) {
+  size_t count = (size_t)region->inputs.count + (size_t)region->parameters.count;
+  for (int i = 0; i < region->nodes.count; i++) count += (size_t)region->nodes.items[i]->n_outputs;
+  return count;
 }
 
 /* What a value without a name of its own is called after. */
@@ -47,17 +69,19 @@ static const char *maker_name(struct arena *arena, const struct node *node) {
 }
 
 void name_values(struct arena *arena, struct region *region) {
-  struct value_list named = {0};
-  for (int i = 0; i < region->inputs.count; i++) name_one(arena, &named, region->inputs.items[i], "x");
+  struct name_table table = {.size = 16};
+  while (table.size < 2 * count_values(region)) table.size *= 2;
+  table.entries = arena_alloc(arena, table.size * sizeof *table.entries);
+  for (int i = 0; i < region->inputs.count; i++) name_one(arena, &table, region->inputs.items[i], "x");
   for (int i = 0; i < region->parameters.count; i++)
-    name_one(arena, &named, region->parameters.items[i].value, region->parameters.items[i].path);
+    name_one(arena, &table, region->parameters.items[i].value, region->parameters.items[i].path);
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
     const char *maker = maker_name(arena, node);
     for (int k = 0; k < node->n_outputs; k++) {
       const char *operand = k > 0 && node->call == NULL ? node->kind->output_names[k] : NULL;
       const char *first = node->outputs[0]->name != NULL ? node->outputs[0]->name : maker;
-      name_one(arena, &named, node->outputs[k], operand != NULL ? arena_printf(arena, "%s_%s", first, operand) : maker);
+      name_one(arena, &table, node->outputs[k], operand != NULL ? arena_printf(arena, "%s_%s", first, operand) : maker);
     }
   }
 }

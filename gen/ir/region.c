@@ -89,6 +89,27 @@ bool value_is_used(const struct region *region, const struct value *value, const
   return false;
 }
 
+struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map) {
+  struct node *copy = node_new(graph, node->kind, node->inputs, node->n_inputs, node->where);
+  for (int i = 0; i < node->n_inputs; i++)
+    if (map[node->inputs[i]->id] != NULL) copy->inputs[i] = map[node->inputs[i]->id];
+  memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
+  copy->n_attributes = node->n_attributes;
+  if (node->call != NULL) {
+    copy->call = arena_alloc(graph->arena, sizeof *copy->call);
+    *copy->call = *node->call;
+  }
+  region_append(graph, to, copy);
+  for (int i = 0; i < node->n_outputs; i++) {
+    const struct value *output = node->outputs[i];
+    struct value *value = node_output(graph, copy, output->shape, output->dtype);
+    value->name = output->name;
+    value->differentiable = output->differentiable;
+    map[output->id] = value;
+  }
+  return copy;
+}
+
 /* ---- Equality ---- */
 
 static bool same_initializer(struct initializer a, struct initializer b) {
@@ -156,7 +177,7 @@ static bool same_interface(const struct region *p, const struct region *q) {
   return true;
 }
 
-static bool same_region(const struct region *p, const struct region *q) {
+bool region_equal(const struct region *p, const struct region *q) {
   if (strcmp(p->function, q->function) != 0 || !same_interface(p, q)) return false;
   if (p->nodes.count != q->nodes.count || p->results.count != q->results.count) return false;
   for (int i = 0; i < p->nodes.count; i++)
@@ -168,7 +189,7 @@ static bool same_region(const struct region *p, const struct region *q) {
 
 struct region *graph_find_equal(const struct graph *graph, const struct region *region) {
   for (int i = 0; i < graph->n_regions; i++)
-    if (same_region(graph->regions[i], region)) return graph->regions[i];
+    if (region_equal(graph->regions[i], region)) return graph->regions[i];
   return NULL;
 }
 
@@ -185,6 +206,16 @@ static bool differing_number(const char *a, const char *b, size_t *start, long *
   *right = strtol(b + i, &rest_b, 10);
   *start = i;
   return strcmp(rest_a, rest_b) == 0 && (*rest_a == '\0' || *rest_a == '.');
+}
+
+bool paths_progress(const char *a, const char *b, int *end) {
+  size_t start;
+  long left, right;
+  *end = -1;
+  if (strcmp(a, b) == 0) return true;
+  if (!differing_number(a, b, &start, &left, &right)) return false;
+  *end = (int)(start + strspn(a + start, "0123456789"));
+  return true;
 }
 
 bool scopes_progress(struct scope *const *scopes, int count) {

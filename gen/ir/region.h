@@ -10,6 +10,9 @@ struct region *region_new(struct arena *arena, const char *name, struct location
 /* Adds a region at the end of the graph and makes its name unique there. */
 void graph_add(struct graph *graph, struct region *region);
 
+/* Whether two regions are the same in all but identity. */
+bool region_equal(const struct region *a, const struct region *b);
+
 /* A region of the graph that is `region` in all but identity: name, inputs, parameters, nodes, results; or NULL. */
 struct region *graph_find_equal(const struct graph *graph, const struct region *region);
 
@@ -33,6 +36,13 @@ void region_remove(struct region *region, const struct node *node);
 
 /* Whether a node other than `but` (may be NULL), or the region's results, uses the value. */
 bool value_is_used(const struct region *region, const struct value *value, const struct node *but);
+
+/* A copy of a node at the end of region `to`: inputs and outputs by the map, which holds by value id what stands for a
+ * value (NULL: the value itself) and learns the new outputs. */
+struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map);
+
+/* Whether two paths are equal, or differ in one number between dots; then *end is where it ends in `a`, else -1. */
+bool paths_progress(const char *a, const char *b, int *end);
 
 /* Whether the scopes of a loop's iterations are all the same, or differ in one number that grows by a constant. */
 bool scopes_progress(struct scope *const *scopes, int count);

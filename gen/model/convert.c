@@ -45,7 +45,7 @@ struct syntax *convert_unsupported(struct converter *converter, CXCursor cursor,
   return node;
 }
 
-struct function *program_function(const struct program *program, const char *name) {
+struct function *program_function(const struct model *program, const char *name) {
   for (int i = 0; i < program->n_functions; i++)
     if (strcmp(program->functions[i]->name, name) == 0) return program->functions[i];
   return NULL;
@@ -72,7 +72,7 @@ static struct variable *declare(struct converter *converter, CXCursor cursor) {
 }
 
 static void add_lasting(struct converter *converter, struct variable *variable) {
-  struct program *program = converter->program;
+  struct model *program = converter->program;
   program->lasting = arena_grow(converter->arena, program->lasting, program->n_lasting, &program->lasting_capacity,
                                 sizeof *program->lasting);
   variable->lasting = true;
@@ -109,7 +109,7 @@ struct variable *convert_variable(struct converter *converter, CXCursor cursor) 
 /* ---- Functions ---- */
 
 static void declare_function(struct converter *converter, CXCursor cursor) {
-  struct program *program = converter->program;
+  struct model *program = converter->program;
   struct function *function = arena_alloc(converter->arena, sizeof *function);
   function->name = convert_string(converter, clang_getCursorSpelling(cursor));
   function->where = convert_location(converter, clang_getCursorLocation(cursor));

@@ -21,7 +21,7 @@ struct declared_type {
 struct converter {
   struct arena *arena;
   struct diagnostics *diags;
-  struct program *program;
+  struct model *program;
   CXFile last_file;
   const char *last_file_name;
   struct {

@@ -21,7 +21,7 @@ struct evaluator {
   struct arena *arena;
   struct diagnostics *diags;
   struct builder *builder;
-  const struct program *program;
+  const struct model *program;
   struct activation *activation;
   int n_activations;
   int depth;             /* nesting of evaluation, so that the generator's own stack is bounded */

@@ -5,7 +5,7 @@
 #include "gen/model/evaluate.h"
 #include "gen/model/model.h"
 
-static const struct function *find_entry(const struct program *program, const char *entry, struct arena *arena,
+static const struct function *find_entry(const struct model *program, const char *entry, struct arena *arena,
                                          struct diagnostics *diags) {
   const struct function *function = program_function(program, entry);
   if (function != NULL) return function;
@@ -104,7 +104,7 @@ static bool run_guarded(struct evaluator *evaluator, const struct function *func
   return true;
 }
 
-struct graph *model_graph(struct arena *arena, const struct program *program, const struct model_request *request,
+struct graph *model_graph(struct arena *arena, const struct model *program, const struct model_request *request,
                           struct diagnostics *diags) {
   const struct function *function = find_entry(program, request->entry, arena, diags);
   if (function == NULL || !check_reachable(arena, function, diags)) return NULL;

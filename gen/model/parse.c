@@ -166,7 +166,7 @@ static CXTranslationUnit run_clang(struct arena *arena, CXIndex index, const cha
   return unit;
 }
 
-struct program *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
+struct model *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
   struct converter converter = {.arena = arena, .diags = diags};
   converter.program = arena_alloc(arena, sizeof *converter.program);
   converter.program->file = file;
@@ -201,7 +201,7 @@ static const char *read_stream(struct arena *arena, FILE *stream) {
   return ferror(stream) ? NULL : text_string(&text);
 }
 
-struct program *model_parse(struct arena *arena, const char *file, struct diagnostics *diags) {
+struct model *model_parse(struct arena *arena, const char *file, struct diagnostics *diags) {
   struct location where = {.file = file};
   FILE *stream = fopen(file, "rb");
   if (stream == NULL) {
@@ -217,6 +217,6 @@ struct program *model_parse(struct arena *arena, const char *file, struct diagno
   return model_parse_text(arena, file, text, diags);
 }
 
-bool model_has(const struct program *program, const char *entry) {
+bool model_has(const struct model *program, const char *entry) {
   return program_function(program, entry) != NULL;
 }

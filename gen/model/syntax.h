@@ -112,7 +112,7 @@ struct function {
 };
 
 /* A parsed model. */
-struct program {
+struct model {
   const char *file;
   struct function **functions;
   int n_functions, functions_capacity;
@@ -121,6 +121,6 @@ struct program {
 };
 
 /* The model's own function of this name; NULL when there is none. */
-struct function *program_function(const struct program *program, const char *name);
+struct function *program_function(const struct model *program, const char *name);
 
 #endif

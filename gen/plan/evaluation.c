@@ -1,8 +1,5 @@
 #include "gen/plan/evaluation.h"
 
-#include <string.h>
-
-#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
@@ -67,26 +64,9 @@ static void copy_operands(struct copying *copying, const struct region *from, st
   }
 }
 
-static struct call *copy_call(struct copying *copying, const struct call *call) {
-  struct call *copy = arena_alloc(copying->graph->arena, sizeof *copy);
-  *copy = *call;
-  copy->callee = copying->regions[call->callee->id];
-  return copy;
-}
-
 static void copy_node(struct copying *copying, const struct node *node, struct region *to) {
-  struct node *copy = node_new(copying->graph, node->kind, node->inputs, node->n_inputs, node->where);
-  for (int i = 0; i < node->n_inputs; i++) copy->inputs[i] = copy_of(copying, node->inputs[i]);
-  memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
-  copy->n_attributes = node->n_attributes;
-  if (node->call != NULL) copy->call = copy_call(copying, node->call);
-  region_append(copying->graph, to, copy);
-  for (int i = 0; i < node->n_outputs; i++) {
-    const struct value *output = node->outputs[i];
-    struct value *value = node_output(copying->graph, copy, output->shape, output->dtype);
-    value->name = output->name;
-    copying->values[output->id] = value;
-  }
+  struct node *copy = node_copy(copying->graph, node, to, copying->values);
+  if (copy->call != NULL) copy->call->callee = copying->regions[copy->call->callee->id];
 }
 
 static struct region *copy_region(struct copying *copying, const struct region *from) {

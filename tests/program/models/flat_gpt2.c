@@ -1,0 +1,58 @@
+/* GPT-2 with the layer written out in the loop: what examples/models/gpt2.c says with a function. */
+#include <accel/model.h>
+#include <math.h>
+
+struct config {
+  int n_layer, n_head, n_embd;
+  int vocab_size, block_size;
+  double dropout;
+};
+
+const struct config defaults = {.dropout = 0.0};
+
+static double residual_deviation(struct config c) {
+  return 0.02 / sqrt(2.0 * c.n_layer);
+}
+
+/* One of the three parts of qkv [B][T][3 C] as [B][H][T][D]. */
+static tensor heads(tensor qkv, int part, struct config c) {
+  tensor x = split(qkv, 2, 3, part);
+  x = reshape(x, dim(x, 0), dim(x, 1), c.n_head, c.n_embd / c.n_head);
+  return transpose(x, 1, 2);
+}
+
+/* [B][H][T][D] as [B][T][C]. */
+static tensor merge(tensor x, struct config c) {
+  x = transpose(x, 1, 2);
+  return reshape(x, dim(x, 0), dim(x, 1), c.n_embd);
+}
+
+static tensor attend(scope s, tensor x, struct config c) {
+  tensor qkv = linear_transposed(at(s, "c_attn"), x, 3 * c.n_embd);
+  tensor y = attention(heads(qkv, 0, c), heads(qkv, 1, c), heads(qkv, 2, c), CAUSAL);
+  return linear_transposed(at(init_normal(s, residual_deviation(c)), "c_proj"), merge(y, c), c.n_embd);
+}
+
+static tensor mlp(scope s, tensor x, struct config c) {
+  tensor h = gelu_tanh(linear_transposed(at(s, "c_fc"), x, 4 * c.n_embd));
+  return linear_transposed(at(init_normal(s, residual_deviation(c)), "c_proj"), h, c.n_embd);
+}
+
+/* tokens [B][T] to logits [B][T][vocab_size]. The last layer is the token table again. */
+tensor predict(scope s, struct config c, tensor tokens) {
+  s = init_normal(s, 0.02);
+  tensor places = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
+  tensor x = embedding(at(s, "wte"), tokens, c.vocab_size, c.n_embd);
+  x = dropout(add(x, slice(places, 0, 0, dim(tokens, 1))), c.dropout);
+  for (int i = 0; i < c.n_layer; i++) {
+    scope h = nth(s, "h", i);
+    x = add(x, dropout(attend(at(h, "attn"), layer_norm(at(h, "ln_1"), x), c), c.dropout));
+    x = add(x, dropout(mlp(at(h, "mlp"), layer_norm(at(h, "ln_2"), x), c), c.dropout));
+  }
+  x = layer_norm(at(s, "ln_f"), x);
+  return matmul_transposed(x, parameter(at(s, "wte"), "weight", c.vocab_size, c.n_embd));
+}
+
+tensor model(scope s, struct config c, tensor tokens, tensor targets) {
+  return cross_entropy(predict(s, c, tokens), targets);
+}
