@@ -8,9 +8,27 @@ struct jinja_value jj_undefined(const struct undefined_info *info) {
   return (struct jinja_value){.kind = JINJA_UNDEFINED, .as.object = (void *)(uintptr_t)info};
 }
 
+/* Where Jinja2 has the type: its messages say so. */
+static const char *home_of(enum object_type type) {
+  switch (type) {
+  case OBJECT_NAMESPACE:
+  case OBJECT_CYCLER:
+  case OBJECT_JOINER:
+    return "jinja2.utils.";
+  case OBJECT_MODULE:
+    return "jinja2.environment.";
+  case OBJECT_METHOD:
+  case OBJECT_FUNCTION:
+    return "";
+  default:
+    return "jinja2.runtime.";
+  }
+}
+
 static const char *object_name(struct run *run, struct jinja_value object) {
   if (object.kind == JINJA_NONE) return "None";
-  return arena_printf(run->env->arena, "%s object", jj_type_name(object));
+  const char *home = object.kind == JINJA_OBJECT ? home_of(((struct object *)object.as.object)->type) : "";
+  return arena_printf(run->env->arena, "%s%s object", home, jj_type_name(object));
 }
 
 struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key) {
