@@ -115,6 +115,9 @@ void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
  * model.safetensors. Ends the process with status 1 when the loss is not finite. */
 void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
 
+/* Ends the process with a message when `status`, which a library's calls of the steps before left behind, is not 0. */
+void accel_check(int status, const char *what);
+
 /* Saves the last weights, closes everything, and gives main's status. */
 int accel_finish(struct accel_run *run);
 
