@@ -155,12 +155,12 @@ static void load(const char *kind, const char *path) {
   memcpy(dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);
 }
 
-/* Rounds for about two seconds, at least three; prints the fastest. */
+/* Rounds for about a second, at least three; prints the fastest. */
 static void measure(struct layer *layers, int count) {
   double flops = 0, best[3] = {0}, least = 1e30;
   for (int i = 0; i < count; i++) flops += 2.0 * (double)layers[i].rows * (double)layers[i].in * (double)layers[i].out;
   double start = now();
-  for (int round = 0; round < 4 || now() - start < 2; round++) {
+  for (int round = 0; round < 4 || now() - start < 1; round++) {
     double seconds[3] = {0};
     for (int i = 0; i < count; i++) forward(&layers[i], seconds);
     for (int i = count - 1; i >= 0; i--) backward(&layers[i], seconds);
