@@ -17,6 +17,7 @@ passed=0 failed=0 skipped=0
 
 if [ -z "$fast" ]; then
   sh tools/install-deps.sh --test
+  mkdir -p build
   # A stage that does not compile fails here, and what does compile is tested all the same.
   ninja -k 0 all build/test-programs >build/ninja.log 2>&1 || {
     grep -v '^\[' build/ninja.log || true
