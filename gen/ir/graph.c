@@ -44,8 +44,9 @@ static void print_scopes(struct text *text, const struct call *call) {
   }
 }
 
-static void print_node(struct text *text, const struct node *node, const struct region *region) {
-  text_puts(text, "  ");
+/* A node, and indented below it the parts of a fused one. */
+static void print_node(struct text *text, const struct node *node, const struct region *region, const char *indent) {
+  text_puts(text, indent);
   for (int i = 0; i < node->n_outputs; i++) {
     if (i > 0) text_puts(text, ", ");
     print_typed(text, node->outputs[i], region);
@@ -65,6 +66,8 @@ static void print_node(struct text *text, const struct node *node, const struct 
   if (node->call != NULL && node->call->count > 1) text_printf(text, " times %d", node->call->count);
   if (node->call != NULL) print_scopes(text, node->call);
   text_puts(text, "\n");
+  for (int i = 0; i < node->body.count; i++)
+    print_node(text, node->body.items[i], region, arena_printf(text->arena, "%s  ", indent));
 }
 
 static void print_initializer(struct text *text, struct initializer init) {
@@ -87,7 +90,7 @@ const char *region_text(struct arena *arena, const struct region *region) {
     print_initializer(&text, p->init);
     text_puts(&text, "\n");
   }
-  for (int i = 0; i < region->nodes.count; i++) print_node(&text, region->nodes.items[i], region);
+  for (int i = 0; i < region->nodes.count; i++) print_node(&text, region->nodes.items[i], region, "  ");
   text_puts(&text, "  return");
   for (int i = 0; i < region->results.count; i++) {
     text_puts(&text, i > 0 ? ", " : " ");
