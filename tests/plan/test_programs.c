@@ -1,0 +1,279 @@
+/* Whole planned programs against the graphs that they were planned from: loss and every gradient, for the example
+ * models and for random models of functions, loops, views and shared parameters. PLAN_SEED=n repeats one, PLAN_MODELS=n
+ * makes more. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "gen/base/text.h"
+#include "gen/ir/builder.h"
+#include "gen/model/model.h"
+#include "gen/plan/differentiate.h"
+#include "gen/plan/plan.h"
+#include "tests/plan/machine.h"
+
+enum { BATCH = 2, TOKENS = 3, VOCABULARY = 7, COLUMNS = 4, CLASSES = 3 };
+
+#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
+
+struct model_case {
+  const char *file;
+  bool table;
+  struct config_value config[6];
+  int n_config;
+};
+
+static const struct model_input token_inputs[] = {{"tokens", {2, {BATCH, TOKENS}}, DTYPE_INT32},
+                                                  {"targets", {2, {BATCH, TOKENS}}, DTYPE_INT32}};
+static const struct model_input table_inputs[] = {{"features", {2, {BATCH, COLUMNS}}, DTYPE_FLOAT32},
+                                                  {"labels", {1, {BATCH}}, DTYPE_INT32}};
+
+/* ---- Random numbers and parameters ---- */
+
+struct numbers {
+  const char *name;
+  double *elements;
+};
+
+struct bench {
+  struct arena *arena;
+  uint64_t state;
+  const double *inputs[2];
+  struct {
+    struct numbers *items;
+    int count, capacity;
+  } weights;
+};
+
+/* splitmix64 */
+static uint64_t random_word(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+static double *random_numbers(struct bench *bench, int64_t count, int integers) {
+  double *numbers = arena_alloc(bench->arena, (size_t)count * sizeof *numbers);
+  for (int64_t i = 0; i < count; i++) {
+    double unit = (double)(random_word(&bench->state) >> 11) / 9007199254740992.0;
+    numbers[i] = integers > 0 ? floor(unit * integers) : 1.4 * unit - 0.7;
+  }
+  return numbers;
+}
+
+static const double *lookup(void *context, const char *name, const struct parameter *parameter) {
+  struct bench *bench = context;
+  for (int i = 0; i < bench->weights.count; i++)
+    if (strcmp(bench->weights.items[i].name, name) == 0) return bench->weights.items[i].elements;
+  struct numbers weight = {arena_string(bench->arena, name), random_numbers(bench, shape_count(parameter->shape), 0)};
+  ARENA_PUSH(bench->arena, bench->weights, weight);
+  return weight.elements;
+}
+
+/* ---- One model, both ways ---- */
+
+static struct graph *read_graph(struct bench *bench, const struct model_case *at, struct diagnostics *diags) {
+  struct model_request request = {.entry = "model",
+                                  .loss = true,
+                                  .config = at->config,
+                                  .n_config = at->n_config,
+                                  .inputs = at->table ? table_inputs : token_inputs,
+                                  .n_inputs = 2};
+  struct model *source = model_parse(bench->arena, at->file, diags);
+  struct graph *graph = source != NULL ? model_graph(bench->arena, source, &request, diags) : NULL;
+  if (graph == NULL) diag_print(diags, stderr, false);
+  assert_non_null(graph);
+  return graph;
+}
+
+/* expected NULL: nothing flows there, so nothing may be written; the arena starts as zeros. */
+static void compare(const char *what, const double *found, const double *expected, int64_t count, const char *model) {
+  for (int64_t i = 0; i < count; i++) {
+    if (expected == NULL && (isnan(found[i]) || found[i] == 0)) continue;
+    double truth = expected != NULL ? expected[i] : 0;
+    if (!(fabs(found[i] - truth) <= 1e-9 * (1 + fabs(truth))))
+      fail_msg("%s: %s[%lld] is %.12g, not %.12g", model, what, (long long)i, found[i], truth);
+  }
+}
+
+static void check(const struct model_case *at, uint64_t seed, int micro_steps) {
+  struct bench bench = {.arena = arena_new(), .state = seed};
+  struct diagnostics diags = diagnostics_in(bench.arena);
+  bench.inputs[0] = random_numbers(&bench, at->table ? BATCH * COLUMNS : BATCH * TOKENS, at->table ? 0 : VOCABULARY);
+  bench.inputs[1] = random_numbers(&bench, at->table ? BATCH : BATCH * TOKENS, at->table ? CLASSES : VOCABULARY);
+
+  struct graph *graph = read_graph(&bench, at, &diags);
+  struct region *backward = differentiate(builder_on(graph, &diags), 1.0 / micro_steps);
+  assert_non_null(backward);
+  struct evaluator *evaluator = evaluator_new(bench.arena, graph, lookup, &bench);
+  struct frame_data *frame = evaluate_region(evaluator, graph->entry, bench.inputs);
+  evaluate_backward(evaluator, backward, frame, NULL);
+
+  struct job job = {.accumulation = {.num_steps = micro_steps}};
+  struct graph *fresh = read_graph(&bench, at, &diags);
+  struct program *program = plan(builder_on(fresh, &diags), &job, PROGRAM_TRAIN, &diags, NULL, NULL);
+  if (program == NULL) diag_print(&diags, stderr, false);
+  assert_non_null(program);
+  struct machine machine = {
+      .arena = bench.arena, .program = program, .parameter = lookup, .context = &bench, .inputs = bench.inputs};
+  machine_run(&machine);
+  compare("loss", &machine.loss, evaluated(frame, graph->entry->results.items[0]), 1, at->file);
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct numbers *weight = NULL;
+    for (int k = 0; k < bench.weights.count; k++)
+      if (strcmp(bench.weights.items[k].name, program->weights[i].path) == 0) weight = &bench.weights.items[k];
+    if (weight == NULL) continue; /* pruned: nothing read it */
+    compare(weight->name, machine.gradients[i], evaluated_gradient(evaluator, weight->name),
+            shape_count(program->weights[i].parameter->shape), at->file);
+  }
+  arena_free(bench.arena);
+}
+
+/* ---- The example models ---- */
+
+static const struct model_case examples[] = {
+    {"examples/models/gpt2.c",
+     false,
+     {NUMBER("n_layer", 3), NUMBER("n_head", 2), NUMBER("n_embd", 6), NUMBER("vocab_size", VOCABULARY),
+      NUMBER("block_size", TOKENS)},
+     5},
+    {"examples/models/nanogpt.c",
+     false,
+     {NUMBER("n_layer", 1), NUMBER("n_head", 1), NUMBER("n_embd", 4), NUMBER("vocab_size", VOCABULARY),
+      NUMBER("block_size", TOKENS)},
+     5},
+    {"examples/models/gru_bytes.c",
+     false,
+     {NUMBER("n_embd", 3), NUMBER("width", 5), NUMBER("vocab_size", VOCABULARY), NUMBER("block_size", TOKENS)},
+     4},
+    {"examples/models/mlp_table.c", true, {NUMBER("n_layer", 3), NUMBER("width", 5), NUMBER("n_classes", CLASSES)}, 3},
+};
+
+static void test_examples(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+    for (int micro_steps = 1; micro_steps <= 2; micro_steps++) check(&examples[i], i + 1, micro_steps);
+}
+
+/* ---- Random models ---- */
+
+static int pick(uint64_t *state, int bound) {
+  return (int)(random_word(state) % (uint64_t)bound);
+}
+
+/* An expression of one of the tensors x0 ... x(n - 1), all [BATCH][COLUMNS]. Functions part0 ... exist up to `parts`.
+ */
+static void write_expression(struct text *text, uint64_t *state, int n, int parts, int line) {
+  static const char *const unary[] = {"tanh_of", "sigmoid", "neg", "square", "gelu", "silu", "softmax"};
+  static const char *const binary[] = {"add", "sub", "mul", "add"};
+  int a = pick(state, n), b = pick(state, n);
+  switch (pick(state, 11)) {
+  case 0:
+  case 1:
+    text_printf(text, "%s(x%d)", unary[pick(state, 7)], a);
+    break;
+  case 2:
+  case 3:
+    text_printf(text, "%s(x%d, x%d)", binary[pick(state, 4)], a, b);
+    break;
+  case 4:
+    text_printf(text, "linear(at(s, \"l%d\"), x%d, %d)", pick(state, 2) == 0 ? 0 : line, a, COLUMNS);
+    break;
+  case 5:
+    text_printf(text, "layer_norm(at(s, \"n%d\"), x%d)", line, a);
+    break;
+  case 6:
+    text_printf(text, "transpose(add(transpose(x%d, 0, 1), transpose(x%d, 0, 1)), 0, 1)", a, b);
+    break;
+  case 7:
+    text_printf(text, "concat(1, slice(x%d, 1, 1, %d), split(x%d, 1, %d, %d))", a, COLUMNS - 1, b, COLUMNS,
+                pick(state, COLUMNS));
+    break;
+  case 8:
+    text_printf(text, "add(x%d, parameter(s, \"shared\", %d))", a, COLUMNS);
+    break;
+  case 9:
+    if (parts > 0)
+      text_printf(text, "part%d(at(s, \"p%d\"), x%d, x%d)", pick(state, parts), line, a, b);
+    else
+      text_printf(text, "scale(x%d, 0.5)", a);
+    break;
+  default:
+    text_printf(text, "reshape(scale(reshape(x%d, %d), 0.7), %d, %d)", a, BATCH * COLUMNS, BATCH, COLUMNS);
+  }
+}
+
+static void write_body(struct text *text, uint64_t *state, int given, int parts) {
+  int n = given, lines = 2 + pick(state, 5);
+  for (int line = 1; line <= lines; line++, n++) {
+    if (parts > 0 && pick(state, 4) == 0) {
+      text_printf(text,
+                  "  tensor x%d = x%d;\n  for (int i = 0; i < %d; i++) x%d = part%d(nth(s, \"h%d\", i), x%d, x%d);\n",
+                  n, n - 1, 1 + pick(state, 4), n, pick(state, parts), line, n, pick(state, n));
+      continue;
+    }
+    text_printf(text, "  tensor x%d = ", n);
+    write_expression(text, state, n, parts, line);
+    text_puts(text, ";\n");
+  }
+  text_printf(text, "  tensor last = add(x%d, x%d);\n", n - 1, pick(state, n));
+}
+
+static const char *write_model(struct arena *arena, uint64_t seed) {
+  struct text text = text_in(arena);
+  uint64_t state = seed;
+  text_puts(&text, "#include <accel/model.h>\nstruct config { int unused; };\nconst struct config defaults = {0};\n");
+  int parts = 1 + pick(&state, 3);
+  for (int part = 0; part < parts; part++) {
+    text_printf(&text, "\nstatic tensor part%d(scope s, tensor x0, tensor x1) {\n", part);
+    write_body(&text, &state, 2, part);
+    text_puts(&text, "  return last;\n}\n");
+  }
+  text_puts(&text,
+            "\ntensor model(scope s, struct config c, tensor features, tensor labels) {\n  tensor x0 = features;\n");
+  text_puts(&text, "  tensor x1 = linear(at(s, \"start\"), x0, dim(x0, 1));\n");
+  write_body(&text, &state, 2, parts);
+  text_printf(&text, "  return cross_entropy(linear(at(s, \"output\"), tanh_of(last), %d), labels);\n}\n", CLASSES);
+  return text_string(&text);
+}
+
+static void check_random(uint64_t seed) {
+  struct arena *arena = arena_new();
+  const char *path = arena_printf(arena, "build/tests/plan/random-%llu.c", (unsigned long long)seed);
+  mkdir("build/tests/plan", 0777);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(write_model(arena, seed), file);
+  assert_int_equal(fclose(file), 0);
+  struct model_case at = {.file = path, .table = true};
+  check(&at, seed, 1 + (int)(seed % 2));
+  remove(path); /* a model that fails stays, to be looked at */
+  arena_free(arena);
+}
+
+static void test_random(void **state) {
+  (void)state;
+  const char *only = getenv("PLAN_SEED"), *count = getenv("PLAN_MODELS"), *file = getenv("PLAN_MODEL");
+  if (file != NULL) {
+    check(&(struct model_case){.file = file, .table = true}, 1, 1);
+    return;
+  }
+  if (only != NULL) {
+    check_random(strtoull(only, NULL, 10));
+    return;
+  }
+  uint64_t models = count != NULL ? strtoull(count, NULL, 10) : 100;
+  for (uint64_t seed = 1; seed <= models; seed++) check_random(seed);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples), cmocka_unit_test(test_random)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
