@@ -1,0 +1,108 @@
+"""What the plan says of memory is what a process takes: the arena, a constant for the process and its libraries with the
+buffers into which oneDNN packs what it multiplies, and nothing that grows. That the arena's types have the sizes that
+the plan gives them, the programs assert themselves when they are compiled."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+import numpy as np
+from harness import MODELS, Trainer
+
+MIB = 1 << 20
+
+
+def make(n_layer, n_embd, batch, steps, build=True):
+    job = {
+        "model": {"source": str(MODELS / "nanogpt.c"),
+                  "config": {"n_layer": n_layer, "n_head": 4, "n_embd": n_embd, "vocab_size": 256, "block_size": 64}},
+        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
+        "training": {"steps": steps},
+    }
+    trainer = Trainer(job)
+    (trainer.folder / "corpus.txt").write_bytes(np.random.default_rng(7).bytes(20000))
+    if build:
+        trainer.build()
+    return trainer
+
+
+# A process inherits the peak of the one that it was before exec, so a small one starts the trainer, not this one.
+MEASURE = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+sys.stderr.write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def peak(trainer):
+    """The peak resident size of a run, in bytes."""
+    result = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, trainer.folder / "trainer"], cwd=trainer.folder,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "OMP_NUM_THREADS": "2"})
+    if result.returncode != 0:
+        raise AssertionError(f"the trainer ended with {result.returncode}: {result.stderr}")
+    return int(result.stderr)
+
+
+class Figures(unittest.TestCase):
+    def test_peak(self):
+        """Peak = plan + a constant, within 1 %. The constant is that of one layer: more of them multiply nothing else.
+        The width is small, as the size of oneDNN's buffers for wide products differs by some MiB from run to run."""
+        for n_embd, batch in [(64, 8), (64, 32)]:
+            one = make(1, n_embd, batch, 3)
+            constant = peak(one) - one.plan()["arena_bytes"]["total"]
+            for n_layer in [4, 16]:
+                trainer = make(n_layer, n_embd, batch, 3)
+                total = trainer.plan()["arena_bytes"]["total"]
+                found = peak(trainer) - constant
+                print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process")
+                # The kernel counts resident pages in lots of 64 a thread.
+                self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), f"{n_layer} layers of {n_embd}")
+
+    def test_constant(self):
+        """What a process takes beside its plan, whatever the model's size: libraries, and packing for two threads."""
+        for n_embd, batch in [(16, 1), (768, 8)]:
+            trainer = make(1, n_embd, batch, 3)
+            constant = peak(trainer) - trainer.plan()["arena_bytes"]["total"]
+            self.assertLess(constant, 64 * MIB, f"width {n_embd}")
+
+    def test_classes_add_up(self):
+        figures = make(1, 16, 1, 3, build=False).plan()["arena_bytes"]
+        total = figures.pop("total")
+        self.assertEqual(sum(figures.values()), total)
+
+    def test_nothing_grows(self):
+        """The resident size at step 20 and at step 2,000, read from outside while the trainer waits for nobody."""
+        trainer = make(2, 32, 4, 20000)
+        process = subprocess.Popen([trainer.folder / "trainer"], cwd=trainer.folder, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "OMP_NUM_THREADS": "2"})
+        try:
+            first = self.at_step(trainer, process, 20)
+            last = self.at_step(trainer, process, 2000)
+        finally:
+            process.kill()
+            process.wait()
+        self.assertLessEqual(last - first, 2 * 4096, f"{first} bytes, then {last}")
+
+    def at_step(self, trainer, process, step):
+        metrics = trainer.folder / "run" / "metrics.jsonl"
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
+            self.assertIsNone(process.poll(), "the trainer ended")
+            lines = metrics.read_text().splitlines()[:-1] if metrics.exists() else []
+            if lines and json.loads(lines[-1])["step"] >= step:
+                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+                return int(re.search(r"VmRSS:\s*(\d+) kB", status).group(1)) * 1024
+            time.sleep(0.01)
+        raise AssertionError(f"step {step} did not come")
+
+
+if __name__ == "__main__":
+    unittest.main()
