@@ -76,22 +76,18 @@ def our_runner():
     def prepare(job, threads):
         subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build",
                         os.path.join(ROOT, "examples", "jobs", job + ".yaml"), "-o", os.path.join(WORK, job),
-                        "--set", f"data.train.path={tokens(job)}", "--set", f"devices.threads={threads}", "--set", "tracking.every=1",
-                        "--set", f"checkpoint.project_dir={WORK}/run-{job}"], check=True)
+                        "--set", f"data.train.path={tokens(job)}", "--set", f"devices.threads={threads}",
+                        "--set", "tracking.every=1", "--set", f"checkpoint.project_dir={WORK}/run-{job}"], check=True)
 
     def run(job, threads):
         folder = os.path.join(WORK, "run-" + job)
         shutil.rmtree(folder, ignore_errors=True)
-        seen = []
 
         def parse(line):  # a log line starts with the step's number; the exact time stands in metrics.jsonl
-            words = line.split()
-            if words and words[0].isdigit():
-                seen.append(words)
-                return 0.0
-            return None
+            return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
 
-        result = Run([os.path.join(WORK, job), "--steps", str(JOBS[job][0])], parse, environment={"OMP_NUM_THREADS": str(threads)})
+        result = Run([os.path.join(WORK, job), "--steps", str(JOBS[job][0])], parse,
+                     environment={"OMP_NUM_THREADS": str(threads)})
         with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as metrics:
             result.steps = [json.loads(line)["step_ms"] for line in metrics]
         shutil.rmtree(folder, ignore_errors=True)
