@@ -114,6 +114,15 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
   return number > 0 ? arena_printf(pass->arena, "%s_%d", name, number) : name;
 }
 
+/* Whether nobody else reads the value, nor what it is a view of. */
+static bool read_once(const struct layout_pass *pass, const struct value *value) {
+  while (pass->uses[value->id] == 1) {
+    if (value->producer == NULL || value->producer->kind->class != OP_VIEW) return true;
+    value = value->producer->inputs[0];
+  }
+  return false;
+}
+
 static void direct_carries(struct layout_pass *pass, struct node *node) {
   const struct call *call = node->call;
   for (int i = 0; i < call->callee->inputs.count; i++) {
@@ -134,7 +143,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
       *place_of(pass->program, result) = own;
     }
     /* A short row is written over: what others read as well is copied into it. */
-    if (kept != NULL || pass->uses[node->inputs[i]->id] == 1)
+    if (kept != NULL || read_once(pass, node->inputs[i]))
       direct(pass, node->inputs[i], dense_place(row, first_copy(call, copies) * size, formal->shape), false);
   }
 }
