@@ -269,7 +269,7 @@ static void test_random(void **state) {
     check_random(strtoull(only, NULL, 10));
     return;
   }
-  uint64_t models = count != NULL ? strtoull(count, NULL, 10) : 100;
+  uint64_t models = count != NULL ? strtoull(count, NULL, 10) : 600;
   for (uint64_t seed = 1; seed <= models; seed++) check_random(seed);
 }
 
