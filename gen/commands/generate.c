@@ -53,6 +53,15 @@ static int describe_inputs(const struct travel *travel, struct model_input input
   return travel->kind == PROGRAM_TRAIN ? 2 : 1;
 }
 
+/* A generating program writes what follows a text; a row of a table has nothing behind it. */
+static bool check_generate(struct travel *travel) {
+  if (travel->kind == PROGRAM_TRAIN || travel->job->data.train.format != DATA_CSV) return true;
+  diag_error(&travel->diags, job_where(travel->job, "data.train.format"),
+             "a generating program needs a job over tokens; this one has a table");
+  diag_help(&travel->diags, "--program train is what a table can have");
+  return false;
+}
+
 static struct graph *read_graph(struct travel *travel) {
   const struct job *job = travel->job;
   struct model *model = model_parse(travel->arena, job->model.source, &travel->diags);
@@ -82,7 +91,7 @@ static int travel_to_program(struct travel *travel) {
   const struct options *options = travel->options;
   travel->job = job_read(travel->arena, options->argument, options->overrides, options->n_overrides, &travel->diags);
   if (travel->job == NULL) return STATUS_BAD_JOB;
-  if (!resolve_sequence_length(travel)) return STATUS_BAD_JOB;
+  if (!check_generate(travel) || !resolve_sequence_length(travel)) return STATUS_BAD_JOB;
   struct graph *graph = read_graph(travel);
   if (graph == NULL) return STATUS_BAD_JOB;
   struct builder *builder = builder_on(graph, &travel->diags);

@@ -5,7 +5,6 @@
 
 #include "gen/ir/loops.h"
 #include "gen/ir/names.h"
-#include "gen/ir/outline.h"
 #include "gen/ir/region.h"
 
 /* A region under construction and the call that opened it. */
@@ -180,7 +179,6 @@ void builder_end_region(struct builder *builder, struct value *const *results, i
   struct region *region = frame->region;
   for (int i = 0; i < n_results; i++) ARENA_PUSH(builder->arena, region->results, results[i]);
   bool kept = frame->caller == NULL || owns_parameters(region);
-  if (kept) outline_loops(builder->graph, region, &frame->loops);
   if (kept) roll_loops(builder->graph, region, &frame->loops);
   builder->frame = frame->caller;
   if (frame->caller == NULL) {

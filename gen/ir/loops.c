@@ -1,5 +1,6 @@
 #include "gen/ir/loops.h"
 
+#include "gen/ir/outline.h"
 #include "gen/ir/region.h"
 
 /* The one node of each iteration, when all iterations are one call; false otherwise. */
@@ -69,6 +70,10 @@ static void roll_loop(struct graph *graph, struct region *region, const struct l
   for (int k = 0; k + 1 < count; k++) region_remove(region, calls[k]);
 }
 
+/* A loop inside of another began after it, and is rolled before it. */
 void roll_loops(struct graph *graph, struct region *region, const struct loop_list *loops) {
-  for (int i = 0; i < loops->count; i++) roll_loop(graph, region, &loops->items[i]);
+  for (int i = loops->count - 1; i >= 0; i--) {
+    outline_loop(graph, region, &loops->items[i]);
+    roll_loop(graph, region, &loops->items[i]);
+  }
 }

@@ -233,13 +233,14 @@ static void drop_parameters(struct region *region) {
 
 static bool is_candidate(const struct outlining *outlining) {
   const struct body *first = &outlining->bodies[0];
-  if (first->n == 0 || (first->n == 1 && first->nodes[0]->call != NULL) || !has_parameters(first)) return false;
+  if (first->n == 0 || !has_parameters(first)) return false;
+  if (first->n == 1 && first->nodes[0]->call != NULL && first->nodes[0]->call->count == 1) return false;
   for (int k = 1; k < outlining->count; k++)
     if (outlining->bodies[k].n != first->n) return false;
   return true;
 }
 
-static void outline_loop(struct graph *graph, struct region *region, const struct loop *loop) {
+void outline_loop(struct graph *graph, struct region *region, const struct loop *loop) {
   if (loop->count < 2) return;
   struct outlining outlining = {.graph = graph, .region = region, .count = loop->count};
   outlining.bodies = arena_alloc(graph->arena, (size_t)loop->count * sizeof *outlining.bodies);
@@ -259,8 +260,4 @@ static void outline_loop(struct graph *graph, struct region *region, const struc
   struct value **now = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *now);
   for (int k = 0; k < loop->count; k++) put_call(&outlining, &outlining.bodies[k], callee, now);
   drop_parameters(region);
-}
-
-void outline_loops(struct graph *graph, struct region *region, const struct loop_list *loops) {
-  for (int i = 0; i < loops->count; i++) outline_loop(graph, region, &loops->items[i]);
 }

@@ -4,9 +4,9 @@
 
 #include "gen/ir/loops.h"
 
-/* For each loop of a finished region whose iterations are the same nodes, but for values that come from outside and for
- * one number in the names of parameters: each iteration becomes one call of a new region. Bodies that are one call
- * already, and bodies without parameters, stay as they are. */
-void outline_loops(struct graph *graph, struct region *region, const struct loop_list *loops);
+/* When the iterations of a loop of a finished region are the same nodes, but for values that come from outside and for
+ * one number in the names of parameters: makes each iteration one call of a new region. A body that is one call
+ * already, or one without parameters, stays as it is. */
+void outline_loop(struct graph *graph, struct region *region, const struct loop *loop);
 
 #endif

@@ -28,7 +28,10 @@ class Trainer:
         job.setdefault("checkpoint", {})["project_dir"] = str(self.folder / "run")
         job.setdefault("tracking", {})["every"] = 1
         self.path = self.folder / "job.yaml"
-        self.path.write_text(json.dumps(job))  # JSON is YAML
+        self.write()
+
+    def write(self):
+        self.path.write_text(json.dumps(self.job))  # JSON is YAML
 
     def generate(self, *flags):
         """The text of the program."""

@@ -7,17 +7,20 @@ from harness import MODELS, TREE, Trainer, save_file
 from torch_gpt import random_weights
 
 CONFIG = {"n_layer": 5, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 16}
-FLAT = TREE / "tests" / "program" / "models" / "flat_gpt2.c"
+OWN = TREE / "tests" / "program" / "models"
 
 
-def run(source):
+def run(source, config, weights=None):
     trainer = Trainer({
-        "model": {"source": str(source), "config": dict(CONFIG), "weights": "start.safetensors"},
-        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3},
+        "model": {"source": str(source), "config": dict(config)},
+        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 16},
         "training": {"steps": 5},
     })
     (trainer.folder / "corpus.txt").write_bytes(bytes(np.random.default_rng(1).integers(32, 127, 4000).astype(np.uint8)))
-    save_file(random_weights(CONFIG, "gpt2", seed=5), trainer.folder / "start.safetensors")
+    if weights is not None:
+        save_file(weights, trainer.folder / "start.safetensors")
+        trainer.job["model"]["weights"] = "start.safetensors"
+        trainer.write()
     text = trainer.generate()
     trainer.build()
     return text, [row["loss"] for row in trainer.run()]
@@ -25,13 +28,22 @@ def run(source):
 
 class Loops(unittest.TestCase):
     def test_body_written_out(self):
-        called, expected = run(MODELS / "gpt2.c")
-        written, losses = run(FLAT)
+        weights = random_weights(CONFIG, "gpt2", seed=5)
+        called, expected = run(MODELS / "gpt2.c", CONFIG, weights)
+        written, losses = run(OWN / "flat_gpt2.c", CONFIG, weights)
         self.assertEqual(losses, expected, "the same model, the same numbers")
         for text in (called, written):
             self.assertIn("for (int i = 0; i < 5; i++)", text, "forward over layers")
             self.assertIn("for (int i = 4; i >= 0; i--)", text, "backward over layers")
         self.assertLess(len(written.splitlines()), 1.1 * len(called.splitlines()))
+
+    def test_loop_in_loop(self):
+        config = {"stages": 2, "depth": 2, "width": 12}
+        nested, losses = run(OWN / "nested_loops.c", config)
+        _, expected = run(OWN / "no_loops.c", config)
+        self.assertEqual(losses, expected, "fresh weights and all steps are the same")
+        self.assertEqual(nested.count("for (int i = 0; i < 2; i++)"), 2, "forward")
+        self.assertEqual(nested.count("for (int i = 1; i >= 0; i--)"), 2, "backward")
 
 
 if __name__ == "__main__":
