@@ -121,8 +121,7 @@ static struct arena *arena;
 static int product_status;
 static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
                                  int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  const int status =
-      (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
+  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
 #pragma omp atomic
   product_status |= status;
 }
@@ -259,6 +258,11 @@ static inline float accel_sigmoid(float x) {
   return 1.0f / (1.0f + accel_exp(-x));
 }
 
+/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. */
+static inline float accel_gelu_gate(float x) {
+  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
+}
+
 /* y = a b: [4][8] x [8][24]. */
 static void matmul_1x4x8x24(float y[static 4 * 24], const float a[static 4 * 8], const float b[static 8 * 24]) {
   accel_product('N', 'N', 4, 24, 8, a, 8, b, 24, 0.0f, y, 24);
@@ -362,7 +366,7 @@ static void add_gelu_tanh_1x4x32(float y[static 4 * 32], const float x0[static 4
       const float v0 = x0[i * 32 + j];
       const float v1 = x1[j];
       const float t0 = v0 + v1;
-      const float t1 = t0 * accel_sigmoid(t0 * (1.59576912f + 0.0713548163f * t0 * t0));
+      const float t1 = t0 * accel_gelu_gate(t0);
       y[i * 32 + j] = t1;
     }
 }

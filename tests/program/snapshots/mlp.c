@@ -115,8 +115,7 @@ static struct arena *arena;
 static int product_status;
 static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
                                  int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  const int status =
-      (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
+  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
 #pragma omp atomic
   product_status |= status;
 }
