@@ -6,6 +6,7 @@
 #include "gen/base/embedded.h"
 #include "gen/emit/values.h"
 #include "gen/plan/figures.h"
+#include "gen/plan/schedule.h"
 
 /* ---- Templates ---- */
 
@@ -63,12 +64,27 @@ static struct jinja_value optimizer_value(struct arena *arena, const struct job 
 }
 
 static struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
-  static const char *const names[] = {"constant", "linear", "cosine"};
+  static const char *const names[] = {"constant",   "linear",       "cosine",      "cosine_with_restarts",
+                                      "polynomial", "inverse_sqrt", "exponential", "step",
+                                      "one_cycle",  "wsd"};
+  static const char *const anneals[] = {"cosine", "linear"}, *const decays[] = {"linear", "cosine", "sqrt"};
   struct jinja_value value = jinja_map(arena);
+  struct schedule_steps steps = schedule_steps(job);
   set_text(arena, value, "name", names[job->schedule.name]);
-  set_int(arena, value, "warmup_steps", job->schedule.warmup_steps);
-  set_int(arena, value, "decay_steps", job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps);
+  set_int(arena, value, "warmup_steps", steps.warmup);
+  set_int(arena, value, "stable_until", steps.stable);
+  set_int(arena, value, "decay_steps", steps.decay);
   set_real(arena, value, "min_lr", job->schedule.min_lr);
+  set_int(arena, value, "cycles", job->schedule.cycles);
+  set_real(arena, value, "power", job->schedule.power);
+  set_int(arena, value, "timescale", steps.timescale);
+  set_real(arena, value, "gamma", job->schedule.gamma);
+  set_int(arena, value, "step_size", job->schedule.step_size);
+  set_text(arena, value, "anneal", anneals[job->schedule.anneal]);
+  set_real(arena, value, "peak", steps.peak);
+  set_real(arena, value, "div_factor", job->schedule.div_factor);
+  set_real(arena, value, "final_div_factor", job->schedule.final_div_factor);
+  set_text(arena, value, "decay_type", decays[job->schedule.decay_type]);
   return value;
 }
 

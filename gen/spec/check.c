@@ -244,7 +244,8 @@ static struct cause find_comparison(const struct check *c, const json_t *conditi
       continue;
     }
     if (value != NULL) return (struct cause){deeper, spec_describe(c->arena, value), true, value->where};
-    return (struct cause){deeper, arena_printf(c->arena, "'%s'", schema_value_text(c->arena, constant)), false, {0}};
+    const json_t *preset = schema_keyword(c->root, schema_find(c->root, deeper), "default");
+    return (struct cause){deeper, arena_printf(c->arena, "'%s'", schema_value_text(c->arena, preset)), false, {0}};
   }
   return (struct cause){0};
 }

@@ -44,7 +44,8 @@ void check_forbidden(struct check *c, const struct subject *s);
 bool check_type(struct check *c, const json_t *schema, const struct subject *s);
 bool check_choice(struct check *c, const json_t *schema, const struct subject *s);
 
-/* The cause of an `if` that holds for a group: the first key that it compares. Of a dependentSchemas: its key. */
+/* The cause of an `if` that holds for a group, or of its `else`: the first key that it compares. Of a dependentSchemas:
+ * its key. */
 struct cause check_cause(const struct check *c, const json_t *condition, const struct subject *group);
 struct cause check_key_cause(const struct check *c, const struct subject *group, const struct spec_entry *entry);
 

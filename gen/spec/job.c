@@ -96,11 +96,28 @@ static void bind_optimizer(struct job *job) {
 }
 
 static void bind_schedule(struct job *job) {
-  static const char *const names[] = {"constant", "linear", "cosine", NULL};
+  static const char *const names[] = {"constant",   "linear",       "cosine",      "cosine_with_restarts",
+                                      "polynomial", "inverse_sqrt", "exponential", "step",
+                                      "one_cycle",  "wsd",          NULL};
+  static const char *const anneals[] = {"cosine", "linear", NULL}, *const decays[] = {"linear", "cosine", "sqrt", NULL};
   job->schedule.name = (enum schedule_name)choice(job, "schedule.name", names);
   job->schedule.warmup_steps = integer(job, "schedule.warmup_steps");
+  job->schedule.warmup_fraction = real(job, "schedule.warmup_fraction");
   job->schedule.decay_steps = integer(job, "schedule.decay_steps");
   job->schedule.min_lr = real(job, "schedule.min_lr");
+  job->schedule.cycles = integer(job, "schedule.cycles");
+  job->schedule.power = real(job, "schedule.power");
+  job->schedule.timescale = integer(job, "schedule.timescale");
+  job->schedule.gamma = real(job, "schedule.gamma");
+  job->schedule.step_size = integer(job, "schedule.step_size");
+  job->schedule.anneal = (enum anneal_form)choice(job, "schedule.anneal", anneals);
+  job->schedule.pct_start = real(job, "schedule.pct_start");
+  job->schedule.div_factor = real(job, "schedule.div_factor");
+  job->schedule.final_div_factor = real(job, "schedule.final_div_factor");
+  job->schedule.decay_type = (enum decay_type)choice(job, "schedule.decay_type", decays);
+  job->schedule.decay_fraction = real(job, "schedule.decay_fraction");
+  bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;
+  job->schedule.stable_steps = stable ? integer(job, "schedule.stable_steps") : -1;
 }
 
 static void bind_run(struct job *job) {

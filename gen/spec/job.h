@@ -14,7 +14,20 @@
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV };
 enum data_label { LABEL_CLASS, LABEL_VALUE };
 enum optimizer_name { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
-enum schedule_name { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE };
+enum schedule_name {
+  SCHEDULE_CONSTANT,
+  SCHEDULE_LINEAR,
+  SCHEDULE_COSINE,
+  SCHEDULE_COSINE_WITH_RESTARTS,
+  SCHEDULE_POLYNOMIAL,
+  SCHEDULE_INVERSE_SQRT,
+  SCHEDULE_EXPONENTIAL,
+  SCHEDULE_STEP,
+  SCHEDULE_ONE_CYCLE,
+  SCHEDULE_WSD
+};
+enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
+enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum device_kind { DEVICE_CPU };
 
 /* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
@@ -73,7 +86,18 @@ struct job {
   struct {
     enum schedule_name name;
     int64_t warmup_steps, decay_steps; /* decay_steps 0: training.steps */
+    double warmup_fraction;            /* 0 where it was not given */
     double min_lr;
+    int64_t cycles;                                 /* cosine_with_restarts */
+    double power;                                   /* polynomial */
+    int64_t timescale;                              /* inverse_sqrt; 0: chosen by the warm-up */
+    double gamma;                                   /* exponential, step */
+    int64_t step_size;                              /* step */
+    enum anneal_form anneal;                        /* one_cycle */
+    double pct_start, div_factor, final_div_factor; /* one_cycle */
+    enum decay_type decay_type;                     /* wsd */
+    double decay_fraction;                          /* wsd */
+    int64_t stable_steps;                           /* wsd; -1: by decay_fraction */
   } schedule;
 
   struct {

@@ -161,13 +161,15 @@ static bool check_because(struct check *c, const json_t *schema, const struct su
 }
 
 static bool check_conditions(struct check *c, const json_t *schema, const struct subject *s) {
-  const json_t *condition = json_object_get(schema, "if"), *then = json_object_get(schema, "then"), *part;
+  const json_t *condition = json_object_get(schema, "if"), *part;
   json_t *dependents = json_object_get(schema, "dependentSchemas");
   const char *key;
   size_t i;
   bool good = true;
-  if (condition != NULL && then != NULL && holds(c, condition, s))
-    good = check_because(c, then, s, check_cause(c, condition, s));
+  if (condition != NULL) {
+    part = json_object_get(schema, holds(c, condition, s) ? "then" : "else");
+    if (part != NULL) good = check_because(c, part, s, check_cause(c, condition, s));
+  }
   json_object_foreach(dependents, key, part) {
     const struct spec_entry *entry = spec_entry(s->node, key);
     if (entry != NULL) good = check_because(c, part, s, check_key_cause(c, s, entry)) && good;

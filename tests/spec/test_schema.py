@@ -23,11 +23,26 @@ COUNT = int(os.environ.get("COUNT", 4000))
 # What gen/spec/schema.h says that the reader knows, and what is there for people.
 KEYWORDS = set(
     "$ref type const enum minimum exclusiveMinimum maximum exclusiveMaximum minLength pattern items minItems maxItems"
-    " properties required propertyNames additionalProperties dependentSchemas allOf if then".split()
+    " properties required propertyNames additionalProperties dependentSchemas allOf if then else".split()
 )
 ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage"}
 # Those that tests/spec/test_yaml.c tries.
 PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$"}
+
+# The keys that not every schedule has.
+WARM, FALL = {"warmup_steps", "warmup_fraction"}, {"decay_steps", "min_lr"}
+SCHEDULE_KEYS = {
+    "constant": WARM,
+    "linear": WARM | FALL,
+    "cosine": WARM | FALL,
+    "cosine_with_restarts": WARM | FALL | {"cycles"},
+    "polynomial": WARM | FALL | {"power"},
+    "inverse_sqrt": WARM | {"timescale"},
+    "exponential": WARM | {"gamma"},
+    "step": WARM | {"gamma", "step_size"},
+    "one_cycle": {"decay_steps", "pct_start", "anneal", "div_factor", "final_div_factor"},
+    "wsd": WARM | FALL | {"decay_type", "decay_fraction", "stable_steps"},
+}
 
 
 def target(schema):
@@ -42,7 +57,7 @@ def subschemas(schema):
     if not isinstance(schema, dict):
         return
     yield schema
-    inner = [schema.get(key) for key in ("items", "additionalProperties", "propertyNames", "if", "then")]
+    inner = [schema.get(key) for key in ("items", "additionalProperties", "propertyNames", "if", "then", "else")]
     for key in ("properties", "dependentSchemas", "$defs"):
         inner += schema.get(key, {}).values()
     for one in inner + schema.get("allOf", []):
@@ -64,7 +79,8 @@ def rules_hold(job):
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > compared(job, "training.steps") or 0 < decay < warmup:
         return False
-    decays = job.get("schedule", {}).get("name", "constant") != "constant"
+    falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
+    decays = job.get("schedule", {}).get("name", "constant") in falls
     return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")
 
 
@@ -142,9 +158,20 @@ class Drawer:
         if optimizer:
             for key in ["betas", "eps"] if optimizer.get("name") == "sgd" else ["momentum"]:
                 optimizer.pop(key, None)
-        if schedule and schedule.get("name", "constant") == "constant":
-            schedule.pop("decay_steps", None), schedule.pop("min_lr", None)
+        if schedule:
+            self.tidy_schedule(schedule)
         return job
+
+    def tidy_schedule(self, schedule):
+        name, own = schedule.get("name", "constant"), SCHEDULE_KEYS
+        own = own.get(name if isinstance(name, str) else "", set())
+        for key in set().union(*SCHEDULE_KEYS.values()) - own:
+            schedule.pop(key, None)
+        for key in own & {"gamma", "step_size"}:
+            schedule.setdefault(key, 1)
+        for key, other in (("warmup_fraction", "warmup_steps"), ("stable_steps", "decay_fraction")):
+            if key in schedule:
+                schedule.pop(other, None)
 
 
 class Schema(unittest.TestCase):

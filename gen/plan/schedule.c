@@ -1,0 +1,29 @@
+#include "gen/plan/schedule.h"
+
+#include <math.h>
+
+enum { TIMESCALE_WITHOUT_WARMUP = 10000 };
+
+static int64_t warmup_steps(const struct job *job) {
+  if (job->schedule.warmup_fraction == 0) return job->schedule.warmup_steps;
+  return (int64_t)ceil(job->schedule.warmup_fraction * (double)job->training.steps);
+}
+
+/* Where the decay begins: behind the warm-up, but for wsd with its stable steps between the two. */
+static int64_t stable_until(const struct job *job, const struct schedule_steps *steps) {
+  if (job->schedule.name != SCHEDULE_WSD) return steps->warmup;
+  if (job->schedule.stable_steps >= 0) return steps->warmup + job->schedule.stable_steps;
+  int64_t begin = steps->decay - (int64_t)round(job->schedule.decay_fraction * (double)steps->decay);
+  return begin > steps->warmup ? begin : steps->warmup;
+}
+
+struct schedule_steps schedule_steps(const struct job *job) {
+  struct schedule_steps steps = {.warmup = warmup_steps(job)};
+  steps.decay = job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps;
+  steps.stable = stable_until(job, &steps);
+  steps.timescale = job->schedule.timescale > 0 ? job->schedule.timescale
+                    : steps.warmup > 0          ? steps.warmup
+                                                : TIMESCALE_WITHOUT_WARMUP;
+  steps.peak = job->schedule.pct_start * (double)steps.decay - 1;
+  return steps;
+}

@@ -1,0 +1,17 @@
+/* Schedule: the steps at which the learning rate changes its course, as whole numbers. */
+#ifndef ACCEL_PLAN_SCHEDULE_H
+#define ACCEL_PLAN_SCHEDULE_H
+
+#include "gen/spec/job.h"
+
+/* Steps counted from the start: the warm-up ends, the decay begins and ends. Without a warm-up or stable steps the
+ * first, or the first two, are 0. */
+struct schedule_steps {
+  int64_t warmup, stable, decay;
+  int64_t timescale; /* inverse_sqrt: never 0 */
+  double peak;       /* one_cycle: the step of the highest rate; may lie between two, and before the first */
+};
+
+struct schedule_steps schedule_steps(const struct job *job);
+
+#endif

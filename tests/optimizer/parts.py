@@ -1,0 +1,55 @@
+"""Parts of emitted programs, for tests that need no whole trainer: its functions of the rate and of the update."""
+
+import ctypes
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+MODELS = TREE / "examples" / "models"
+WARNINGS = ["-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+
+def make_job(steps=1000, **groups):
+    job = {
+        "model": {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 1, "width": 3, "n_classes": 2}},
+        "data": {"train": {"path": "rows.csv", "format": "csv"}, "batch_size": 2, "features": 5},
+        "training": {"steps": steps},
+    }
+    return {**job, **groups}
+
+
+def generate(job):
+    """The program of a job."""
+    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+        path = pathlib.Path(folder) / "job.yaml"
+        path.write_text(json.dumps(job))
+        result = subprocess.run([GENERATOR, path, "-o", "-"], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise AssertionError(f"no program for {job}:\n{result.stderr}")
+    return result.stdout
+
+
+def function(text, name):
+    """A static function of a program with the comment before it."""
+    pattern = rf"^/\*(?:(?!\*/).)*\*/\nstatic [\w ]*{name}\([^\n]*\n.*?^}}\n"
+    return re.search(pattern, text, re.MULTILINE | re.DOTALL).group(0)
+
+
+def rates(job, count):
+    """The learning rates of the first steps, by the function that the program has for it."""
+    source = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n" + function(generate(job), "learning_rate")
+    source += "void all(int64_t n, double *to);\nvoid all(int64_t n, double *to) {\n"
+    source += "  for (int64_t i = 0; i < n; i++) to[i] = learning_rate(i);\n}\n"
+    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+        library = f"{folder}/rates.so"
+        subprocess.run(["cc", *WARNINGS, "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", library, "-lm"],
+                       input=source, text=True, check=True)
+        values = (ctypes.c_double * count)()
+        ctypes.CDLL(library).all(ctypes.c_int64(count), values)
+    return list(values)

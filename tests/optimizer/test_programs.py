@@ -1,0 +1,68 @@
+"""Programs of every optimizer and schedule: no warning under gcc and clang, and as clang-format would have written
+them. TAP."""
+
+import subprocess
+import sys
+import tempfile
+
+from parts import TREE, WARNINGS, generate, make_job
+from matrix import library_flags, tool
+
+WARMUPS = {"none": {}, "warm": {"warmup_steps": 1234567}, "fraction": {"warmup_fraction": 0.123}}
+FORMS = {
+    "linear": {},
+    "cosine": {"min_lr": 1.23456789e-5, "decay_steps": 123456789012},
+    "cosine_with_restarts": {"cycles": 12345, "decay_steps": 123456789012},
+    "polynomial": {"power": 1.23456789, "min_lr": 1.23456789e-5, "decay_steps": 123456789012},
+    "inverse_sqrt": {"timescale": 123456789012},
+    "exponential": {"gamma": 0.123456789},
+    "step": {"gamma": 0.123456789, "step_size": 123456789012},
+    "wsd": {"decay_type": "sqrt", "stable_steps": 123456789012, "min_lr": 1.23456789e-5, "decay_steps": 999999999999},
+}
+JOBS = {
+    f"{name}_{warmup}": {"schedule": {"name": name, **form, **WARMUPS[warmup]}}
+    for name, form in FORMS.items()
+    for warmup in WARMUPS
+}
+JOBS |= {
+    f"one_cycle_{start}_{anneal}": {"schedule": {"name": "one_cycle", "anneal": anneal, "pct_start": start, "div_factor": 7}}
+    for start in (0, 0.1, 0.3, 1)
+    for anneal in ("cosine", "linear")
+}
+
+
+def check(text, folder):
+    """Yields (what, None or why it failed)."""
+    flags = [*WARNINGS, *library_flags("--cflags"), "-c", "-o", f"{folder}/program.o", "-x", "c", "-"]
+    for compiler in ("gcc", tool("clang")):
+        if compiler is None:
+            yield "compiles with clang # SKIP not installed", None
+            continue
+        result = subprocess.run([compiler, *flags], input=text, capture_output=True, text=True)
+        yield f"compiles with {compiler}", result.stderr if result.returncode != 0 or result.stderr else None
+    if tool("clang-format") is None:
+        yield "is formatted # SKIP clang-format is not installed", None
+        return
+    style = f"--style=file:{TREE / '.clang-format'}"
+    formatted = subprocess.run([tool("clang-format"), style], input=text, capture_output=True, text=True, check=True)
+    lines = zip(text.splitlines(), formatted.stdout.splitlines())
+    first = next((f"{ours}\n{theirs}" for ours, theirs in lines if ours != theirs), "the end")
+    yield "is formatted", None if formatted.stdout == text else first
+
+
+def main():
+    failed = 0
+    for name, groups in JOBS.items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+            for what, why in check(generate(make_job(steps=999999999999, **groups)), folder):
+                print(f"{'not ok' if why else 'ok'} {name} {what}", flush=True)
+                for line in (why or "").splitlines()[:25]:
+                    print(f"  {line}")
+                failed += why is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

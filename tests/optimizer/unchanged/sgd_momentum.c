@@ -1,0 +1,43 @@
+/* Half a cosine, down to the lowest rate at step 500. */
+static double learning_rate(int64_t at) {
+  const double highest = 0.1, lowest = 0.0;
+  const double done = fmin((double)at / 500.0, 1.0);
+  const double rate = lowest + 0.5 * (highest - lowest) * (1.0 + cos(3.141592653589793 * done));
+  return rate;
+}
+
+/* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
+static double gradient_norm(void) {
+  static double sums[1];
+#pragma omp parallel for
+  for (size_t chunk = 0; chunk < 1; chunk++) {
+    const float *g = arena->all_gradients + chunk * 16384;
+    const size_t count = 64;
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
+    sums[chunk] = sum;
+  }
+  double total = 0.0;
+  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  return sqrt(total);
+}
+
+/* Stochastic gradient descent with momentum in PyTorch's arithmetic, in one sweep with the clipping of the
+ * gradient. Returns the gradient's norm before clipping. */
+static double update(int64_t at, double lr) {
+  (void)at;
+  const double norm = gradient_norm();
+  const float clip = (float)fmin(0.5 / (norm + 1e-6), 1.0);
+  const float rate = (float)lr;
+  const float *restrict gradients = arena->all_gradients;
+  float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
+#pragma omp parallel for simd
+  for (size_t i = 0; i < 64; i++) {
+    const float g = gradients[i] * clip + 0.01f * weights[i];
+    const float m = 0.9f * moment_1[i] + g;
+    moment_1[i] = m;
+    weights[i] -= rate * m;
+  }
+  return norm;
+}
