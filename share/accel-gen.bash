@@ -14,7 +14,7 @@ _accel_gen() {
   -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --color --help --version' -- "$word")) ;;
   *)
     COMPREPLY=($(compgen -f -X '!*.y?(a)ml' -- "$word") $(compgen -d -- "$word"))
-    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check help version' -- "$word")); fi
+    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check render help version' -- "$word")); fi
     ;;
   esac
 }
