@@ -16,7 +16,7 @@ if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$out/probe.c" -o "$o
 fi
 ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags
 
-flags="-std=c17 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fno-sanitize-recover=all"
+flags="-std=c17 -D_POSIX_C_SOURCE=200809L -O1 -g -I. -fno-sanitize-recover=all -Wno-pass-failed"
 instrument="-fsanitize=fuzzer-no-link,address,undefined"
 
 compile() { # FOLDER ARCHIVE FLAG...
