@@ -145,13 +145,8 @@ static void add_star2(struct run *run, struct keyword *keywords, int *count, con
   }
 }
 
-/* Evaluates arguments; `extra` more keywords have room. */
-static struct call eval_args(struct run *run, struct activation *a, const struct args *args, int extra) {
-  struct call call = {0};
-  if (args == NULL && extra == 0) return call;
-  static const struct args none;
-  if (args == NULL) args = &none;
-  int count = args->positional.count, keyword_count = args->keyword_names.count;
+static void eval_positional(struct run *run, struct activation *a, const struct args *args, struct call *call) {
+  int count = args->positional.count;
   struct jinja_value *items = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *items);
   for (int i = 0; i < count; i++) items[i] = jj_eval(run, a, args->positional.items[i]);
   const struct jinja_list *star = args->star != NULL ? jj_iterate(run, jj_eval(run, a, args->star)) : NULL;
@@ -162,20 +157,34 @@ static struct call eval_args(struct run *run, struct activation *a, const struct
     items = more;
     count += star->count;
   }
-  call.items = items;
-  call.count = count;
-  if (keyword_count == 0 && extra == 0 && args->star2 == NULL) return call;
-  struct jinja_value *values = jj_alloc(run->pool, (size_t)(keyword_count + 1) * sizeof *values);
-  for (int i = 0; i < keyword_count; i++) values[i] = jj_eval(run, a, args->keyword_values.items[i]);
+  call->items = items;
+  call->count = count;
+}
+
+static void eval_keywords(struct run *run, struct activation *a, const struct args *args, int extra,
+                          struct call *call) {
+  int count = args->keyword_names.count;
+  struct jinja_value *values = jj_alloc(run->pool, (size_t)(count + 1) * sizeof *values);
+  for (int i = 0; i < count; i++) values[i] = jj_eval(run, a, args->keyword_values.items[i]);
   struct jinja_value star2 = args->star2 != NULL ? jj_eval(run, a, args->star2) : jinja_none();
   if (args->star2 != NULL && star2.kind != JINJA_MAP)
     jj_fail(run, "argument after ** must be a mapping, not %s", jj_type_name(star2));
-  int room = keyword_count + extra + (star2.kind == JINJA_MAP ? star2.as.map->count : 0);
+  int room = count + extra + (star2.kind == JINJA_MAP ? star2.as.map->count : 0);
   struct keyword *keywords = jj_alloc(run->pool, (size_t)(room + 1) * sizeof *keywords);
-  for (int i = 0; i < keyword_count; i++)
-    add_keyword(run, keywords, &call.keyword_count, args->keyword_names.items[i], values[i]);
-  if (star2.kind == JINJA_MAP) add_star2(run, keywords, &call.keyword_count, star2.as.map);
-  call.keywords = keywords;
+  for (int i = 0; i < count; i++)
+    add_keyword(run, keywords, &call->keyword_count, args->keyword_names.items[i], values[i]);
+  if (star2.kind == JINJA_MAP) add_star2(run, keywords, &call->keyword_count, star2.as.map);
+  call->keywords = keywords;
+}
+
+/* Evaluates arguments; `extra` more keywords have room. */
+static struct call eval_args(struct run *run, struct activation *a, const struct args *args, int extra) {
+  static const struct args none;
+  struct call call = {0};
+  if (args == NULL && extra == 0) return call;
+  if (args == NULL) args = &none;
+  eval_positional(run, a, args, &call);
+  if (args->keyword_names.count > 0 || extra > 0 || args->star2 != NULL) eval_keywords(run, a, args, extra, &call);
   return call;
 }
 

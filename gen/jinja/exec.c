@@ -187,7 +187,11 @@ static enum flow exec_set_block(struct run *run, struct activation *a, const str
   enum flow flow = capture(run, a, &block->initial, &block->body, &value);
   run->muted = muted;
   if (flow != FLOW_NEXT) return flow;
-  if (block->filter != NULL) value = jj_eval_filter(run, a, block->filter, value);
+  if (block->filter != NULL) {
+    value = jj_eval_filter(run, a, block->filter, value);
+    if (run->autoescape) value = jj_str(run, value);
+    value.safe |= run->autoescape;
+  }
   jj_assign(run, a, block->target, value, node->flag);
   return FLOW_NEXT;
 }
@@ -208,6 +212,7 @@ static enum flow exec_filter_block(struct run *run, struct activation *a, const 
   text = jj_eval_filter(run, a, node->as.filter_block.filter, text);
   if (text.kind != JINJA_STRING)
     jj_fail(run, "the filter of a filter block must give a string, not '%s'", jj_type_name(text));
+  text.safe = true; /* what is in the block was escaped when it was written */
   write_at(run, text, node);
   return FLOW_NEXT;
 }

@@ -29,7 +29,8 @@ FILTER(filter_last) {
   (void)call;
   const struct jinja_list *items = reversible(run, input);
   if (items->count == 0) return jj_undefined_hint(run, "No last item, sequence was empty.");
-  return items->items[items->count - 1];
+  struct jinja_value last = items->items[items->count - 1];
+  return input.kind == JINJA_STRING ? jj_like(last, input) : last;
 }
 
 static struct jinja_value reversed_list(struct run *run, const struct jinja_list *items, enum flavour flavour) {

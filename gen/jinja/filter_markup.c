@@ -161,7 +161,7 @@ static void write_query(struct run *run, struct jinja_value input) {
 }
 
 FILTER(filter_urlencode) {
-  bool query = input.kind == JINJA_MAP || input.kind == JINJA_LIST;
+  bool query = input.kind == JINJA_MAP || input.kind == JINJA_LIST || input.kind == JINJA_UNDEFINED;
   struct buffer *before = jj_capture_begin(run);
   (void)call;
   if (query) {

@@ -19,7 +19,7 @@ FILTER(filter_capitalize) {
   return jj_map_case(run, jj_str(run, input), 'c');
 }
 
-/* Jinja2's title does not count letters behind an apostrophe as a word, unlike Python's. */
+/* Jinja2's title does not count letters behind an apostrophe as a word, unlike Python's, and its result is not safe. */
 FILTER(filter_title) {
   struct jinja_value text = jj_map_case(run, jj_str(run, input), 'l');
   const struct jinja_string *lower = text.as.string;
@@ -34,7 +34,7 @@ FILTER(filter_title) {
     first = code == '-' || code == '(' || code == '{' || code == '[' || code == '<' || jj_is_space_code(code);
     at += (size_t)size;
   }
-  return jj_like(jj_capture_end(run, before), text);
+  return jj_capture_end(run, before);
 }
 
 FILTER(filter_string) {
@@ -109,9 +109,18 @@ FILTER(filter_indent) {
 
 /* --- truncate, words --- */
 
+/* Where to cut so that count characters stay at most: at the last space before, unless words may be cut. */
+static size_t cut_at(const struct jinja_string *text, int64_t count, bool kill_words) {
+  size_t keep = jj_utf8_offset(text->bytes, text->length, (size_t)count);
+  for (size_t i = keep; !kill_words && i > 0; i--) {
+    if (text->bytes[i - 1] == ' ') return i - 1;
+  }
+  return keep;
+}
+
 FILTER(filter_truncate) {
   int64_t length = jj_arg_int(run, call, 0, 255);
-  bool kill = jj_arg_true(run, call, 1, false);
+  bool kill_words = jj_arg_true(run, call, 1, false);
   struct jinja_value end = jj_arg(call, 2, jj_cstr(run->pool, "..."));
   int64_t leeway = jj_given(call, 3) && call->items[3].kind != JINJA_NONE ? jj_arg_int(run, call, 3, 5) : 5;
   if (end.kind != JINJA_STRING) jj_fail(run, "object of type '%s' has no len()", jj_type_name(end));
@@ -120,15 +129,8 @@ FILTER(filter_truncate) {
   if (leeway < 0) jj_fail(run, "expected leeway >= 0, got %lld", (long long)leeway);
   if (count <= length + leeway) return input;
   if (input.kind != JINJA_STRING) jj_fail(run, "can only truncate a string, not '%s'", jj_type_name(input));
-  const struct jinja_string *text = input.as.string;
-  size_t keep = jj_utf8_offset(text->bytes, text->length, (size_t)(length - end_count));
-  for (size_t i = keep; !kill && i > 0; i--) {
-    if (text->bytes[i - 1] != ' ') continue;
-    keep = i - 1;
-    break;
-  }
-  struct jinja_value part = jj_like(jj_copy_text(run, text->bytes, keep), input);
-  return jj_binary(run, OP_ADD, part, end);
+  size_t keep = cut_at(input.as.string, length - end_count, kill_words);
+  return jj_binary(run, OP_ADD, jj_like(jj_copy_text(run, input.as.string->bytes, keep), input), end);
 }
 
 FILTER(filter_wordcount) {

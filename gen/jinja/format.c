@@ -273,10 +273,11 @@ struct jinja_value jj_format_percent(struct run *run, struct jinja_value format,
     p.at = sign != NULL ? sign + 1 : p.end;
     if (sign != NULL) percent_field(&p);
   }
-  bool tuple = value.kind == JINJA_LIST && value.as.list->flavour == FLAVOUR_TUPLE;
-  bool all_used =
-      tuple ? p.used >= value.as.list->count
-            : p.used > 0 || value.kind == JINJA_MAP || value.kind == JINJA_LIST || value.kind == JINJA_UNDEFINED;
+  enum flavour flavour = value.kind == JINJA_LIST ? value.as.list->flavour : FLAVOUR_GENERATOR;
+  bool indexed = flavour == FLAVOUR_LIST || flavour == FLAVOUR_RANGE || flavour == FLAVOUR_GROUP;
+  bool all_used = flavour == FLAVOUR_TUPLE
+                      ? p.used >= value.as.list->count
+                      : p.used > 0 || indexed || value.kind == JINJA_MAP || value.kind == JINJA_UNDEFINED;
   if (!all_used) jj_fail(run, "not all arguments converted during string formatting");
   return jj_like(jj_capture_end(run, before), format);
 }

@@ -74,6 +74,7 @@ void jj_update_map(struct run *run, struct jinja_map *map, struct jinja_value fr
       jj_map_put(run->pool, map, from.as.map->items[i].key, from.as.map->items[i].value);
     return;
   }
+  if (from.kind == JINJA_UNDEFINED) jj_fail_undefined(run, from); /* it looks for keys first: no empty list here */
   const struct jinja_list *pairs = jj_iterate(run, from);
   for (int i = 0; i < pairs->count; i++) {
     const struct jinja_list *pair = jj_iterate(run, pairs->items[i]);

@@ -46,6 +46,7 @@ METHOD(rstrip) {
 
 static struct jinja_value pad(struct run *run, struct jinja_value self, const struct call *call, char how) {
   const char *fill = jj_given(call, 1) ? jj_arg_string(run, call, 1)->bytes : " ";
+  if (self.safe && jj_given(call, 1)) fill = jj_escape(run, call->items[1]).as.string->bytes;
   if (jj_utf8_count(fill, strlen(fill)) != 1) jj_fail(run, "The fill character must be exactly one character long");
   return jj_pad(run, self, jj_arg_int(run, call, 0, 0), how, fill);
 }
@@ -412,8 +413,7 @@ METHOD(isascii) {
   return jinja_bool(true);
 }
 
-#define NO_ARGUMENTS                                                                                                   \
-  { .required = 0 }
+#define NO_ARGUMENTS {.required = 0}
 const struct method jj_methods_string[] = {
     {W_upper, method_upper, NO_ARGUMENTS},
     {W_lower, method_lower, NO_ARGUMENTS},

@@ -254,6 +254,8 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
     if (container.kind == JINJA_OBJECT) break;
     jj_fail(run, "argument of type '%s' is not iterable", jj_type_name(container));
   }
+  bool keys = container.kind == JINJA_LIST && container.as.list->flavour == FLAVOUR_KEYS;
+  if (keys && !jj_hashable(item)) jj_fail(run, "unhashable type: '%s'", jj_type_name(item));
   const struct jinja_list *list = jj_iterate(run, container);
   for (int i = 0; i < list->count; i++) {
     if (jj_same(run, list->items[i], item)) return true;

@@ -184,20 +184,25 @@ static bool is_le(struct run *run, struct jinja_value v, const struct call *c) {
   return jj_compare(run, OP_LTEQ, v, c->items[0]);
 }
 
+/* Whether v can be looked up in a table of names; an error where Python's dict has one. */
+static bool is_name(struct run *run, struct jinja_value v) {
+  if (!jj_hashable(v)) jj_fail(run, "unhashable type: '%s'", jj_type_name(v));
+  if (jj_is_strict(run, v)) jj_fail_undefined(run, v);
+  return v.kind == JINJA_STRING;
+}
+
 static bool is_filter(struct run *run, struct jinja_value v, const struct call *c) {
-  (void)run, (void)c;
-  return v.kind == JINJA_STRING && jj_find_filter(v.as.string->bytes) != NULL;
+  (void)c;
+  return is_name(run, v) && jj_find_filter(v.as.string->bytes) != NULL;
 }
 
 static bool is_test(struct run *run, struct jinja_value v, const struct call *c) {
-  (void)run, (void)c;
-  return v.kind == JINJA_STRING && jj_find_test(v.as.string->bytes) != NULL;
+  (void)c;
+  return is_name(run, v) && jj_find_test(v.as.string->bytes) != NULL;
 }
 
-#define NO_ARGUMENTS                                                                                                   \
-  { .required = 0 }
-#define OTHER                                                                                                          \
-  { {"other"}, 1, false }
+#define NO_ARGUMENTS {.required = 0}
+#define OTHER {{"other"}, 1, false}
 static const struct test tests[] = {
     {"defined", is_defined, NO_ARGUMENTS},
     {"undefined", is_undefined, NO_ARGUMENTS},

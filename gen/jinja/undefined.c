@@ -27,15 +27,18 @@ static const char *home_of(enum object_type type) {
 
 static const char *object_name(struct run *run, struct jinja_value object) {
   if (object.kind == JINJA_NONE) return "None";
+  if (object.kind == JINJA_LIST && object.as.list->flavour == FLAVOUR_GROUP) return "jinja2.filters._GroupTuple object";
+  if (object.kind == JINJA_STRING) return object.safe ? "markupsafe.Markup object" : "str object";
   const char *home = object.kind == JINJA_OBJECT ? home_of(((struct object *)object.as.object)->type) : "";
   return arena_printf(run->env->arena, "%s%s object", home, jj_type_name(object));
 }
 
 struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key) {
   struct undefined_info *info = jj_alloc_zero(run->pool, sizeof *info);
-  static const char *const kinds[] = {
-      [JINJA_NONE] = "None",           [JINJA_BOOL] = "bool object",  [JINJA_INT] = "int object",
-      [JINJA_DOUBLE] = "float object", [JINJA_STRING] = "str object", [JINJA_MAP] = "dict object"};
+  static const char *const kinds[] = {[JINJA_BOOL] = "bool object",
+                                      [JINJA_INT] = "int object",
+                                      [JINJA_DOUBLE] = "float object",
+                                      [JINJA_MAP] = "dict object"};
   info->object = object.kind <= JINJA_MAP ? kinds[object.kind] : NULL;
   if (info->object == NULL) info->object = object_name(run, object);
   bool plain = key.kind == JINJA_STRING && !key.safe;

@@ -54,6 +54,7 @@ struct wrap {
   const char *bytes;
   size_t line_start, line_end; /* the line so far; empty: start == end */
   int64_t width, used;
+  bool break_words, break_hyphens;
 };
 
 static void flush(struct wrap *w) {
@@ -66,10 +67,10 @@ static void flush(struct wrap *w) {
 }
 
 /* A word that is wider than a line is cut to what fits. */
-static size_t cut(const struct wrap *w, size_t at, size_t end, bool hyphens) {
+static size_t cut(const struct wrap *w, size_t at, size_t end) {
   int64_t room = w->width - w->used < 1 ? 1 : w->width - w->used;
   size_t cut_end = at + jj_utf8_offset(w->bytes + at, end - at, (size_t)room);
-  if (!hyphens || cut_end >= end) return cut_end;
+  if (!w->break_hyphens || cut_end >= end) return cut_end;
   for (size_t i = cut_end; i > at + 1; i--) {
     if (w->bytes[i - 1] != '-') continue;
     for (size_t j = at; j < i - 1; j++) {
@@ -79,40 +80,43 @@ static size_t cut(const struct wrap *w, size_t at, size_t end, bool hyphens) {
   return cut_end;
 }
 
+/* Adds the piece [at, end) of `size` characters, or the part of it that fits; returns where to go on. */
+static size_t add_piece(struct wrap *w, size_t at, size_t end, int64_t size) {
+  bool empty = w->used == 0;
+  if (w->used + size <= w->width) {
+    bool skip = empty && is_blank(w->bytes[at]) && w->lines->count > 0 && at > 0; /* no line begins with a blank */
+    if (empty) w->line_start = skip ? end : at;
+    if (!skip) w->used += size;
+    w->line_end = end;
+    return end;
+  }
+  if (is_blank(w->bytes[at])) {
+    at = end;
+  } else if (size > w->width) {
+    if (empty) w->line_start = at;
+    if (w->break_words) {
+      w->line_end = at = cut(w, at, end);
+    } else if (empty) {
+      w->line_end = at = end;
+    }
+  }
+  flush(w);
+  w->line_start = w->line_end = at;
+  return at;
+}
+
 void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words,
                   bool break_hyphens, struct jinja_list *lines) {
-  struct wrap w = {.run = run, .lines = lines, .bytes = bytes, .width = width};
+  struct wrap w = {.run = run,
+                   .lines = lines,
+                   .bytes = bytes,
+                   .width = width,
+                   .break_words = break_words,
+                   .break_hyphens = break_hyphens};
   for (size_t at = 0; at < length;) {
     size_t end = piece_end(bytes, length, at, break_hyphens);
-    int64_t size = (int64_t)jj_utf8_count(bytes + at, end - at);
     jj_spend(run, 1);
-    bool empty = w.used == 0;
-    if (w.used + size <= width) {
-      if (empty && is_blank(bytes[at]) && lines->count > 0 && at > 0) {
-        w.line_start = w.line_end = end;
-      } else {
-        if (empty) w.line_start = at;
-        w.line_end = end;
-        w.used += size;
-      }
-      at = end;
-      continue;
-    }
-    if (is_blank(bytes[at])) {
-      flush(&w);
-      w.line_start = w.line_end = at = end;
-      continue;
-    }
-    if (size > width) {
-      if (empty) w.line_start = at;
-      if (break_words) {
-        w.line_end = at = cut(&w, at, end, break_hyphens);
-      } else if (empty) {
-        w.line_end = at = end;
-      }
-    }
-    flush(&w);
-    w.line_start = w.line_end = at;
+    at = add_piece(&w, at, end, (int64_t)jj_utf8_count(bytes + at, end - at));
   }
   flush(&w);
 }
