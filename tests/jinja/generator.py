@@ -69,7 +69,7 @@ class Generator:
     def filtered(self, depth):
         kind = self.pick("text", "text", "number", "list", "list", "map")
         if self.random.random() < 0.88:
-            operand = {"text": self.pick("s", "e", "w", "u", "'a b-c'", "n ~ s"), "number": self.pick("n", "m", "f", "g", "7", "(1.25)"), "list": self.pick("xs", "ys", "ws", "us", "ps", "range(4)", "mix"), "map": self.pick("d", "deep", "em", "{'b': 1, 'A': 2}")}[kind]
+            operand = {"text": self.pick("s", "e", "w", "u", "'a b-c'", "n ~ s", "(w|e)", "(w|safe)"), "number": self.pick("n", "m", "f", "g", "7", "(1.25)"), "list": self.pick("xs", "ys", "ws", "us", "ps", "range(4)", "mix"), "map": self.pick("d", "deep", "em", "{'b': 1, 'A': 2}")}[kind]
         else:
             operand = f"({self.expression(depth)})"
         return f"{operand}|{self.pick(*FILTERS[kind])}"
