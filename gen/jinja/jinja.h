@@ -55,8 +55,7 @@ struct jinja_value jinja_map(struct arena *arena);
 void jinja_set(struct arena *arena, struct jinja_value map, const char *key, struct jinja_value value);
 struct jinja_value jinja_get(struct jinja_value map, const char *key);
 
-/* What an undefined name does when it is used: Jinja2's Undefined, ChainableUndefined, DebugUndefined, StrictUndefined.
- */
+/* What an undefined name does when it is used: Jinja2's Undefined, Chainable-, Debug- and StrictUndefined. */
 enum jinja_undefined { JINJA_LENIENT, JINJA_CHAINABLE, JINJA_DEBUG, JINJA_STRICT };
 
 struct jinja_options {

@@ -54,22 +54,24 @@ struct wrap {
   const char *bytes;
   size_t line_start, line_end; /* the line so far; empty: start == end */
   int64_t width, used;
+  int first; /* how many lines there were before */
   bool break_words, break_hyphens;
+  bool keep_blank; /* at the line's end: textwrap drops the last piece, which was an empty one */
 };
 
 static void flush(struct wrap *w) {
   size_t end = w->line_end;
-  while (end > w->line_start && is_blank(w->bytes[end - 1])) end--;
+  while (!w->keep_blank && end > w->line_start && is_blank(w->bytes[end - 1])) end--;
   if (end > w->line_start)
     jj_push(w->run->pool, w->lines, jj_copy_text(w->run, w->bytes + w->line_start, end - w->line_start));
   w->line_start = w->line_end;
   w->used = 0;
+  w->keep_blank = false;
 }
 
 /* A word that is wider than a line is cut to what fits. */
 static size_t cut(const struct wrap *w, size_t at, size_t end) {
-  int64_t room = w->width - w->used < 1 ? 1 : w->width - w->used;
-  size_t cut_end = at + jj_utf8_offset(w->bytes + at, end - at, (size_t)room);
+  size_t cut_end = at + jj_utf8_offset(w->bytes + at, end - at, (size_t)(w->width - w->used));
   if (!w->break_hyphens || cut_end >= end) return cut_end;
   for (size_t i = cut_end; i > at + 1; i--) {
     if (w->bytes[i - 1] != '-') continue;
@@ -83,25 +85,20 @@ static size_t cut(const struct wrap *w, size_t at, size_t end) {
 /* Adds the piece [at, end) of `size` characters, or the part of it that fits; returns where to go on. */
 static size_t add_piece(struct wrap *w, size_t at, size_t end, int64_t size) {
   bool empty = w->used == 0;
+  if (empty) w->line_start = w->line_end = at;
+  if (empty && is_blank(w->bytes[at]) && w->lines->count > w->first) return end; /* only the first line begins so */
   if (w->used + size <= w->width) {
-    bool skip = empty && is_blank(w->bytes[at]) && w->lines->count > 0 && at > 0; /* no line begins with a blank */
-    if (empty) w->line_start = skip ? end : at;
-    if (!skip) w->used += size;
     w->line_end = end;
+    w->used += size;
     return end;
   }
-  if (is_blank(w->bytes[at])) {
-    at = end;
-  } else if (size > w->width) {
-    if (empty) w->line_start = at;
-    if (w->break_words) {
-      w->line_end = at = cut(w, at, end);
-    } else if (empty) {
-      w->line_end = at = end;
-    }
+  if (size > w->width && w->break_words) {
+    w->keep_blank = w->used == w->width;
+    w->line_end = at = cut(w, at, end);
+  } else if (size > w->width && empty) {
+    w->line_end = at = end;
   }
   flush(w);
-  w->line_start = w->line_end = at;
   return at;
 }
 
@@ -111,6 +108,7 @@ void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t wid
                    .lines = lines,
                    .bytes = bytes,
                    .width = width,
+                   .first = lines->count,
                    .break_words = break_words,
                    .break_hyphens = break_hyphens};
   for (size_t at = 0; at < length;) {
