@@ -45,8 +45,7 @@ CASES = [
     *((f"{{% set a %}}<b>y 'z{{% endset %}}{{{{ {e} }}}}", {}, {"undefined": "debug", "autoescape": True}) for e in ("a|title", "a|last", "a|first", "a.b", "('<'|e).b", "'<'.b", "(a|title).b", "a.center(20, '<')", "a.center(20, '*')", "'x'.center(9, '<')", "([[1]]|groupby(0))[0].b")),
     *((t, {}, {"autoescape": True}) for t in ("{% filter title %}<b>{{ '<b>' }}{% endfilter %}", "{% set x|title %}<b>{{ '<b>' }}{% endset %}{{ x }}", "{% set x|length %}<b>{% endset %}{{ x }}{{ x ~ '<' }}{{ x is string }}", "{% set x|list %}<b>{% endset %}{{ x }}", "{% filter upper|title|replace('B', '<') %}<b>{% endfilter %}", "{% filter urlencode %}<b>{% endfilter %}", "{% filter tojson %}<b>{% endfilter %}")),
     "{% set x|length %}<b>{% endset %}{{ x is number }}", "{% autoescape true %}{% set x|title %}<b>{{ '<' }}{% endset %}{{ x }}{% filter title %}<a>{% endfilter %}{% endautoescape %}",
-    "{{ \"{'a': {'b': {'c': 5}}}31\"|wordwrap(4) }}|{{ 'abc defghi'|wordwrap(4) }}|{{ 'ab  defghi'|wordwrap(4) }}|{{ 'abcd efghi'|wordwrap(4) }}|{{ 'a b-cdefghi jk-lmnop'|wordwrap(4) }}|{{ 'abc defghi'|wordwrap(4, false) }}", "{{ '    abcdefgh --'|wordwrap(2) }}|{{ '    -  abcd'|wordwrap(3) }}|{{ '   a b'|wordwrap(3) }}|{{ '      a
-   b'|wordwrap(4, false) }}",
+    "{{ \"{'a': {'b': {'c': 5}}}31\"|wordwrap(4) }}|{{ 'abc defghi'|wordwrap(4) }}|{{ 'ab  defghi'|wordwrap(4) }}|{{ 'abcd efghi'|wordwrap(4) }}|{{ 'a b-cdefghi jk-lmnop'|wordwrap(4) }}|{{ 'abc defghi'|wordwrap(4, false) }}", "{{ '    abcdefgh --'|wordwrap(2) }}|{{ '    -  abcd'|wordwrap(3) }}|{{ '   a b'|wordwrap(3) }}|{{ '      a\n   b'|wordwrap(4, false) }}",
     # what is undefined, where a map or pairs are wanted
     "{{ dict(q) }}", "{% do dict(q) %}", "{{ {}.update(q) }}", "{{ namespace(q) }}", ("{{ dict(q) }}", {}, {"undefined": "chainable"}), ("[{{ q|urlencode }}]", {}, {"undefined": "debug"}), ("{{ q|urlencode }}", {}, {"undefined": "strict"}),
     # what cannot be a key
