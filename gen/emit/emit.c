@@ -5,7 +5,7 @@
 
 #include "gen/base/embedded.h"
 #include "gen/emit/values.h"
-#include "gen/plan/figures.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/schedule.h"
 
 /* ---- Templates ---- */
@@ -49,16 +49,24 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
 }
 
 static struct jinja_value optimizer_value(struct arena *arena, const struct job *job) {
-  static const char *const names[] = {"sgd", "adamw"};
   struct jinja_value value = jinja_map(arena);
-  set_text(arena, value, "name", names[job->optimizer.name]);
+  set_text(arena, value, "name", job_optimizer(job)->name);
   set_real(arena, value, "lr", job->optimizer.lr);
   set_real(arena, value, "beta1", job->optimizer.beta1);
   set_real(arena, value, "beta2", job->optimizer.beta2);
   set_real(arena, value, "eps", job->optimizer.eps);
   set_real(arena, value, "weight_decay", job->optimizer.weight_decay);
   set_real(arena, value, "momentum", job->optimizer.momentum);
+  set_real(arena, value, "dampening", job->optimizer.dampening);
+  set_bool(arena, value, "nesterov", job->optimizer.nesterov);
+  set_real(arena, value, "alpha", job->optimizer.alpha);
+  set_bool(arena, value, "centered", job->optimizer.centered);
+  set_real(arena, value, "momentum_decay", job->optimizer.momentum_decay);
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
+  set_text(arena, value, "norm_type", job->optimizer.norm_type == NORM_INF ? "inf" : "2");
+  set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
+  set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
+  set_bool(arena, value, "counts_steps", optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_states(job));
   return value;
 }

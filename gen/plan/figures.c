@@ -1,12 +1,8 @@
 #include "gen/plan/figures.h"
 
 #include "gen/ir/op.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
-
-int optimizer_states(const struct job *job) {
-  if (job->optimizer.name == OPTIMIZER_ADAMW) return 2;
-  return job->optimizer.momentum != 0 ? 1 : 0;
-}
 
 static double node_flops(const struct node *node) {
   if (node->kind->flops != NULL) return node->kind->flops(node);

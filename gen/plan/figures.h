@@ -7,7 +7,4 @@
 /* Fills the figures of the program. Bytes are those of the C types in the emitted arena, to the last one. */
 void count_figures(struct program *program);
 
-/* float32 states that the optimizer keeps for each parameter. */
-int optimizer_states(const struct job *job);
-
 #endif

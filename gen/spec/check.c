@@ -245,7 +245,8 @@ static struct cause find_comparison(const struct check *c, const json_t *conditi
     }
     if (value != NULL) return (struct cause){deeper, spec_describe(c->arena, value), true, value->where};
     const json_t *preset = schema_keyword(c->root, schema_find(c->root, deeper), "default");
-    return (struct cause){deeper, arena_printf(c->arena, "'%s'", schema_value_text(c->arena, preset)), false, {0}};
+    const char *quote = json_is_string(preset) ? "'" : "", *text = schema_value_text(c->arena, preset);
+    return (struct cause){deeper, arena_printf(c->arena, "%s%s%s", quote, text, quote), false, {0}};
   }
   return (struct cause){0};
 }

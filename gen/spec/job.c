@@ -83,7 +83,9 @@ static void bind_data(struct job *job) {
 }
 
 static void bind_optimizer(struct job *job) {
-  static const char *const names[] = {"sgd", "adamw", NULL};
+  static const char *const names[] = {"sgd",   "adam",    "adamw",   "adamax", "nadam",
+                                      "radam", "adagrad", "rmsprop", "lion",   NULL};
+  static const char *const norms[] = {"2", "inf", NULL};
   const struct spec_node *betas = spec_find(job->tree, "optimizer.betas");
   job->optimizer.name = (enum optimizer_name)choice(job, "optimizer.name", names);
   job->optimizer.lr = real(job, "optimizer.lr");
@@ -92,7 +94,14 @@ static void bind_optimizer(struct job *job) {
   job->optimizer.eps = real(job, "optimizer.eps");
   job->optimizer.weight_decay = real(job, "optimizer.weight_decay");
   job->optimizer.momentum = real(job, "optimizer.momentum");
+  job->optimizer.dampening = real(job, "optimizer.dampening");
+  job->optimizer.nesterov = integer(job, "optimizer.nesterov") != 0;
+  job->optimizer.alpha = real(job, "optimizer.alpha");
+  job->optimizer.centered = integer(job, "optimizer.centered") != 0;
+  job->optimizer.momentum_decay = real(job, "optimizer.momentum_decay");
   job->optimizer.clip_grad_norm = real(job, "optimizer.clip_grad_norm");
+  job->optimizer.norm_type = (enum norm_type)choice(job, "optimizer.norm_type", norms);
+  job->optimizer.clip_grad_value = real(job, "optimizer.clip_grad_value");
 }
 
 static void bind_schedule(struct job *job) {

@@ -13,7 +13,18 @@
 
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV };
 enum data_label { LABEL_CLASS, LABEL_VALUE };
-enum optimizer_name { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum optimizer_name {
+  OPTIMIZER_SGD,
+  OPTIMIZER_ADAM,
+  OPTIMIZER_ADAMW,
+  OPTIMIZER_ADAMAX,
+  OPTIMIZER_NADAM,
+  OPTIMIZER_RADAM,
+  OPTIMIZER_ADAGRAD,
+  OPTIMIZER_RMSPROP,
+  OPTIMIZER_LION
+};
+enum norm_type { NORM_2, NORM_INF };
 enum schedule_name {
   SCHEDULE_CONSTANT,
   SCHEDULE_LINEAR,
@@ -79,8 +90,10 @@ struct job {
 
   struct {
     enum optimizer_name name;
-    double lr, beta1, beta2, eps, weight_decay, momentum;
-    double clip_grad_norm; /* 0: no clipping */
+    double lr, beta1, beta2, eps, weight_decay, momentum, dampening, alpha, momentum_decay;
+    bool nesterov, centered;
+    double clip_grad_norm, clip_grad_value; /* 0: no clipping */
+    enum norm_type norm_type;
   } optimizer;
 
   struct {

@@ -6,6 +6,8 @@ import sys
 import tempfile
 
 from parts import TREE, WARNINGS, generate, make_job
+from rules import RULES, keys_of
+
 from matrix import library_flags, tool
 
 WARMUPS = {"none": {}, "warm": {"warmup_steps": 1234567}, "fraction": {"warmup_fraction": 0.123}}
@@ -28,6 +30,13 @@ JOBS |= {
     f"one_cycle_{start}_{anneal}": {"schedule": {"name": "one_cycle", "anneal": anneal, "pct_start": start, "div_factor": 7}}
     for start in (0, 0.1, 0.3, 1)
     for anneal in ("cosine", "linear")
+}
+JOBS |= {f"optimizer_{name}": {"optimizer": keys_of(name)} for name in RULES}
+JOBS |= {f"optimizer_{name}_norm": {"optimizer": keys_of(name, clip_grad_norm=1.0)} for name in RULES if "_" in name}
+JOBS |= {
+    "clip_by_largest": {"optimizer": {"clip_grad_norm": 0.12345678, "norm_type": "inf"}},
+    "clip_by_value": {"optimizer": {"clip_grad_value": 1.23456789e-5}},
+    "clip_by_value_coupled": {"optimizer": {"name": "sgd", "clip_grad_value": 1.23456789e-5, "weight_decay": 1.23456789e-5}},
 }
 
 

@@ -29,6 +29,19 @@ ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternEr
 # Those that tests/spec/test_yaml.c tries.
 PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$"}
 
+# The keys that not every optimizer has.
+ADAM = {"betas", "eps"}
+OPTIMIZER_KEYS = {
+    "sgd": {"momentum", "dampening", "nesterov"},
+    "adam": ADAM,
+    "adamw": ADAM,
+    "adamax": ADAM,
+    "nadam": ADAM | {"momentum_decay"},
+    "radam": ADAM,
+    "adagrad": {"eps"},
+    "rmsprop": {"eps", "momentum", "alpha", "centered"},
+    "lion": {"betas"},
+}
 # The keys that not every schedule has.
 WARM, FALL = {"warmup_steps", "warmup_fraction"}, {"decay_steps", "min_lr"}
 SCHEDULE_KEYS = {
@@ -156,11 +169,23 @@ class Drawer:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)
         if optimizer:
-            for key in ["betas", "eps"] if optimizer.get("name") == "sgd" else ["momentum"]:
-                optimizer.pop(key, None)
+            self.tidy_optimizer(optimizer)
         if schedule:
             self.tidy_schedule(schedule)
         return job
+
+    def tidy_optimizer(self, optimizer):
+        name = optimizer.get("name", "adamw")
+        own = OPTIMIZER_KEYS.get(name if isinstance(name, str) else "", set())
+        for key in set().union(*OPTIMIZER_KEYS.values()) - own:
+            optimizer.pop(key, None)
+        if optimizer.get("nesterov") is True:
+            optimizer.pop("dampening", None)
+            optimizer.setdefault("momentum", 0.9)
+        if "clip_grad_value" in optimizer:
+            optimizer.pop("clip_grad_norm", None)
+        if optimizer.get("clip_grad_norm", 0) == 0:
+            optimizer.pop("norm_type", None)
 
     def tidy_schedule(self, schedule):
         name, own = schedule.get("name", "constant"), SCHEDULE_KEYS

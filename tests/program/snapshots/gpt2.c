@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 02b75cc3431d04db9593734a62fbbe7b2a285cd36307f70c5ffccce9f0838140
+ * job    job.yaml, bbd32453272552439b4abcee81f7a21672713ba6159d4b417231b733df7f19cd
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1099,7 +1099,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "02b75cc3431d04db9593734a62fbbe7b2a285cd36307f70c5ffccce9f0838140",
+    .job_digest = "bbd32453272552439b4abcee81f7a21672713ba6159d4b417231b733df7f19cd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"

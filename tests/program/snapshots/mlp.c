@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9832631d6fd172ede78aaf9bf787c25ea54de8eb11df7ff49062903bc3523d3b
+ * job    job.yaml, 42ee5e173ddd8a16a3e7e0dc633e79907d50f7c7e4d3aaa7b88ddfb30233e029
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -478,7 +478,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "9832631d6fd172ede78aaf9bf787c25ea54de8eb11df7ff49062903bc3523d3b",
+    .job_digest = "42ee5e173ddd8a16a3e7e0dc633e79907d50f7c7e4d3aaa7b88ddfb30233e029",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
