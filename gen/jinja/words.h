@@ -3,7 +3,8 @@
 #ifndef ACCEL_JINJA_WORDS_H
 #define ACCEL_JINJA_WORDS_H
 
-/* clang-format off: it moves each of these lines further to the right */
+/* The formatter would move each of these lines further to the right. */
+/* clang-format off */
 #define JJ_WORDS(X) \
   X(index) X(index0) X(revindex) X(revindex0) X(first) X(last) X(length) X(cycle) X(depth) X(depth0) X(previtem) \
   X(nextitem) X(changed) X(current) X(next) X(reset) X(super) X(self) X(caller) X(varargs) X(kwargs) X(name) \
