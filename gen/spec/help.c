@@ -80,11 +80,20 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
   }
 }
 
+/* Up to the end of the first sentence; the rest stands in the group's own help. */
+static int first_sentence(const char *text) {
+  const char *end = strstr(text, ". ");
+  return end != NULL ? (int)(end - text) + 1 : (int)strlen(text);
+}
+
 static void add_groups(struct helper *h) {
   const char *key;
   json_t *schema;
-  json_object_foreach(json_object_get(h->root, "properties"), key, schema)
-      text_printf(&h->out, "  %-14s%s%s\n", key, sentence(h, schema), is_required(h, h->root, key) ? " Required." : "");
+  json_object_foreach(json_object_get(h->root, "properties"), key, schema) {
+    const char *text = sentence(h, schema);
+    const char *required = is_required(h, h->root, key) ? " Required." : "";
+    text_printf(&h->out, "  %-14s%.*s%s\n", key, first_sentence(text), text, required);
+  }
 }
 
 /* The schema of the group that holds a key. */
