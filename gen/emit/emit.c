@@ -48,14 +48,40 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
   return value;
 }
 
-static struct jinja_value optimizer_value(struct arena *arena, const struct job *job) {
+static struct jinja_value spans_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->n_spans; i++) {
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "first", program->spans[i].first);
+    set_int(arena, value, "end", program->spans[i].end);
+    set_real(arena, value, "lr_scale", program->spans[i].lr_scale);
+    set_real(arena, value, "decay", program->spans[i].weight_decay);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+/* Whether any weight decays. */
+static bool decays(const struct program *program) {
+  for (int i = 0; i < program->n_spans; i++)
+    if (program->spans[i].weight_decay > 0) return true;
+  return program->n_spans == 0 && program->job->optimizer.weight_decay > 0;
+}
+
+static struct jinja_value optimizer_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_real(arena, value, "lr", job->optimizer.lr);
   set_real(arena, value, "beta1", job->optimizer.beta1);
   set_real(arena, value, "beta2", job->optimizer.beta2);
   set_real(arena, value, "eps", job->optimizer.eps);
-  set_real(arena, value, "weight_decay", job->optimizer.weight_decay);
+  set_bool(arena, value, "decays", decays(program));
+  set_real(arena, value, "decay", job->optimizer.weight_decay);
+  if (program->n_spans > 0) set_text(arena, value, "decay", "span->decay");
+  jinja_set(arena, value, "spans", spans_value(program));
   set_real(arena, value, "momentum", job->optimizer.momentum);
   set_real(arena, value, "dampening", job->optimizer.dampening);
   set_bool(arena, value, "nesterov", job->optimizer.nesterov);
@@ -222,7 +248,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_int(arena, context, "elements", program->bytes.weights / dtype_size(DTYPE_FLOAT32));
   set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);
   jinja_set(arena, context, "data", data_value(arena, job));
-  jinja_set(arena, context, "optimizer", optimizer_value(arena, job));
+  jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));
   jinja_set(arena, context, "bytes", bytes_value(program));

@@ -6,6 +6,7 @@
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
 #include "gen/plan/fuse.h"
+#include "gen/plan/groups.h"
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
 #include "gen/plan/place.h"
@@ -55,6 +56,10 @@ static bool pass_weights(struct context *context) {
   return true;
 }
 
+static bool pass_groups(struct context *context) {
+  return plan_groups(context->program, context->diags);
+}
+
 static bool pass_layout(struct context *context) {
   struct program *program = context->program;
   layout(program);
@@ -86,17 +91,12 @@ static bool pass_figures(struct context *context) {
 static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
-} passes[] = {{"read", pass_read},
-              {"evaluate", pass_evaluate},
-              {"differentiate", pass_differentiate},
-              {"prune", pass_prune},
-              {"fuse", pass_fuse},
-              {"weights", pass_weights},
-              {"layout", pass_layout},
-              {"place", pass_place},
-              {"kernels", pass_kernels},
-              {"figures", pass_figures},
-              {0}};
+} passes[] = {
+    {"read", pass_read},       {"evaluate", pass_evaluate}, {"differentiate", pass_differentiate},
+    {"prune", pass_prune},     {"fuse", pass_fuse},         {"weights", pass_weights},
+    {"groups", pass_groups},   {"layout", pass_layout},     {"place", pass_place},
+    {"kernels", pass_kernels}, {"figures", pass_figures},   {0},
+};
 
 const char *pass_name(int index) {
   return passes[index].name;

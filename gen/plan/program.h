@@ -151,6 +151,12 @@ struct weight {
   bool tied;      /* several places of the model name it */
 };
 
+/* Weights in a row, by elements, that the optimizer treats alike. */
+struct span {
+  int64_t first, end;
+  double lr_scale, weight_decay;
+};
+
 struct program {
   struct arena *arena;
   const struct job *job;
@@ -170,6 +176,8 @@ struct program {
   int n_structs, structs_capacity;
   struct weight *weights;
   int n_weights, weights_capacity;
+  struct span *spans; /* of groups of parameters, from the first weight to the last; none without groups */
+  int n_spans;
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
 

@@ -76,7 +76,8 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
     add_type(h, schema, is_required(h, group, key));
     text_puts(&h->out, "\n");
     add_sentence(h, schema, indent + 4);
-    add_keys(h, schema, indent + 4);
+    const json_t *items = keyword(h, schema, "items");
+    add_keys(h, items != NULL ? items : schema, indent + 4);
   }
 }
 

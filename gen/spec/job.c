@@ -82,6 +82,22 @@ static void bind_data(struct job *job) {
   job->data.shuffle = integer(job, "data.shuffle") != 0;
 }
 
+static struct param_group param_group(const struct job *job, const struct spec_node *node) {
+  const struct spec_node *match = spec_find(node, "match"), *scale = spec_find(node, "lr_scale");
+  const struct spec_node *lr = spec_find(node, "lr"), *decay = spec_find(node, "weight_decay");
+  return (struct param_group){.match = match->text,
+                              .where = match->where,
+                              .lr_scale = lr != NULL ? lr->real / job->optimizer.lr : scale->real,
+                              .weight_decay = decay != NULL ? decay->real : job->optimizer.weight_decay};
+}
+
+static void bind_groups(struct arena *arena, struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "optimizer.param_groups");
+  job->optimizer.n_groups = list == NULL ? 0 : list->count;
+  job->optimizer.groups = arena_alloc(arena, ((size_t)job->optimizer.n_groups + 1) * sizeof *job->optimizer.groups);
+  for (int i = 0; i < job->optimizer.n_groups; i++) job->optimizer.groups[i] = param_group(job, list->entries[i].value);
+}
+
 static void bind_optimizer(struct job *job) {
   static const char *const names[] = {"sgd",   "adam",    "adamw",   "adamax", "nadam",
                                       "radam", "adagrad", "rmsprop", "lion",   NULL};
@@ -151,6 +167,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_model(arena, job, diags);
   bind_data(job);
   bind_optimizer(job);
+  bind_groups(arena, job);
   bind_schedule(job);
   bind_run(job);
   return job;

@@ -58,6 +58,13 @@ struct data_source {
   enum data_format format;
 };
 
+/* A group of parameters: those of no group before it whose names match. */
+struct param_group {
+  const char *match;
+  struct location where; /* of the match */
+  double lr_scale, weight_decay;
+};
+
 struct job {
   const char *file;   /* as the user named it */
   const char *digest; /* SHA-256 of the resolved job, 64 hexadecimal digits */
@@ -94,6 +101,8 @@ struct job {
     bool nesterov, centered;
     double clip_grad_norm, clip_grad_value; /* 0: no clipping */
     enum norm_type norm_type;
+    struct param_group *groups;
+    int n_groups;
   } optimizer;
 
   struct {

@@ -100,9 +100,16 @@ static void write_value(struct text *out, const struct spec_node *node) {
     }
     text_puts(out, "]");
     break;
-  case SPEC_MAP:
-    text_puts(out, "{}");
-    break; /* a map in a list has no place in a job; an empty one has */
+  case SPEC_MAP: /* an empty one, or one in a list */
+    text_puts(out, "{");
+    for (int i = 0; i < node->count; i++) {
+      text_puts(out, i > 0 ? ", " : "");
+      write_text(out, node->entries[i].key, strlen(node->entries[i].key));
+      text_puts(out, ": ");
+      write_value(out, node->entries[i].value);
+    }
+    text_puts(out, "}");
+    break;
   }
 }
 

@@ -1,5 +1,7 @@
 """The optimizers that are compared: a name, the job's keys, and PyTorch's optimizer over groups of parameters."""
 
+import re
+
 import torch
 
 LR = 0.013
@@ -68,3 +70,12 @@ def peer_of(name, params):
     if make not in (torch.optim.SGD, Lion):
         keys.setdefault("eps", 1e-8)
     return make(params, lr=LR, **keys)
+
+
+def first_match(groups, name):
+    """The group of param_groups that a parameter belongs to, as docs/job.md says; {} for none."""
+    for group in groups:
+        pattern = re.escape(group["match"]).replace(r"\*", ".*").replace(r"\?", ".")
+        if re.fullmatch(pattern, name):
+            return group
+    return {}

@@ -19,7 +19,7 @@ import unittest
 import numpy as np
 import torch
 from parts import WARNINGS, generate, make_job
-from rules import LR, RULES, keys_of, peer_of
+from rules import LR, RULES, first_match, keys_of, peer_of
 
 from harness import relative  # tests/program
 from test_parity import prepare, tensors
@@ -42,6 +42,8 @@ class Rule:
 
     def __init__(self, job):
         text = generate(job)
+        spans = re.findall(r"^    {(\d+), (\d+), ([\w.+-]+)(?:, ([\w.+-]+))?},$", text, re.MULTILINE)
+        self.spans = [(int(first), int(end), float(scale), float(decay or 0)) for first, end, scale, decay in spans]
         elements = int(re.search(r"float all_weights\[(\d+)\]", text).group(1))
         states = re.findall(r"^  float (moment_\d)\[", text, re.MULTILINE)
         first = re.search(r"^/\* The (norm of the whole gradient|size of the gradient's largest)", text, re.MULTILINE)
@@ -104,6 +106,30 @@ class RuleAlone(unittest.TestCase):
             with self.subTest(name):
                 self.check(name)
 
+    def test_groups(self):
+        """Spans of the weights beside groups of PyTorch's."""
+        groups = [{"match": "hidden.*weight", "weight_decay": 0.3}, {"match": "*bias", "lr": LR / 4}]
+        for name in RULES:
+            with self.subTest(name):
+                rule = Rule(make_job(optimizer=keys_of(name, clip_grad_norm=2.0, param_groups=groups)))
+                self.assertGreater(len(rule.spans), 1)
+                rng = np.random.default_rng(5)
+                rule.weights[:] = rng.normal(size=len(rule.weights))
+                start = rule.weights.copy()
+                peers = [torch.nn.Parameter(torch.tensor(start[first:end])) for first, end, *_ in rule.spans]
+                optimizer = peer_of(name, [{"params": [peer], "weight_decay": decay, "lr": LR * scale}
+                                           for peer, (_, _, scale, decay) in zip(peers, rule.spans)])
+                for at in range(STEPS):
+                    rule.gradients[:] = rng.normal(size=len(start))
+                    for peer, (first, end, *_) in zip(peers, rule.spans):
+                        peer.grad = torch.tensor(rule.gradients[first:end])
+                    torch.nn.utils.clip_grad_norm_(peers, 2.0)
+                    optimizer.step()
+                    rule.step(at, LR)
+                wanted = np.concatenate([peer.detach().numpy() for peer in peers])
+                self.assertEqual(len(wanted), len(start))
+                np.testing.assert_allclose(rule.weights, wanted, rtol=1e-4 if "centered" in name else 1e-5, atol=1e-5)
+
     def test_clip_by_norm(self):
         self.check("adamw_decay", lambda p: torch.nn.utils.clip_grad_norm_([p], 0.7), clip_grad_norm=0.7)
 
@@ -134,8 +160,11 @@ class WholeTrainer(unittest.TestCase):
         trainer, weights, batches = prepare("gpt2", keys_of(name, **{"lr": rate, **more}), STEPS)
         metrics = trainer.run()
         peer = Gpt(weights, {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}, "gpt2")
-        optimizer = peer_of(name, list(peer.w.values()))
-        optimizer.param_groups[0]["lr"] = rate
+        groups = [first_match(more.get("param_groups", []), key) for key in peer.w]
+        default = keys_of(name)["weight_decay"]
+        optimizer = peer_of(name, [{"params": [w], "lr": group.get("lr", rate * group.get("lr_scale", 1)),
+                                    "weight_decay": group.get("weight_decay", default)}
+                                   for group, w in zip(groups, peer.w.values())])
         for step, row in enumerate(metrics):
             optimizer.zero_grad()
             loss = peer.loss(*tensors(batches(step)))
@@ -154,6 +183,30 @@ class WholeTrainer(unittest.TestCase):
                      "lion_decay"):
             with self.subTest(name):
                 self.check(name)
+
+    def test_groups(self):
+        """No decay of biases and norms, frozen places, a rate for the last norm."""
+        groups = [{"match": "ln_f.*", "lr": 4e-3, "weight_decay": 0.5}, {"match": "*.ln_?.*", "weight_decay": 0},
+                  {"match": "wpe.weight", "lr_scale": 0}, {"match": "*.bias", "weight_decay": 0}]
+        for name in ("sgd_momentum", "adamw_decay", "nadam_decay"):
+            with self.subTest(name):
+                self.check(name, param_groups=groups)
+
+
+class Refused(unittest.TestCase):
+    def check(self, groups, *words):
+        with self.assertRaises(AssertionError) as raised:
+            generate(make_job(optimizer={"param_groups": groups}))
+        for word in words:
+            self.assertIn(word, str(raised.exception))
+
+    def test_empty_group(self):
+        self.check([{"match": "*.bias"}, {"match": "*.wieght"}], "'*.wieght' matches the name of no parameter",
+                   "the nearest one is 'output.weight'", "job.yaml:1:")
+
+    def test_taken_group(self):
+        self.check([{"match": "*"}, {"match": "output.bias"}],
+                   "all parameters that 'output.bias' matches belong to groups before it")
 
 
 if __name__ == "__main__":

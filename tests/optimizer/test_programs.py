@@ -33,6 +33,16 @@ JOBS |= {
 }
 JOBS |= {f"optimizer_{name}": {"optimizer": keys_of(name)} for name in RULES}
 JOBS |= {f"optimizer_{name}_norm": {"optimizer": keys_of(name, clip_grad_norm=1.0)} for name in RULES if "_" in name}
+GROUPS = [{"match": "*bias", "lr_scale": 0.123456789}, {"match": "hidden.*", "weight_decay": 1.23456789e-5}]
+JOBS |= {
+    f"groups_{name}": {"optimizer": keys_of(name, param_groups=GROUPS, clip_grad_norm=i % 2)}
+    for i, name in enumerate(RULES)
+}
+JOBS |= {
+    "one_group": {"optimizer": {"param_groups": [{"match": "*", "lr_scale": 2}]}},
+    "groups_without_decay": {"optimizer": {"weight_decay": 0, "param_groups": [{"match": "*bias", "lr": 2}]}},
+    "groups_clip_by_value": {"optimizer": {"name": "sgd", "clip_grad_value": 1, "param_groups": GROUPS}},
+}
 JOBS |= {
     "clip_by_largest": {"optimizer": {"clip_grad_norm": 0.12345678, "norm_type": "inf"}},
     "clip_by_value": {"optimizer": {"clip_grad_value": 1.23456789e-5}},

@@ -132,6 +132,8 @@ class Drawer:
             return self.random.random() < 0.5
         if kind == "string":
             return self.random.choice(["a", "m.c", "dir/ä b"]) if self.random.random() < 0.97 else self.text()
+        if kind == "array" and schema["items"].get("type") == "object":
+            return [self.group(schema["items"]) for _ in range(self.random.randint(0, 2))]
         if kind == "array":
             length = 2 if self.random.random() < 0.95 else self.random.randint(0, 3)
             items = {"type": "number", "minimum": 0, "maximum": 0.9}
@@ -182,6 +184,10 @@ class Drawer:
         if optimizer.get("nesterov") is True:
             optimizer.pop("dampening", None)
             optimizer.setdefault("momentum", 0.9)
+        groups = optimizer.get("param_groups")
+        for group in groups if isinstance(groups, list) else []:
+            if isinstance(group, dict) and "lr" in group:
+                group.pop("lr_scale", None)
         if "clip_grad_value" in optimizer:
             optimizer.pop("clip_grad_norm", None)
         if optimizer.get("clip_grad_norm", 0) == 0:

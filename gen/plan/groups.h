@@ -1,0 +1,15 @@
+/* Groups: a job's param_groups become spans of the weights, which the optimizer walks without asking for names. */
+#ifndef ACCEL_PLAN_GROUPS_H
+#define ACCEL_PLAN_GROUPS_H
+
+#include "gen/base/diag.h"
+#include "gen/plan/program.h"
+
+/* Fills program->spans; neighbours that are treated alike are one. False, with an error at the job's line, when a
+ * group is empty. */
+bool plan_groups(struct program *program, struct diagnostics *diags);
+
+/* Whether a whole name matches: * stands for any text, ? for one character. */
+bool name_matches(const char *match, const char *name);
+
+#endif
