@@ -9,7 +9,7 @@ static const struct optimizer optimizers[] = {
     [OPTIMIZER_RADAM] = {"radam", 2, .coupled = true, .counts_steps = true},
     [OPTIMIZER_ADAGRAD] = {"adagrad", 1, .coupled = true},
     [OPTIMIZER_RMSPROP] = {"rmsprop", 1, .coupled = true},
-    [OPTIMIZER_LION] = {"lion", 1},
+    [OPTIMIZER_LION] = {.name = "lion", .states = 1},
 };
 
 const struct optimizer *job_optimizer(const struct job *job) {
