@@ -53,6 +53,7 @@ static struct jinja_value spans_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->n_spans; i++) {
     struct jinja_value value = jinja_map(arena);
+    set_comment(arena, value, "name", program->spans[i].name);
     set_int(arena, value, "first", program->spans[i].first);
     set_int(arena, value, "end", program->spans[i].end);
     set_real(arena, value, "lr_scale", program->spans[i].lr_scale);

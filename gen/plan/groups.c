@@ -101,7 +101,7 @@ static void add_weight(struct program *program, const struct weight *weight, int
   int64_t size = dtype_size(DTYPE_FLOAT32);
   int g = group_of(program->job, weight->path);
   const struct param_group *group = g < 0 ? NULL : &program->job->optimizer.groups[g];
-  struct span span = {weight->offset / size, end / size, group != NULL ? group->lr_scale : 1,
+  struct span span = {weight->path, weight->offset / size, end / size, group != NULL ? group->lr_scale : 1,
                       group != NULL ? group->weight_decay : program->job->optimizer.weight_decay};
   struct span *last = program->n_spans > 0 ? &program->spans[program->n_spans - 1] : NULL;
   if (last != NULL && last->lr_scale == span.lr_scale && last->weight_decay == span.weight_decay)

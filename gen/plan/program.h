@@ -153,6 +153,7 @@ struct weight {
 
 /* Weights in a row, by elements, that the optimizer treats alike. */
 struct span {
+  const char *name; /* of its first parameter */
   int64_t first, end;
   double lr_scale, weight_decay;
 };

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from parts import TREE, WARNINGS, generate, make_job
+from parts import MODELS, TREE, WARNINGS, generate, make_job
 from rules import RULES, keys_of
 
 from matrix import library_flags, tool
@@ -39,6 +39,10 @@ JOBS |= {
     for i, name in enumerate(RULES)
 }
 JOBS |= {
+    "many_groups": {
+        "model": {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 9, "width": 3, "n_classes": 2}},
+        "optimizer": {"param_groups": GROUPS[:1]},
+    },
     "one_group": {"optimizer": {"param_groups": [{"match": "*", "lr_scale": 2}]}},
     "groups_without_decay": {"optimizer": {"weight_decay": 0, "param_groups": [{"match": "*bias", "lr": 2}]}},
     "groups_clip_by_value": {"optimizer": {"name": "sgd", "clip_grad_value": 1, "param_groups": GROUPS}},

@@ -11,6 +11,7 @@ from harness import MODELS, TREE
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
+NO_DECAY = [{"match": "*.bias", "weight_decay": 0}, {"match": "*ln_*.weight", "weight_decay": 0, "lr_scale": 2}]
 
 
 class Case:
@@ -68,6 +69,10 @@ CASES = [
     mlp("mlp_eval", training={"eval_interval": 1, "eval_iters": 2}, optimizer={"name": "sgd", "momentum": 0.9}),
     mlp("mlp_accumulation", accumulation={"num_steps": 2}, optimizer={**ADAMW, "weight_decay": 0}),
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
+    gpt("gpt2_groups", optimizer={**ADAMW, "param_groups": NO_DECAY}, schedule={"name": "one_cycle"}),
+    mlp("mlp_rmsprop", optimizer={"name": "rmsprop", "momentum": 0.9, "centered": True, "param_groups": NO_DECAY[:1]}),
+    mlp("mlp_nadam", optimizer={"name": "nadam", "clip_grad_norm": 1.0, "norm_type": "inf"}),
+    gru("gru_lion", optimizer={"name": "lion", "clip_grad_value": 0.5}, schedule={"name": "wsd", "warmup_fraction": 0.1}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 
