@@ -50,8 +50,7 @@ static void add_type(struct helper *h, const json_t *schema, bool required) {
     text_puts(&h->out, schema_type_words(json_string_value(type)));
   else
     text_puts(&h->out, "a number, true or false, or text");
-  if (keyword(h, schema, "minItems") != NULL) text_puts(&h->out, " of");
-  add_bound(h, schema, "minItems", "");
+  add_bound(h, schema, "minItems", "of");
   add_bound(h, schema, "minimum", "from");
   add_bound(h, schema, "exclusiveMinimum", "greater than");
   add_bound(h, schema, "maximum", "up to");

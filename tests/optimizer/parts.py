@@ -24,15 +24,24 @@ def make_job(steps=1000, **groups):
     return {**job, **groups}
 
 
-def generate(job):
-    """The program of a job."""
+def accel_gen(job, *words, before=()):
+    """What the generator prints."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         path = pathlib.Path(folder) / "job.yaml"
         path.write_text(json.dumps(job))
-        result = subprocess.run([GENERATOR, path, "-o", "-"], capture_output=True, text=True)
+        result = subprocess.run([GENERATOR, *before, path, *words], capture_output=True, text=True)
     if result.returncode != 0:
-        raise AssertionError(f"no program for {job}:\n{result.stderr}")
+        raise AssertionError(f"refused: {job}:\n{result.stderr}")
     return result.stdout
+
+
+def generate(job):
+    """The program of a job."""
+    return accel_gen(job, "-o", "-")
+
+
+def plan(job):
+    return json.loads(accel_gen(job, "--json", before=["plan"]))
 
 
 def function(text, name):

@@ -18,7 +18,7 @@ import unittest
 
 import numpy as np
 import torch
-from parts import WARNINGS, generate, make_job
+from parts import WARNINGS, generate, make_job, plan
 from rules import LR, RULES, first_match, keys_of, peer_of
 
 from harness import relative  # tests/program
@@ -152,6 +152,24 @@ class RuleAlone(unittest.TestCase):
         self.assertTrue(np.isnan(rule.step(1, 0.1)))
         rule.gradients[3] = -np.inf
         self.assertEqual(rule.step(2, 0.1), np.inf)
+
+
+class Memory(unittest.TestCase):
+    """The plan counts the states; that the arena has them is asserted in each program when it is compiled."""
+
+    STATES = {"sgd": 0, "sgd_momentum": 1, "sgd_nesterov": 1, "adam": 2, "adamw": 2, "adamax": 2, "nadam": 2, "radam": 2,
+              "adagrad": 1, "rmsprop": 1, "rmsprop_momentum": 2, "rmsprop_centered": 2, "rmsprop_centered_momentum": 3,
+              "lion": 1}
+
+    def test_states(self):
+        for name, states in self.STATES.items():
+            with self.subTest(name):
+                job = make_job(optimizer=keys_of(name))
+                text = generate(job)
+                found = re.findall(r"^  float moment_\d\[(\d+)\];$", text, re.MULTILINE)
+                size = int(re.search(r"float all_weights\[(\d+)\];", text).group(1))
+                self.assertEqual(found, [str(size)] * states)
+                self.assertEqual(plan(job)["arena_bytes"]["optimizer"], 4 * size * states)
 
 
 class WholeTrainer(unittest.TestCase):
