@@ -66,6 +66,12 @@ static bool is_required(const struct helper *h, const json_t *group, const char 
   return false;
 }
 
+/* What has the keys: a group itself, of a list its items. */
+static const json_t *holder(const struct helper *h, const json_t *schema) {
+  const json_t *items = keyword(h, schema, "items");
+  return items != NULL ? items : schema;
+}
+
 /* The keys of a group, deeper groups within. */
 static void add_keys(struct helper *h, const json_t *group, int indent) {
   const char *key;
@@ -75,8 +81,7 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
     add_type(h, schema, is_required(h, group, key));
     text_puts(&h->out, "\n");
     add_sentence(h, schema, indent + 4);
-    const json_t *items = keyword(h, schema, "items");
-    add_keys(h, items != NULL ? items : schema, indent + 4);
+    add_keys(h, holder(h, schema), indent + 4);
   }
 }
 
@@ -112,13 +117,13 @@ const char *job_help(struct arena *arena, const char *key) {
     add_groups(&h);
   else if (schema != NULL) {
     const json_t *group = group_of(&h, key, &last);
-    bool keys = keyword(&h, schema, "properties") != NULL;
+    bool keys = keyword(&h, holder(&h, schema), "properties") != NULL;
     text_printf(&h.out, "%s: ", key);
     add_type(&h, schema, is_required(&h, group, last));
     text_puts(&h.out, "\n");
     add_sentence(&h, schema, 2);
     text_puts(&h.out, keys ? "\n" : "");
-    add_keys(&h, schema, 2);
+    add_keys(&h, holder(&h, schema), 2);
   }
   json_decref(root);
   return schema == NULL ? NULL : text_string(&h.out);

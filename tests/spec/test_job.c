@@ -117,6 +117,27 @@ static void csv(void **state) {
   assert_true(job->optimizer.momentum == 0.9 && job->optimizer.beta1 == 0);
 }
 
+static void groups(void **state) {
+  const struct job *job = read_job("model: {source: m.c}\n"
+                                   "data: {train: {path: t, format: bytes}, batch_size: 1}\n"
+                                   "optimizer:\n"
+                                   "  lr: 1e-3\n"
+                                   "  weight_decay: 0.5\n"
+                                   "  param_groups:\n"
+                                   "    - {match: '*.bias', lr_scale: 0.25}\n"
+                                   "    - {match: wte.weight, lr: 2e-3, weight_decay: 0}\n"
+                                   "training: {steps: 1}\n",
+                                   NULL);
+  (void)state;
+  assert_non_null(job);
+  assert_int_equal(job->optimizer.n_groups, 2);
+  assert_string_equal(job->optimizer.groups[0].match, "*.bias");
+  assert_int_equal(job->optimizer.groups[0].where.line, 7);
+  assert_true(job->optimizer.groups[0].lr_scale == 0.25 && job->optimizer.groups[0].weight_decay == 0.5);
+  assert_true(job->optimizer.groups[1].lr_scale == 2 && job->optimizer.groups[1].weight_decay == 0);
+  assert_int_equal(read_job(sketch, NULL)->optimizer.n_groups, 0);
+}
+
 static void assert_place(const struct job *job, const char *key, int line, int column) {
   struct location where = job_where(job, key);
   if (where.line != line || where.column != column) fail_msg("%s is at %d:%d", key, where.line, where.column);
@@ -205,7 +226,10 @@ static void resolved(void **state) {
       "model: {source: 'odd name: #1.c'}\ndata: {train: {path: '12', format: csv}, features: 3, batch_size: 1}\n"
       "optimizer: {name: sgd}\ntraining: {steps: 1}\n",
       "model: {source: m.c}\ndata: {train: {path: t, format: llmc}, eval: {path: u, format: nanogpt}, batch_size: 1}\n"
-      "training: {steps: 1}\n"};
+      "training: {steps: 1}\n",
+      "model: {source: m.c}\ndata: {train: {path: t, format: bytes}, batch_size: 1}\ntraining: {steps: 1}\n"
+      "optimizer: {param_groups: [{match: '*: {x}', lr_scale: 0}, {match: b, lr: 2e-3}, {match: c, weight_decay: 1}]}\n"
+      "schedule: {name: wsd, stable_steps: 0, warmup_fraction: 0.5}\n"};
   (void)state;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     const struct job *job = read_job(texts[i], NULL);
@@ -290,10 +314,19 @@ static int stop(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(values),        cmocka_unit_test(defaults),  cmocka_unit_test(csv),
-      cmocka_unit_test(places),        cmocka_unit_test(overrides), cmocka_unit_test(override_of_an_alias),
-      cmocka_unit_test(bad_overrides), cmocka_unit_test(resolved),  cmocka_unit_test(digest),
-      cmocka_unit_test(no_file),       cmocka_unit_test(help),      cmocka_unit_test(sha256_vectors),
+      cmocka_unit_test(values),
+      cmocka_unit_test(defaults),
+      cmocka_unit_test(csv),
+      cmocka_unit_test(groups),
+      cmocka_unit_test(places),
+      cmocka_unit_test(overrides),
+      cmocka_unit_test(override_of_an_alias),
+      cmocka_unit_test(bad_overrides),
+      cmocka_unit_test(resolved),
+      cmocka_unit_test(digest),
+      cmocka_unit_test(no_file),
+      cmocka_unit_test(help),
+      cmocka_unit_test(sha256_vectors),
   };
   return cmocka_run_group_tests_name("job", tests, start, stop);
 }
