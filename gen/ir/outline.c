@@ -174,14 +174,6 @@ static void find_results(struct outlining *outlining) {
 
 /* ---- Calls in the place of nodes ---- */
 
-static void replace_uses(struct region *region, const struct value *old, struct value *now) {
-  for (int i = 0; i < region->nodes.count; i++)
-    for (int k = 0; k < region->nodes.items[i]->n_inputs; k++)
-      if (region->nodes.items[i]->inputs[k] == old) region->nodes.items[i]->inputs[k] = now;
-  for (int i = 0; i < region->results.count; i++)
-    if (region->results.items[i] == old) region->results.items[i] = now;
-}
-
 static struct value *original_of(const struct body *body, const struct value *inner) {
   for (int i = 0; i < body->n; i++)
     for (int o = 0; o < body->nodes[i]->n_outputs; o++)
@@ -208,7 +200,7 @@ static void put_call(struct outlining *outlining, struct body *body, struct regi
     value->name = original->name;
     value->differentiable = original->differentiable;
     now[original->id] = value;
-    replace_uses(region, original, value);
+    region_replace(region, original, value);
   }
   for (int i = 0, kept = 0; i < region->nodes.count; i++) {
     if (region->nodes.items[i] == body->nodes[body->n - 1])

@@ -110,6 +110,22 @@ struct node *node_copy(struct graph *graph, const struct node *node, struct regi
   return copy;
 }
 
+void region_replace(struct region *region, const struct value *old, struct value *now) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] == old) node->inputs[k] = now;
+  }
+  for (int i = 0; i < region->results.count; i++)
+    if (region->results.items[i] == old) region->results.items[i] = now;
+}
+
+bool node_makes(const struct node *node, const struct value *value) {
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i] == value) return true;
+  return false;
+}
+
 /* ---- Equality ---- */
 
 static bool same_initializer(struct initializer a, struct initializer b) {

@@ -37,6 +37,12 @@ void region_remove(struct region *region, const struct node *node);
 /* Whether a node other than `but` (may be NULL), or the region's results, uses the value. */
 bool value_is_used(const struct region *region, const struct value *value, const struct node *but);
 
+/* Whether the value is one of the node's outputs. */
+bool node_makes(const struct node *node, const struct value *value);
+
+/* Lets every node and result of the region that uses `old` use `now`. */
+void region_replace(struct region *region, const struct value *old, struct value *now);
+
 /* A copy of a node at the end of region `to`: inputs and outputs by the map, which holds by value id what stands for a
  * value (NULL: the value itself) and learns the new outputs. */
 struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map);

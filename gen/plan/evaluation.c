@@ -10,22 +10,12 @@ static bool is_random(const struct graph *graph) {
   return false;
 }
 
-static void replace_uses(struct region *region, const struct value *old, struct value *now) {
-  for (int i = 0; i < region->nodes.count; i++) {
-    struct node *node = region->nodes.items[i];
-    for (int k = 0; k < node->n_inputs; k++)
-      if (node->inputs[k] == old) node->inputs[k] = now;
-  }
-  for (int i = 0; i < region->results.count; i++)
-    if (region->results.items[i] == old) region->results.items[i] = now;
-}
-
 static void drop_from_region(struct region *region) {
   int kept = 0;
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     if (node->kind->random)
-      replace_uses(region, node->outputs[0], node->inputs[0]);
+      region_replace(region, node->outputs[0], node->inputs[0]);
     else
       region->nodes.items[kept++] = node;
   }

@@ -161,17 +161,11 @@ static void deliver(struct layout_pass *pass, struct value *value, struct storag
   if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
 }
 
-static bool makes(const struct node *node, const struct value *value) {
-  for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i] == value) return true;
-  return false;
-}
-
 /* Gradients are delivered as soon as they are made: the first contribution to a parameter writes, the others add. */
 static void deliver_gradients(struct layout_pass *pass, const struct node *node) {
   for (int i = 0; i < pass->region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &pass->region->gradients.items[i];
-    if (node != NULL ? makes(node, gradient->value) : !is_local(pass, gradient->value))
+    if (node != NULL ? node_makes(node, gradient->value) : !is_local(pass, gradient->value))
       deliver(pass, gradient->value, storage_at(pass, STORAGE_GRADIENT, i), gradient->accumulate);
   }
 }

@@ -4,12 +4,8 @@
 #include <string.h>
 
 #include "gen/ir/names.h"
-
-enum { ALIGNMENT = 64 };
-
-static int64_t aligned(int64_t bytes) {
-  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
+#include "gen/ir/region.h"
+#include "gen/plan/place.h"
 
 /* ---- The tree of names ---- */
 
@@ -185,7 +181,7 @@ static void add_member(struct program *program, struct weight_struct *type, cons
     for (int i = 0; i < node->n_children; i++) add_member(program, type, name, node->children[i]);
     return;
   }
-  struct weight_member member = {.node = node, .offset = aligned(type->bytes)};
+  struct weight_member member = {.node = node, .offset = arena_aligned(type->bytes)};
   const char *base = identifier(arena, name);
   member.name = base;
   for (int k = 2, i = 0; i < type->n_members; i++)
@@ -234,7 +230,7 @@ static const char *struct_name(const struct program *program, const struct weigh
 static struct weight_struct *struct_of(struct program *program, struct weight_node *node) {
   struct weight_struct *type = arena_alloc(program->arena, sizeof *type);
   for (int i = 0; i < node->n_children; i++) add_member(program, type, "", node->children[i]);
-  type->bytes = aligned(type->bytes);
+  type->bytes = arena_aligned(type->bytes);
   for (int i = 0; i < program->n_structs; i++)
     if (same_struct(program->structs[i], type)) return node->type = program->structs[i];
   type->name = struct_name(program, node);
@@ -314,18 +310,12 @@ static struct weight *weight_named(const struct program *program, const char *pa
   return NULL;
 }
 
-static bool makes(const struct node *node, const struct value *value) {
-  for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i] == value) return true;
-  return false;
-}
-
 static void visit_gradients(struct walk *walk, const struct region *region, const struct node *after,
                             const char *const *prefixes) {
   for (int i = 0; i < region->gradients.count; i++) {
     struct parameter_gradient *gradient = &region->gradients.items[i];
     bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
-    if (after != NULL ? !makes(after, gradient->value) : local) continue;
+    if (after != NULL ? !node_makes(after, gradient->value) : local) continue;
     const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
     struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
     int at = (int)(weight - walk->program->weights);
@@ -341,7 +331,7 @@ static void visit_zeros(struct walk *walk, const struct region *region, const st
   for (int i = 0; i < region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &region->gradients.items[i];
     bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
-    if (after != NULL ? !makes(after, gradient->value) : local) continue;
+    if (after != NULL ? !node_makes(after, gradient->value) : local) continue;
     const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
     struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
     if (walk->contributions[weight - walk->program->weights]++ == 0 && gradient->accumulate) weight->zero = true;
