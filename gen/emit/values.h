@@ -41,6 +41,12 @@ struct jinja_value functions_value(const struct program *program);
 /* The arguments with which `step` calls an entry function. */
 struct jinja_value entry_arguments_value(const struct program *program, const struct function *function);
 
+/* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
+struct jinja_value optimizer_value(const struct program *program);
+
+/* The form of the learning rate, and the whole steps at which it changes its course. */
+struct jinja_value schedule_value(struct arena *arena, const struct job *job);
+
 /* The names of a function's memory: "block_saved", "block_forward_scratch". */
 const char *saved_type(struct arena *arena, const struct function *function);
 const char *scratch_type(struct arena *arena, const struct function *function);

@@ -40,7 +40,8 @@ static double update(int64_t at, double lr) {
     const float v = 0.999f * moment_2[i] + 0.001f * (g * g);
     moment_1[i] = m;
     moment_2[i] = v;
-    weights[i] = weights[i] - rate * m / (sqrtf(v) * root + 1e-08f);
+    const float w = weights[i] - rate * m / (sqrtf(v) * root + 1e-08f);
+    weights[i] = w;
   }
   return norm;
 }

@@ -31,7 +31,8 @@ static double update(int64_t at, double lr) {
 #pragma omp parallel for simd
   for (size_t i = 0; i < 64; i++) {
     const float g = gradients[i];
-    weights[i] -= rate * g;
+    const float w = weights[i] - rate * g;
+    weights[i] = w;
   }
   return norm;
 }

@@ -28,16 +28,17 @@ static double gradient_norm(void) {
 static double update(int64_t at, double lr) {
   (void)at;
   const double norm = gradient_norm();
-  const float clip = (float)fmin(0.5 / (norm + 1e-6), 1.0);
+  const float factor = (float)fmin(0.5 / (norm + 1e-6), 1.0);
   const float rate = (float)lr;
   const float *restrict gradients = arena->all_gradients;
   float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 64; i++) {
-    const float g = gradients[i] * clip + 0.01f * weights[i];
+    const float g = gradients[i] * factor + 0.01f * weights[i];
     const float m = 0.9f * moment_1[i] + g;
     moment_1[i] = m;
-    weights[i] -= rate * m;
+    const float w = weights[i] - rate * m;
+    weights[i] = w;
   }
   return norm;
 }

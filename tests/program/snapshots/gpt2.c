@@ -1014,7 +1014,7 @@ static double gradient_norm(void) {
  * Returns the gradient's norm before clipping. */
 static double update(int64_t at, double lr) {
   const double norm = gradient_norm();
-  const float clip = (float)fmin(1.0 / (norm + 1e-6), 1.0);
+  const float factor = (float)fmin(1.0 / (norm + 1e-6), 1.0);
   const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
   const double correction_2 = 1.0 - pow(0.95, (double)(at + 1));
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
@@ -1024,12 +1024,13 @@ static double update(int64_t at, double lr) {
   float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 3968; i++) {
-    const float g = gradients[i] * clip;
+    const float g = gradients[i] * factor;
     const float m = 0.9f * moment_1[i] + 0.1f * g;
     const float v = 0.95f * moment_2[i] + 0.05f * (g * g);
     moment_1[i] = m;
     moment_2[i] = v;
-    weights[i] = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
+    const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
+    weights[i] = w;
   }
   return norm;
 }

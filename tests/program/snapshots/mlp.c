@@ -434,7 +434,8 @@ static double update(int64_t at, double lr) {
     const float g = gradients[i] + 0.01f * weights[i];
     const float m = 0.9f * moment_1[i] + g;
     moment_1[i] = m;
-    weights[i] -= rate * m;
+    const float w = weights[i] - rate * m;
+    weights[i] = w;
   }
   return norm;
 }
