@@ -1,0 +1,43 @@
+"""A feature that is off leaves no trace: a job that names a key with its default gives the bytes of the job that never
+named it, for every key of the schema that has a default."""
+
+import itertools
+import pathlib
+import tempfile
+import unittest
+
+import walk
+
+
+def contexts(key):
+    """Jobs in which a key may make sense: each base, with each name that its group can have."""
+    group = key.split(".")[0]
+    names = walk.by_type("", walk.target(walk.SCHEMA["properties"][group]).get("properties", {}).get("name", {}))
+    for base, name in itertools.product(walk.BASES.values(), names or [None]):
+        yield {**base, **walk.COMPANIONS.get(key, {}), **({f"{group}.name": name} if name else {})}
+
+
+class Absent(unittest.TestCase):
+    def test_defaults_leave_no_trace(self):
+        defaults = {key: schema["default"] for key, schema in walk.leaves() if "default" in schema}
+        self.assertGreater(len(defaults), 20)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            walk.write_data(folder)
+            for key, default in defaults.items():
+                with self.subTest(key=key):
+                    self.check(key, default, folder)
+
+    def check(self, key, default, folder):
+        for job in contexts(key):
+            job = {name: value for name, value in job.items() if name != key}
+            never = walk.generate(job, folder)
+            named = walk.generate({**job, key: default}, folder)
+            if isinstance(never, str) and isinstance(named, str):
+                self.assertEqual(never, named, f"{key}: {default} changes the program")
+                return
+        self.fail(f"no job of contexts() takes {key}: {default}")
+
+
+if __name__ == "__main__":
+    unittest.main()

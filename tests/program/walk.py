@@ -1,0 +1,151 @@
+"""Jobs drawn from the schema: every key of schemas/job.schema.json with values worth combining, on small models. A key
+that is new in the schema is drawn without a change here, unless its values are texts: then VALUES must have some."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+from harness import GENERATOR, MODELS, TREE
+
+SCHEMA = json.loads((TREE / "schemas" / "job.schema.json").read_text())
+
+# What every job here has. Keys of BASES are never taken away again.
+COMMON = {"training.steps": 10, "training.seed": 11, "tracking.every": 1, "checkpoint.project_dir": "run"}
+BYTES = {"data.train": {"path": "corpus.txt", "format": "bytes"}, "data.batch_size": 3}
+BASES = {
+    "gpt2": {**COMMON, **BYTES, "model.source": str(MODELS / "gpt2.c"), "model.config": {
+        "n_layer": 2, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}},
+    "mlp_table": {**COMMON, "model.source": str(MODELS / "mlp_table.c"), "data.batch_size": 3, "data.features": 5,
+                  "data.train": {"path": "rows.csv", "format": "csv"},
+                  "model.config": {"n_layer": 2, "width": 7, "n_classes": 3}},
+    "gru_bytes": {**COMMON, **BYTES, "model.source": str(MODELS / "gru_bytes.c"),
+                  "model.config": {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 3}},
+}
+
+# The values of keys where their type does not say which are worth trying.
+VALUES = {
+    "model.weights": [],  # from another run: tests/program/test_parity.py
+    "model.source": [], "model.config": [], "data.train": [], "checkpoint.project_dir": [],
+    "data.eval": [{"path": "corpus.txt", "format": "bytes"}, {"path": "rows.csv", "format": "csv"}],
+    "data.batch_size": [1, 4],
+    "data.sequence_length": [0, 2, 3],
+    "data.features": [5],
+    "devices.threads": [1, 2],
+    "optimizer.lr": [1e-3, 0.01],
+    "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],
+    "optimizer.eps": [1e-8, 1e-5],
+    "optimizer.weight_decay": [0, 0.1],
+    "optimizer.clip_grad_norm": [0, 0.5],
+    "optimizer.clip_grad_value": [0.01],
+    "optimizer.param_groups": [[{"match": "*.bias", "weight_decay": 0}], [{"match": "*", "lr_scale": 0.5}]],
+    "accumulation.num_steps": [1, 2, 3],
+    "training.steps": [10], "training.seed": [0, 7],
+    "training.eval_interval": [0, 5], "training.eval_iters": [1, 2],
+    "checkpoint.every": [0, 4], "tracking.every": [1],
+    "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
+    "schedule.gamma": [0.5, 1], "schedule.cycles": [1, 2], "schedule.stable_steps": [0, 4],
+    "schedule.step_size": [1, 4], "schedule.timescale": [0, 5], "schedule.div_factor": [25.0, 2.0],
+    "schedule.final_div_factor": [1e4],
+}
+
+# What a key asks for beside it.
+COMPANIONS = {"optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5}}
+
+
+def target(schema):
+    """The schema with what its $ref leads to."""
+    if "$ref" not in schema:
+        return schema
+    return {**SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], **schema}
+
+
+def by_type(key, schema):
+    if "enum" in schema:
+        return schema["enum"]
+    if "const" in schema:
+        return [schema["const"]]
+    for form in ("oneOf", "anyOf"):
+        if form in schema:
+            return [value for one in schema[form] for value in by_type(key, target(one))]
+    kinds = schema.get("type", [])
+    values = []
+    for kind in [kinds] if isinstance(kinds, str) else kinds:
+        low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+        high = schema.get("maximum", schema.get("exclusiveMaximum", 1e30))
+        inside = [x for x in ([low, low + 1, low + 2] if kind == "integer" else [low, 0.25, 0.5, 1.0, 2.0])
+                  if low <= x <= high and x not in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum"))]
+        values += {"boolean": [False, True], "integer": inside, "number": inside}.get(kind, [])
+    return values
+
+
+def leaves(schema=SCHEMA, prefix=""):
+    """Every key below the groups, with its schema; a group of groups is walked through."""
+    for name, inner in schema.get("properties", {}).items():
+        key, inner = prefix + name, target(inner)
+        if "properties" in inner and key not in VALUES:
+            yield from leaves(inner, key + ".")
+        else:
+            yield key, inner
+
+
+def all_values():
+    """Key to its values; keys without any are left out."""
+    found = {}
+    for key, schema in leaves():
+        values = VALUES[key] if key in VALUES else by_type(key, schema)
+        if not values and key not in VALUES:
+            raise AssertionError(f"tests/program/walk.py: VALUES has no values for the new key {key}")
+        if values:
+            found[key] = values
+    return found
+
+
+def write(job, path):
+    """Writes a job of dotted keys, one key a line; returns line to key."""
+    lines, places, open_groups = [], {}, []
+    for key in sorted(job):
+        groups = key.split(".")[:-1]
+        for depth, group in enumerate(groups):
+            if open_groups[:depth + 1] != groups[:depth + 1]:
+                lines.append("  " * depth + group + ":")
+                open_groups = groups[:depth + 1]
+        lines.append("  " * len(groups) + f"{key.rsplit('.', 1)[1]}: {json.dumps(job[key])}")
+        places[len(lines)] = key
+    path.write_text("\n".join(lines) + "\n")
+    return places
+
+
+def write_data(folder):
+    rng = np.random.default_rng(5)
+    (folder / "corpus.txt").write_bytes(rng.integers(97, 123, 1500).astype(np.uint8).tobytes())
+    rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(60)]
+    (folder / "rows.csv").write_text("\n".join(rows) + "\n")
+
+
+class Refusal:
+    """What the generator said no with: its messages, and the keys that they point at."""
+
+    def __init__(self, text, path, places):
+        self.text = text
+        self.messages = re.findall(rf"^{re.escape(str(path))}:(\d+):\d+: error: (.*)$", text, re.M)
+        self.keys = [places[int(line)] for line, _ in self.messages if int(line) in places]
+        self.elsewhere = re.findall(r"^(\S+:\d+:\d+): error: ", text, re.M)
+
+
+def generate(job, folder, name="job"):
+    """The text of the program, or a Refusal. Anything else fails."""
+    path, out = folder / f"{name}.yaml", folder / f"{name}.c"
+    places = write(job, path)
+    out.unlink(missing_ok=True)
+    result = subprocess.run([GENERATOR, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=60)
+    if result.returncode == 0:
+        return out.read_text()
+    if result.returncode != 2:
+        raise AssertionError(f"status {result.returncode} for\n{path.read_text()}\n{result.stderr}")
+    if out.exists():
+        raise AssertionError(f"a refused job left a program:\n{path.read_text()}")
+    refusal = Refusal(result.stderr, path, places)
+    if not refusal.elsewhere:
+        raise AssertionError(f"refused without a place:\n{path.read_text()}\n{result.stderr}")
+    return refusal
