@@ -23,6 +23,28 @@ struct accel_tensor {
   double a, b;
 };
 
+enum accel_dtype { ACCEL_FLOAT32, ACCEL_FLOAT16, ACCEL_BFLOAT16, ACCEL_INT32, ACCEL_INT64, ACCEL_UINT8 };
+
+/* What a parameter, or none, has of a state's array: shape elements from element `first`. */
+struct accel_slice {
+  int parameter; /* among the program's tensors; -1: it belongs to none */
+  int64_t first;
+  int rank;
+  int64_t shape[8];
+};
+
+/* An array of the arena that outlives a step, and so belongs to a checkpoint. Without slices it mirrors the weights:
+ * each parameter has an element in it for each of its own, in the same places. */
+struct accel_state {
+  const char *file; /* of the checkpoint, without its ending: "model", "optimizer" */
+  const char *name; /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
+  enum accel_dtype dtype;
+  size_t offset; /* bytes from the start of the arena */
+  int64_t count; /* elements */
+  const struct accel_slice *slices;
+  int n_slices;
+};
+
 enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV };
 enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
 
@@ -46,6 +68,8 @@ struct accel_program {
 
   const struct accel_tensor *tensors;
   int n_tensors;
+  const struct accel_state *states; /* the parameters first; all are 0 at the start but these */
+  int n_states;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
   int threads; /* 0: as many as the machine has */
@@ -94,14 +118,14 @@ bool accel_eval_is_due(const struct accel_run *run, int64_t at);
  * tokens that follow them, [count][sequence_length] each. Which window a position is: with shuffle, a keyed permutation
  * of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset); without,
  * in file order. A pure function of (seed, split, position), no state. No allocation, no system call. */
-void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
-                        int32_t *tokens, int32_t *targets);
+void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
+                        int32_t *targets);
 
 /* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
-void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
-                        float *features, int32_t *labels);
-void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
-                       float *features, float *labels);
+void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
+                        int32_t *labels);
+void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
+                       float *labels);
 
 /* What one step left behind, for the log. */
 struct accel_report {

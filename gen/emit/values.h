@@ -29,6 +29,10 @@ struct jinja_value weight_structs_value(const struct program *program);
 /* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
 struct jinja_value tensors_value(const struct program *program);
 
+/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{parameter, first, shape}]}], the weights
+ * first; parameter is the place among tensors_value's, -1 for none. */
+struct jinja_value states_value(const struct program *program);
+
 /* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
 struct jinja_value memories_value(const struct program *program);
 

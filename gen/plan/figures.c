@@ -1,8 +1,8 @@
 #include "gen/plan/figures.h"
 
 #include "gen/ir/op.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
+#include "gen/plan/state.h"
 
 static double node_flops(const struct node *node) {
   if (node->kind->flops != NULL) return node->kind->flops(node);
@@ -38,10 +38,8 @@ static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
   program->bytes.weights = weights;
-  if (program->kind == PROGRAM_TRAIN) {
-    program->bytes.gradients = weights;
-    program->bytes.optimizer = weights * optimizer_states(program->job);
-  }
+  if (program->kind == PROGRAM_TRAIN) program->bytes.gradients = weights;
+  for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   for (int i = 0; i < entry->inputs.count; i++)
     program->bytes.batch +=
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));

@@ -8,16 +8,21 @@
 
 #include "gen/spec/job.h"
 
+enum { MAX_OPTIMIZER_STATES = 4 };
+
 struct optimizer {
   const char *name;
-  int states;        /* float32 numbers kept for each parameter, before those that options ask for */
+  const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers kept for each weight, as PyTorch calls them */
   bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
   bool counts_steps; /* the rule depends on the step's number */
 };
 
 const struct optimizer *job_optimizer(const struct job *job);
 
-/* float32 numbers that the optimizer keeps for each parameter. */
+/* The names of what the optimizer keeps for each weight, options considered; returns how many. */
+int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER_STATES]);
+
+/* How many these are. */
 int optimizer_states(const struct job *job);
 
 /* Whether the update depends on the step's number, the learning rate aside. */

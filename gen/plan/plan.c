@@ -12,6 +12,7 @@
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
 #include "gen/plan/signatures.h"
+#include "gen/plan/state.h"
 #include "gen/plan/weights.h"
 
 struct context {
@@ -82,6 +83,11 @@ static bool pass_kernels(struct context *context) {
   return true;
 }
 
+static bool pass_state(struct context *context) {
+  plan_state(context->program);
+  return true;
+}
+
 static bool pass_figures(struct context *context) {
   count_figures(context->program);
   return true;
@@ -92,10 +98,19 @@ static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
 } passes[] = {
-    {"read", pass_read},       {"evaluate", pass_evaluate}, {"differentiate", pass_differentiate},
-    {"prune", pass_prune},     {"fuse", pass_fuse},         {"weights", pass_weights},
-    {"groups", pass_groups},   {"layout", pass_layout},     {"place", pass_place},
-    {"kernels", pass_kernels}, {"figures", pass_figures},   {0},
+    {"read", pass_read},
+    {"evaluate", pass_evaluate},
+    {"differentiate", pass_differentiate},
+    {"prune", pass_prune},
+    {"fuse", pass_fuse},
+    {"weights", pass_weights},
+    {"groups", pass_groups},
+    {"layout", pass_layout},
+    {"place", pass_place},
+    {"kernels", pass_kernels},
+    {"state", pass_state},
+    {"figures", pass_figures},
+    {0},
 };
 
 const char *pass_name(int index) {

@@ -158,6 +158,27 @@ struct span {
   double lr_scale, weight_decay;
 };
 
+/* ---- State ---- */
+
+/* What a parameter, or none, has of a state's array. */
+struct state_slice {
+  const struct weight *weight; /* NULL: it belongs to no parameter */
+  int64_t first;               /* element of the array */
+  struct shape shape;
+};
+
+/* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
+ * parameter's in the same places. */
+struct state {
+  const char *file;   /* of a checkpoint, without its ending: "model", "optimizer" */
+  const char *name;   /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
+  const char *member; /* of the arena */
+  enum dtype dtype;
+  int64_t count; /* elements */
+  struct state_slice *slices;
+  int n_slices;
+};
+
 struct program {
   struct arena *arena;
   const struct job *job;
@@ -179,6 +200,10 @@ struct program {
   int n_weights, weights_capacity;
   struct span *spans; /* of groups of parameters, from the first weight to the last; none without groups */
   int n_spans;
+  struct {
+    struct state *items;
+    int count, capacity;
+  } states;                      /* in the order of the arena: the weights first */
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
 

@@ -18,7 +18,7 @@ class Lion(torch.optim.Optimizer):
         for group in self.param_groups:
             first, second = group["betas"]
             for p in group["params"]:
-                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                m = self.state[p].setdefault("exp_avg", torch.zeros_like(p))
                 p.mul_(1 - group["lr"] * group["weight_decay"])
                 p.sub_((m * first + p.grad * (1 - first)).sign(), alpha=group["lr"])
                 m.mul_(second).add_(p.grad, alpha=1 - second)

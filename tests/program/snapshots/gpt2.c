@@ -1097,6 +1097,13 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("h.1.mlp.c_proj.bias", h[1].mlp.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
 };
 
+/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 3968, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 3968, NULL, 0},
+    {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 3968, NULL, 0},
+};
+
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
@@ -1112,6 +1119,8 @@ static const struct accel_program program = {
     .tokens_per_step = 12,
     .tensors = tensors,
     .n_tensors = 28,
+    .states = states,
+    .n_states = 3,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

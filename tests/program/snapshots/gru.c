@@ -767,6 +767,13 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("output.bias", output_bias, UNIFORM, -0.3333333333333333, 0.3333333333333333, 1, 256),
 };
 
+/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 4320, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 4320, NULL, 0},
+    {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 4320, NULL, 0},
+};
+
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
@@ -782,6 +789,8 @@ static const struct accel_program program = {
     .tokens_per_step = 6,
     .tensors = tensors,
     .n_tensors = 8,
+    .states = states,
+    .n_states = 3,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -476,6 +476,12 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("hidden.1.bias", hidden_1.bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 7),
 };
 
+/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 192, NULL, 0},
+    {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 192, NULL, 0},
+};
+
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
@@ -491,6 +497,8 @@ static const struct accel_program program = {
     .tokens_per_step = 6,
     .tensors = tensors,
     .n_tensors = 6,
+    .states = states,
+    .n_states = 2,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

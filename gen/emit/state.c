@@ -1,0 +1,36 @@
+/* What outlives a step. */
+#include "gen/emit/values.h"
+
+static struct jinja_value slices_value(const struct program *program, const struct state *state) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < state->n_slices; i++) {
+    const struct state_slice *slice = &state->slices[i];
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "parameter", slice->weight != NULL ? slice->weight - program->weights : -1);
+    set_int(arena, value, "first", slice->first);
+    jinja_set(arena, value, "shape", shape_value(arena, slice->shape));
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+struct jinja_value states_value(const struct program *program) {
+  static const char *const types[] = {[DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t"};
+  static const char *const dtypes[] = {[DTYPE_FLOAT32] = "FLOAT32", [DTYPE_INT32] = "INT32"};
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    struct jinja_value value = jinja_map(arena);
+    set_text(arena, value, "file", state->file);
+    set_text(arena, value, "name", state->name);
+    set_text(arena, value, "member", state->member);
+    set_text(arena, value, "type", types[state->dtype]);
+    set_text(arena, value, "dtype", dtypes[state->dtype]);
+    set_int(arena, value, "count", state->count);
+    jinja_set(arena, value, "slices", slices_value(program, state));
+    jinja_push(arena, list, value);
+  }
+  return list;
+}

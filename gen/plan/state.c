@@ -1,0 +1,29 @@
+#include "gen/plan/state.h"
+
+#include "gen/plan/optimizers.h"
+#include "gen/plan/place.h"
+
+int64_t state_bytes(const struct state *state) {
+  return arena_aligned(state->count * dtype_size(state->dtype));
+}
+
+static void add(struct program *program, struct state state) {
+  ARENA_PUSH(program->arena, program->states, state);
+}
+
+static void add_optimizer(struct program *program, int64_t elements) {
+  const char *names[MAX_OPTIMIZER_STATES];
+  int count = optimizer_state_names(program->job, names);
+  for (int i = 0; i < count; i++)
+    add(program, (struct state){.file = "optimizer",
+                                .name = names[i],
+                                .member = arena_printf(program->arena, "moment_%d", i + 1),
+                                .count = elements});
+}
+
+void plan_state(struct program *program) {
+  int64_t elements = program->structs[program->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+  if (program->kind != PROGRAM_TRAIN) return;
+  add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
+  add_optimizer(program, elements);
+}
