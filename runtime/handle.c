@@ -3,8 +3,6 @@
 
 #include "safetensors.h"
 
-#include <inttypes.h>
-#include <math.h>
 
 /* How often the progress line moves, in seconds. */
 static const double progress_pace = 0.25;
@@ -28,16 +26,6 @@ bool accel_eval_is_due(const struct accel_run *run, int64_t at) {
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss) {
   run->eval_at = at;
   run->eval_loss = eval_loss;
-}
-
-static void check_loss(struct accel_run *run, int64_t at, double loss) {
-  struct problem problem;
-  if (isfinite(loss)) return;
-  rt_log_clear(&run->log);
-  rt_problem(&problem, "the loss is %f after step %" PRId64 "; stopped, no weights written for this step", loss, at);
-  rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, or look "
-                    "for wrong values in the data");
-  rt_fail(&problem, 1);
 }
 
 static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
@@ -64,6 +52,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .loss = report.loss,
       .lr = report.lr,
       .grad_norm = report.grad_norm,
+      .skipped = report.skipped,
       .has_eval = run->eval_at == at,
       .eval_loss = run->eval_loss,
       .tokens_per_s = step > 0 ? (double)run->program->tokens_per_step / step : 0,
@@ -86,7 +75,6 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   rt_stopwatch_stop(run->watch);
   rt_stopwatch_count(run->watch, at);
   run->reported_at = at;
-  check_loss(run, at, report.loss);
   if (run->watch->first_step_end == 0) note_first_step(run, line);
   struct figures figures = figures_of(run, at, report);
   if (!line) {

@@ -42,6 +42,7 @@ void rt_metrics_text(char *out, size_t size, const struct figures *figures) {
   add_figure(out, size, "tokens_per_s", "%.1f", figures->tokens_per_s);
   add_figure(out, size, "step_ms", "%.4f", figures->step_ms);
   if (figures->first_step_s >= 0) add_figure(out, size, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  if (figures->skipped > 0) add_figure(out, size, "skipped", "%.0f", (double)figures->skipped);
   size_t at = strlen(out);
   snprintf(out + at, size - at, "}\n");
 }
@@ -82,6 +83,7 @@ static void print_figures(const struct figures *figures) {
   rt_duration(left, sizeof left, figures->left_s);
   printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
          figures->step_ms < 10 ? 2 : 1, figures->step_ms, left);
+  if (figures->skipped > 0) printf("   %" PRId64 " skipped", figures->skipped);
   if (figures->saved != NULL) printf("   saved %s", figures->saved);
 }
 

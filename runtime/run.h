@@ -24,6 +24,7 @@ struct accel_run {
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */
   double eval_loss;
   bool first_step_told;
+  bool skipped; /* the newest step ended without its update */
 };
 
 #endif

@@ -130,13 +130,24 @@ void accel_load_values(struct accel_run *run, enum accel_split split, int64_t po
 /* What one step left behind, for the log. */
 struct accel_report {
   double loss, lr, grad_norm;
+  int64_t skipped; /* steps so far that ended without an update */
 };
+
+/* Ends the process with status 1 when the loss or the gradient's norm of step `at`, counted from 0, is not finite:
+ * before its update, so nothing of that step gets into the weights. */
+void accel_require_finite(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* Tells whether the newest step ended without its update. */
+void accel_tell_skipped(struct accel_run *run, bool skipped);
+
+/* Whether it did. */
+bool accel_step_was_skipped(const struct accel_run *run);
 
 /* Tells the result of an evaluation, for the next log line. */
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
 
 /* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
- * model.safetensors. Ends the process with status 1 when the loss is not finite. */
+ * model.safetensors. */
 void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
 
 /* Ends the process with a message when `status`, which a library's calls of the steps before left behind, is not 0. */

@@ -5,6 +5,7 @@
 
 #include "gen/base/embedded.h"
 #include "gen/emit/values.h"
+#include "gen/plan/border.h"
 
 /* ---- Templates ---- */
 
@@ -57,6 +58,14 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   set_int(arena, value, "features", job->data.features);
   set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
   set_bool(arena, value, "is_table", job->data.train.format == DATA_CSV);
+  return value;
+}
+
+static struct jinja_value border_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  const struct border border = job_border(job);
+  set_bool(arena, value, "skips", border.skips);
+  set_bool(arena, value, "factor", border.factor);
   return value;
 }
 
@@ -175,6 +184,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));
+  jinja_set(arena, context, "border", border_value(arena, job));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));

@@ -1,5 +1,6 @@
 #include "gen/plan/state.h"
 
+#include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 
@@ -21,9 +22,27 @@ static void add_optimizer(struct program *program, int64_t elements) {
                                 .count = elements});
 }
 
+/* One number, which belongs to no parameter. */
+static void add_number(struct program *program, const char *file, const char *name, const char *member,
+                       enum dtype dtype) {
+  struct state_slice *slice = arena_alloc(program->arena, sizeof *slice);
+  add(program, (struct state){.file = file,
+                              .name = name,
+                              .member = member,
+                              .dtype = dtype,
+                              .count = 1,
+                              .slices = slice,
+                              .n_slices = 1});
+}
+
+static void add_border(struct program *program) {
+  if (job_border(program->job).skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
+}
+
 void plan_state(struct program *program) {
   int64_t elements = program->structs[program->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
   if (program->kind != PROGRAM_TRAIN) return;
   add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
   add_optimizer(program, elements);
+  add_border(program);
 }

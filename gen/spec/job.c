@@ -146,7 +146,7 @@ static void bind_schedule(struct job *job) {
 }
 
 static void bind_run(struct job *job) {
-  static const char *const kinds[] = {"cpu", NULL};
+  static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
   job->devices.kind = (enum device_kind)choice(job, "devices.kind", kinds);
   job->devices.threads = (int)integer(job, "devices.threads");
@@ -154,6 +154,7 @@ static void bind_run(struct job *job) {
   job->training.seed = (uint64_t)integer(job, "training.seed");
   job->training.eval_interval = integer(job, "training.eval_interval");
   job->training.eval_iters = integer(job, "training.eval_iters");
+  job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
   job->checkpoint.every = integer(job, "checkpoint.every");
   job->tracking.every = integer(job, "tracking.every");

@@ -40,6 +40,7 @@ enum schedule_name {
 enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
 enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum device_kind { DEVICE_CPU };
+enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 
 /* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
 enum config_kind { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_STRING };
@@ -127,6 +128,7 @@ struct job {
     uint64_t seed;
     int64_t eval_interval; /* 0: never */
     int64_t eval_iters;
+    enum on_nonfinite on_nonfinite;
   } training;
 
   struct {

@@ -54,7 +54,9 @@ class Rule:
         source += "float *weights(void);\nfloat *weights(void) { return arena->all_weights; }\n"
         source += "float *gradients(void);\nfloat *gradients(void) { return arena->all_gradients; }\n"
         source += "double take_step(int64_t at, double lr);\n"
-        source += "double take_step(int64_t at, double lr) { return update(at, lr); }\n"
+        factor = ", clip_factor(norm)" if "clip_factor" in code else ""
+        source += "double take_step(int64_t at, double lr) {\n  const double norm = gradient_norm();\n"
+        source += f"  update(at, lr{factor});\n  return norm;\n}}\n"
         with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
             library = f"{folder}/rule.so"
             subprocess.run(["cc", *WARNINGS, "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-x", "c", "-",

@@ -73,6 +73,8 @@ CASES = [
     mlp("mlp_rmsprop", optimizer={"name": "rmsprop", "momentum": 0.9, "centered": True, "param_groups": NO_DECAY[:1]}),
     mlp("mlp_nadam", optimizer={"name": "nadam", "clip_grad_norm": 1.0, "norm_type": "inf"}),
     gru("gru_lion", optimizer={"name": "lion", "clip_grad_value": 0.5}, schedule={"name": "wsd", "warmup_fraction": 0.1}),
+    mlp("mlp_skip", training={"on_nonfinite": "skip"}, optimizer=ADAMW, schedule=COSINE),
+    mlp("mlp_skip_accumulation", training={"on_nonfinite": "skip"}, optimizer={"name": "sgd"}, accumulation={"num_steps": 2}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 

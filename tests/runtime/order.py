@@ -47,7 +47,7 @@ def permute(seed, stream, n, index):
 class Order:
     """samples: in an epoch; start(position): the first token of a window (length given) or the row."""
 
-    def __init__(self, seed, split, shuffle, first, count, length=None):
+    def __init__(self, seed, split, shuffle, first, count, length=None, batch=1):
         self.seed, self.split, self.shuffle, self.first = seed, split, shuffle, first
         self.samples, self.stride, self.offsets = count, 1, 1
         if length is None:

@@ -24,11 +24,8 @@ static double gradient_norm(void) {
   return sqrt(total);
 }
 
-/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the clipping of the gradient.
- * Returns the gradient's norm before clipping. */
-static double update(int64_t at, double lr) {
-  const double norm = gradient_norm();
-  const float factor = (float)fmin(1.0 / (norm + 1e-6), 1.0);
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+static void update(int64_t at, double lr, float factor) {
   const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
   const double correction_2 = 1.0 - pow(0.95, (double)(at + 1));
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
@@ -46,5 +43,4 @@ static double update(int64_t at, double lr) {
     const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
     weights[i] = w;
   }
-  return norm;
 }

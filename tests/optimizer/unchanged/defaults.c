@@ -21,10 +21,8 @@ static double gradient_norm(void) {
   return sqrt(total);
 }
 
-/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the clipping of the gradient.
- * Returns the gradient's norm before clipping. */
-static double update(int64_t at, double lr) {
-  const double norm = gradient_norm();
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+static void update(int64_t at, double lr) {
   const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
   const double correction_2 = 1.0 - pow(0.999, (double)(at + 1));
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
@@ -42,5 +40,4 @@ static double update(int64_t at, double lr) {
     const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
     weights[i] = w;
   }
-  return norm;
 }

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, bbd32453272552439b4abcee81f7a21672713ba6159d4b417231b733df7f19cd
+ * job    job.yaml, 4af45607076d233a840a3435727429547a27156748019ea0c9cc5940478b1c78
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1010,11 +1010,13 @@ static double gradient_norm(void) {
   return sqrt(total);
 }
 
-/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the clipping of the gradient.
- * Returns the gradient's norm before clipping. */
-static double update(int64_t at, double lr) {
-  const double norm = gradient_norm();
-  const float factor = (float)fmin(1.0 / (norm + 1e-6), 1.0);
+/* What clips a gradient of this norm, in the arithmetic of PyTorch's clip_grad_norm_. */
+static float clip_factor(double norm) {
+  return (float)fmin(1.0 / (norm + 1e-6), 1.0);
+}
+
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+static void update(int64_t at, double lr, float factor) {
   const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
   const double correction_2 = 1.0 - pow(0.95, (double)(at + 1));
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
@@ -1032,7 +1034,6 @@ static double update(int64_t at, double lr) {
     const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
     weights[i] = w;
   }
-  return norm;
 }
 
 /* What the newest step left behind, for the log. */
@@ -1049,7 +1050,9 @@ static void step(struct accel_run *run, int64_t at) {
   report.loss = arena->result[0];
   backward();
   report.lr = learning_rate(at);
-  report.grad_norm = update(at, report.lr);
+  report.grad_norm = gradient_norm();
+  accel_require_finite(run, at, report);
+  update(at, report.lr, clip_factor(report.grad_norm));
 }
 
 /* The mean loss over 20 batches of the evaluation split, the same ones each time. */
@@ -1107,7 +1110,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "bbd32453272552439b4abcee81f7a21672713ba6159d4b417231b733df7f19cd",
+    .job_digest = "4af45607076d233a840a3435727429547a27156748019ea0c9cc5940478b1c78",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"

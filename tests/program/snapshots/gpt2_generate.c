@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d1326b162561bfc96d5b9bfd16d0e55438c34e13c469c7bf80a040da12ac25d2
+ * job    job.yaml, d911655f9adcde7c61caaf4c9d35eadc36499b82afc16ebdb2b88d0b1ea7dd5c
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "d1326b162561bfc96d5b9bfd16d0e55438c34e13c469c7bf80a040da12ac25d2",
+    .job_digest = "d911655f9adcde7c61caaf4c9d35eadc36499b82afc16ebdb2b88d0b1ea7dd5c",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, bcfdbc652852539e530dc84ae7f3649edeabe22c80d108efaef2bb2910e71745
+ * job    job.yaml, c5211bf7b939ad52966544c97b8701a13b3be36cf9ec863bebae40fd18a9d97b
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -712,10 +712,8 @@ static double gradient_norm(void) {
   return sqrt(total);
 }
 
-/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the clipping of the gradient.
- * Returns the gradient's norm before clipping. */
-static double update(int64_t at, double lr) {
-  const double norm = gradient_norm();
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+static void update(int64_t at, double lr) {
   const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
   const double correction_2 = 1.0 - pow(0.999, (double)(at + 1));
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
@@ -733,7 +731,6 @@ static double update(int64_t at, double lr) {
     const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
     weights[i] = w;
   }
-  return norm;
 }
 
 /* What the newest step left behind, for the log. */
@@ -750,7 +747,9 @@ static void step(struct accel_run *run, int64_t at) {
   report.loss = arena->result[0];
   backward();
   report.lr = learning_rate(at);
-  report.grad_norm = update(at, report.lr);
+  report.grad_norm = gradient_norm();
+  accel_require_finite(run, at, report);
+  update(at, report.lr);
 }
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
@@ -777,7 +776,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "bcfdbc652852539e530dc84ae7f3649edeabe22c80d108efaef2bb2910e71745",
+    .job_digest = "c5211bf7b939ad52966544c97b8701a13b3be36cf9ec863bebae40fd18a9d97b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 42ee5e173ddd8a16a3e7e0dc633e79907d50f7c7e4d3aaa7b88ddfb30233e029
+ * job    job.yaml, 714f2aba3cecd86b552bb5007c01240ce2b6f1fbfc1283a436242defda541637
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -422,10 +422,9 @@ static double gradient_norm(void) {
 }
 
 /* Stochastic gradient descent with momentum in PyTorch's arithmetic, in one sweep with the clipping of the
- * gradient. Returns the gradient's norm before clipping. */
-static double update(int64_t at, double lr) {
+ * gradient. */
+static void update(int64_t at, double lr) {
   (void)at;
-  const double norm = gradient_norm();
   const float rate = (float)lr;
   const float *restrict gradients = arena->all_gradients;
   float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
@@ -437,7 +436,6 @@ static double update(int64_t at, double lr) {
     const float w = weights[i] - rate * m;
     weights[i] = w;
   }
-  return norm;
 }
 
 /* What the newest step left behind, for the log. */
@@ -461,7 +459,9 @@ static void step(struct accel_run *run, int64_t at) {
   report.loss = 0.0;
   for (int64_t i = 0; i < 2; i++) micro_step(run, at * 2 + i);
   report.lr = learning_rate(at);
-  report.grad_norm = update(at, report.lr);
+  report.grad_norm = gradient_norm();
+  accel_require_finite(run, at, report);
+  update(at, report.lr);
 }
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
@@ -485,7 +485,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "42ee5e173ddd8a16a3e7e0dc633e79907d50f7c7e4d3aaa7b88ddfb30233e029",
+    .job_digest = "714f2aba3cecd86b552bb5007c01240ce2b6f1fbfc1283a436242defda541637",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"

@@ -47,7 +47,9 @@ static struct accel_report step(struct accel_run *run, int64_t at) {
     arena->bias[i] -= (float)(5 * gradient[i]);
   }
   if (at + 1 == number("FAKE_NAN_AT", -1)) loss = NAN;
-  return (struct accel_report){loss, 5, sqrt(norm)};
+  const struct accel_report report = {.loss = loss, .lr = 5, .grad_norm = sqrt(norm)};
+  accel_require_finite(run, at, report);
+  return report;
 }
 
 static double evaluate(struct accel_run *run) {

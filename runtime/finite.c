@@ -1,0 +1,24 @@
+/* A step whose numbers are not finite: the run ends, or goes on without its update. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+void accel_require_finite(struct accel_run *run, int64_t at, struct accel_report report) {
+  struct problem problem;
+  if (isfinite(report.loss) && isfinite(report.grad_norm)) return;
+  rt_log_clear(&run->log);
+  rt_problem(&problem, "step %" PRId64 ": the loss is %g and the gradient's norm %g; stopped before its update", at + 1,
+             report.loss, report.grad_norm);
+  rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
+                    "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
+  rt_fail(&problem, 1);
+}
+
+void accel_tell_skipped(struct accel_run *run, bool skipped) {
+  run->skipped = skipped;
+}
+
+bool accel_step_was_skipped(const struct accel_run *run) {
+  return run->skipped;
+}

@@ -1,0 +1,86 @@
+"""A classifier of rows, twice: the emitted trainer of a job and the same model in PyTorch, from the same weights over the
+same rows. For tests of what happens at a step's border."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import MODELS, TRAIN, Order, Trainer, relative, save_file  # noqa: E402
+
+SEED, FEATURES, WIDTH, CLASSES = 1337, 6, 9, 3
+SHAPES = {"hidden.0.weight": (WIDTH, FEATURES), "hidden.0.bias": (WIDTH,), "output.weight": (CLASSES, WIDTH),
+          "output.bias": (CLASSES,)}
+torch.set_num_threads(1)
+
+
+class Mlp(torch.nn.Module):
+    """examples/models/mlp_table.c with one hidden layer."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.hidden = torch.nn.ModuleList([torch.nn.Linear(FEATURES, WIDTH)])
+        self.output = torch.nn.Linear(WIDTH, CLASSES)
+        self.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+
+    def forward(self, x):
+        return self.output(F.relu(self.hidden[0](x)))
+
+
+def random_weights(seed=3):
+    generator = torch.Generator().manual_seed(seed)
+    return {name: (torch.randn(shape, generator=generator) * 0.5).numpy() for name, shape in SHAPES.items()}
+
+
+class Rows:
+    """`count` random rows, a job over all of them, its trainer, and the model's weights at the start."""
+
+    def __init__(self, count, batch, steps=None, spoiled=(), model=None, config=None, **groups):
+        """spoiled: rows whose features are so large that the loss is not finite."""
+        rng = np.random.default_rng(11)
+        self.features = rng.normal(size=(count, FEATURES)).astype(np.float32)
+        self.features[list(spoiled)] = 3e38
+        self.labels = rng.integers(CLASSES, size=count)
+        self.batch, self.weights = batch, random_weights()
+        job = {
+            "model": {"source": str(model or MODELS / "mlp_table.c"), "weights": "start.safetensors",
+                      "config": {"n_layer": 1, "width": WIDTH, "n_classes": CLASSES} if config is None else config},
+            "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": FEATURES, "batch_size": batch,
+                     "eval_fraction": 0},
+            "training": {"seed": SEED, **({"steps": steps} if steps else {})},
+        }
+        for group, keys in groups.items():
+            job.setdefault(group, {}).update(keys)
+        self.trainer = Trainer(job)
+        lines = [",".join(f"{x:.9g}" for x in row) + f",{label}" for row, label in zip(self.features, self.labels)]
+        (self.trainer.folder / "rows.csv").write_text("\n".join(lines) + "\n")
+        save_file(self.weights, self.trainer.folder / "start.safetensors")
+        shuffle = job["data"].get("shuffle", True)
+        self.order = Order(SEED, TRAIN, shuffle, 0, count, batch=batch)
+
+    def run(self, *flags):
+        """The metrics, a dict a step."""
+        generator = subprocess.run([TREE / "build" / "accel-gen", "build", self.trainer.path, "-o", "trainer"],
+                                   cwd=self.trainer.folder, capture_output=True, text=True)
+        if generator.returncode != 0:
+            raise AssertionError(generator.stderr)
+        return self.trainer.run(*flags)
+
+    def indices(self, number):
+        """The rows of a micro-batch."""
+        return [self.order.start(number * self.batch + i) for i in range(self.batch)]
+
+    def micro_batch(self, number):
+        rows = self.indices(number)
+        return torch.tensor(self.features[rows]), torch.tensor(self.labels[rows])
+
+    def distance(self, model):
+        """How far the trainer's weights are from a model's, relative to these."""
+        after, peer = self.trainer.weights(), model.state_dict()
+        return max(relative(after[name], peer[name].numpy()) for name in SHAPES)
