@@ -75,11 +75,6 @@ CASES = [
     gru("gru_lion", optimizer={"name": "lion", "clip_grad_value": 0.5}, schedule={"name": "wsd", "warmup_fraction": 0.1}),
     mlp("mlp_skip", training={"on_nonfinite": "skip"}, optimizer=ADAMW, schedule=COSINE),
     mlp("mlp_skip_accumulation", training={"on_nonfinite": "skip"}, optimizer={"name": "sgd"}, accumulation={"num_steps": 2}),
-    mlp("mlp_exact_eval", training={"eval_interval": 2, "eval_iters": "all",
-                                    "metrics": ["accuracy", "perplexity", "f1_macro"]}, data={"batch_size": 8}),
-    mlp("mlp_one_sample_eval", training={"eval_interval": 3, "eval_iters": "all"}, data={"batch_size": 1}),
-    gpt("gpt2_exact_eval", config={"dropout": 0.1}, data={"batch_size": 4, "data_seed": 5},
-        training={"eval_interval": 3, "eval_iters": "all", "metrics": ["perplexity", "accuracy"]}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 

@@ -14,7 +14,8 @@ def contexts(key):
     group = key.split(".")[0]
     names = walk.by_type("", walk.target(walk.SCHEMA["properties"][group]).get("properties", {}).get("name", {}))
     for base, name in itertools.product(walk.BASES.values(), names or [None]):
-        yield {**base, **walk.COMPANIONS.get(key, {}), **({f"{group}.name": name} if name else {})}
+        own = {f"{group}.name": name} if name else {}
+        yield {**base, **walk.companions(key, None), **walk.companions(f"{group}.name", name), **own}
 
 
 class Absent(unittest.TestCase):

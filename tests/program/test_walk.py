@@ -34,7 +34,8 @@ class Walker:
         base = self.random.choice(sorted(walk.BASES))
         job = dict(walk.BASES[base])
         for key in self.random.sample(sorted(self.values), self.random.randint(1, 9)):
-            job |= walk.COMPANIONS.get(key, {}) | {key: self.random.choice(self.values[key])}
+            value = self.random.choice(self.values[key])
+            job |= walk.companions(key, value) | {key: value}
         return base, job
 
     def walk(self, count):

@@ -31,6 +31,7 @@ VALUES = {
     "data.batch_size": [1, 4],
     "data.sequence_length": [0, 2, 3],
     "data.features": [5],
+    "data.label": ["class"],
     "devices.threads": [1, 2],
     "optimizer.lr": [1e-3, 0.01],
     "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],
@@ -49,8 +50,17 @@ VALUES = {
     "schedule.final_div_factor": [1e4],
 }
 
-# What a key asks for beside it.
-COMPANIONS = {"optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5}}
+# What a key, or a key with one value, asks for beside it.
+COMPANIONS = {
+    "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
+    "optimizer.nesterov": {"optimizer.momentum": 0.5},
+    ("schedule.name", "exponential"): {"schedule.gamma": 0.5},
+    ("schedule.name", "step"): {"schedule.gamma": 0.5, "schedule.step_size": 4},
+}
+
+
+def companions(key, value):
+    return COMPANIONS.get(key, {}) | (COMPANIONS.get((key, value), {}) if isinstance(value, str) else {})
 
 
 def target(schema):

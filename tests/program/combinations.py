@@ -1,0 +1,208 @@
+"""docs/combinations.md: which two keys do not go together, and what the generator says. Every pair of keys is tried with
+each value that is not its default, in each context in which the keys make sense alone.
+
+usage: combinations.py [--accept]   prints the page, or writes it"""
+
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import walk
+
+PAGE = walk.TREE / "docs" / "combinations.md"
+HEAD = """# Which keys go together
+
+Every key of the job works with every other one, but for what this page lists: that is refused when the program is
+generated, with the message that stands beside it. Each pair of keys was tried with every enumerated value and with typical
+numbers that are not the default, on the example models; `tests/program/combinations.py --accept` makes this page anew, and
+`tests/program/test_combinations.py` holds it to the generator.
+
+"""
+NAMES = """## Keys of a name
+
+These keys go with some names of their group (`optimizer.name`, `schedule.name`) only; beside another one they are refused
+in the manner of "'momentum' does not go with optimizer.name 'adam'".
+
+| key | goes with |
+|---|---|
+"""
+PAIRS = """
+## Other pairs
+
+| key | beside | message |
+|---|---|---|
+"""
+
+MOST = 2  # contexts that a pair is tried in
+
+
+def choices():
+    """Key to the values that a pair is tried with."""
+    defaults = {key: schema.get("default") for key, schema in walk.leaves()}
+    found = {}
+    for key, values in walk.all_values().items():
+        values = [value for value in values if value != defaults.get(key) and value not in (0, False, [])]
+        if "enum" not in dict(walk.leaves())[key]:
+            values = values[:1]
+        if values:
+            found[key] = values
+    return found
+
+
+def names(key):
+    """The names that the group of a key can have, its default first; just None where a group has none."""
+    group = key.split(".")[0]
+    schema = walk.target(walk.SCHEMA["properties"][group]).get("properties", {}).get("name")
+    if schema is None or key == f"{group}.name":
+        return [None]
+    return [schema["default"]] + [name for name in schema["enum"] if name != schema["default"]]
+
+
+class Table:
+    """Asks the generator, and remembers where a key makes sense alone."""
+
+    def __init__(self, folder):
+        self.folder, self.known = folder, {}
+
+    def job(self, base, settings):
+        """A base with (key, value, name of the key's group) for each setting."""
+        job = dict(walk.BASES[base])
+        for key, value, name in settings:
+            named = key.split(".")[0] + ".name"
+            job |= {**walk.companions(named, name), named: name} if name else {}
+            job |= walk.companions(key, value)
+        return job | {key: value for key, value, _ in settings}
+
+    def ask(self, base, settings, number):
+        return walk.generate(self.job(base, settings), self.folder, f"pair{number}")
+
+    def alone(self, one, number):
+        """The (base, name) that take a key by itself."""
+        if str(one) not in self.known:
+            where = itertools.product(walk.BASES, names(one[0]))
+            self.known[str(one)] = [at for at in where if isinstance(self.ask(at[0], [(*one, at[1])], number), str)]
+            if not self.known[str(one)]:
+                raise AssertionError(f"tests/program/walk.py: nothing takes {one} alone; what does it need beside it?")
+        return self.known[str(one)]
+
+    def together(self, pair, number):
+        """The (base, name, name) in which both make sense alone; at most MOST of them, of every base."""
+        one, other = (self.alone(key, number) for key in pair)
+        same = pair[0][0].split(".")[0] == pair[1][0].split(".")[0]
+        found = [(a[0], a[1], b[1]) for a in one for b in other
+                 if a[0] == b[0] and (not same or None in (a[1], b[1]) or a[1] == b[1])]
+        return found[:MOST] + [at for at in found[MOST:] if at[0] not in {f[0] for f in found[:MOST]}][:MOST]
+
+    def refusal(self, pair, number):
+        """None when the pair works somewhere; else what the generator says of it."""
+        where = self.together(pair, number)
+        if not where:  # no context is good for both: what the first says of the other
+            where = [(base, name, None) for base, name in self.alone(pair[0], number)[:1]]
+        message = None
+        for base, name, other_name in where:
+            outcome = self.ask(base, [(*pair[0], name), (*pair[1], other_name)], number)
+            if isinstance(outcome, str):
+                return None
+            message = message or re.search(r"error: (.*)", outcome.text)[1]
+        return message
+
+
+def all_pairs(found):
+    for one, other in itertools.combinations(sorted(found), 2):
+        for pair in itertools.product(found[one], found[other]):
+            yield (one, pair[0]), (other, pair[1])
+
+
+def refusals(pairs, table, workers=2):
+    """Pair to message, for those that are refused."""
+
+    def ask(item):
+        number, pair = item
+        return pair, table.refusal(pair, number % 1000)
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        return [(pair, message) for pair, message in pool.map(ask, enumerate(pairs)) if message]
+
+
+def names_taken(found, table):
+    """Of keys that not all names of their group take: key to those that do."""
+    taken = {}
+    for key, values in found.items():
+        good = {name for value in values for _, name in table.alone((key, value), 0)}
+        if good < set(names(key)):
+            taken[key] = good
+    return taken
+
+
+def by_name(pair, taken):
+    """Whether the names that two keys go with say already that they do not go together."""
+    (one, v), (other, w) = pair
+    group = one.split(".")[0]
+    if group != other.split(".")[0]:
+        return False
+    sides = [{value} if key == f"{group}.name" else taken.get(key) for key, value in ((one, v), (other, w))]
+    return None not in sides and not sides[0] & sides[1]
+
+
+def normal(message):
+    """A message without what differs from value to value."""
+    return re.sub(r"\d[\d.e+-]*", "N", message)
+
+
+def spelled(key, values):
+    return f"`{key}`: " + ", ".join(f"`{json.dumps(value)}`" for value in values)
+
+
+def rows(refused):
+    """One line for all values of two keys that get the same message."""
+    groups = {}
+    for ((one, v), (other, w)), message in refused:
+        groups.setdefault((one, other, normal(message), json.dumps(v)), [message, v, []])[2].append(w)
+    merged = {}
+    for (one, other, text, _), (message, v, ws) in groups.items():
+        merged.setdefault((one, other, text, json.dumps(ws)), [message, [], ws])[1].append(v)
+    for (one, other, _, _), (message, vs, ws) in sorted(merged.items()):
+        yield f"| {spelled(one, vs)} | {spelled(other, ws)} | {message.replace('|', chr(92) + '|')} |"
+
+
+def page(folder):
+    found, table = choices(), Table(folder)
+    taken = names_taken(found, table)
+    refused = refusals(all_pairs(found), table)
+    lines = list(rows([(pair, message) for pair, message in refused if not by_name(pair, taken)]))
+    tried = f"{sum(1 for _ in all_pairs(found)):,} pairs of {len(found)} keys were tried; {len(refused):,} are refused.\n\n"
+    named = [f"| `{key}` | {', '.join(f'`{name}`' for name in sorted(good))} |" for key, good in sorted(taken.items())]
+    return HEAD + tried + NAMES + "\n".join(named) + "\n" + PAIRS + "\n".join(lines) + "\n"
+
+
+def listed(text):
+    """What a page says: the names that keys go with, and the other pairs, each as a frozen set of (key, JSON value)."""
+    taken, pairs = {}, set()
+    for line in text.splitlines():
+        cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
+        words = [re.findall(r"`([^`]*)`", cell) for cell in cells[:2]]
+        if len(cells) == 2 and line.startswith("| `"):
+            taken[words[0][0]] = set(words[1])
+        if len(cells) > 2 and line.startswith("| `"):
+            sides = [[(side[0], value) for value in side[1:]] for side in words]
+            pairs |= {frozenset(pair) for pair in itertools.product(*sides)}
+    return taken, pairs
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
+        folder = pathlib.Path(name)
+        walk.write_data(folder)
+        text = page(folder)
+    if "--accept" in sys.argv:
+        PAGE.write_text(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
