@@ -8,13 +8,13 @@ _accel_gen() {
   --templates) COMPREPLY=($(compgen -d -- "$word")) && return ;;
   -o | --output) COMPREPLY=($(compgen -f -- "$word")) && return ;;
   --set | --dump) return ;;
-  help) COMPREPLY=($(compgen -W 'build plan check job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
+  help) COMPREPLY=($(compgen -W 'build plan check audit job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
   esac
   case $word in
-  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --color --help --version' -- "$word")) ;;
+  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --fail-on --root -I --color --help --version' -- "$word")) ;;
   *)
-    COMPREPLY=($(compgen -f -X '!*.y?(a)ml' -- "$word") $(compgen -d -- "$word"))
-    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check render help version' -- "$word")); fi
+    COMPREPLY=($(compgen -f -X '!*.@(y?(a)ml|c)' -- "$word") $(compgen -d -- "$word"))
+    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check audit render help version' -- "$word")); fi
     ;;
   esac
 }

@@ -6,6 +6,7 @@
 
 #include "gen/commands/commands.h"
 #include "gen/commands/process.h"
+#include "gen/commands/runtime.h"
 
 /* What the compiler gets beside the program and the runtime. CFLAGS of the environment takes their place. */
 #ifdef __x86_64__
@@ -13,27 +14,6 @@
 #else
 #define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
 #endif
-
-/* The flags that the runtime needs: what pkg-config says, looking first beside this command. */
-static bool find_runtime(const struct options *options, struct words *flags) {
-  const char *old = getenv("PKG_CONFIG_PATH");
-  if (options->binary != NULL) {
-    const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
-                                    old != NULL ? ":" : "", old != NULL ? old : "");
-    setenv("PKG_CONFIG_PATH", path, 1);
-  }
-  struct words command = words_in(options->arena);
-  words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
-  words_split(&command, "--cflags --libs accel-runtime");
-  const char *output = process_read(&command);
-  if (output == NULL) {
-    fprintf(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
-                    "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
-    return false;
-  }
-  words_split(flags, output);
-  return true;
-}
 
 static const char *environment(const char *name, const char *otherwise) {
   const char *value = getenv(name);
@@ -47,7 +27,7 @@ static bool compile(const struct options *options, const char *source, const cha
   words_add(&command, "-o");
   words_add(&command, program);
   words_add(&command, source);
-  if (!find_runtime(options, &command)) return false;
+  if (!runtime_flags(options, "--cflags --libs", &command)) return false;
   if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
   if (process_run(&command)) return true;
   fprintf(stderr, "accel-gen: the compiler failed; %s\n",

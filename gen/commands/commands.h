@@ -17,6 +17,9 @@ int command_check(const struct options *options);
 /* accel-gen build JOB -o PROGRAM: generates and compiles. */
 int command_build(const struct options *options);
 
+/* accel-gen audit PROGRAM.c: claims about an emitted program, with evidence. Status 1 when one does not hold. */
+int command_audit(const struct options *options);
+
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
 int command_render(int argc, char **argv);
 

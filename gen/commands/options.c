@@ -11,7 +11,7 @@ struct reader {
   const struct command *command;
   char **next; /* the arguments that are left, ending with NULL */
   const char *colour;
-  int overrides_capacity;
+  int overrides_capacity, includes_capacity;
 };
 
 /* An option: where its value goes. Exactly one of value, flag and read is set. */
@@ -26,6 +26,14 @@ static bool usage_error(const struct reader *reader, const char *message, const 
   fprintf(stderr, "accel-gen: %s%s\n", message, detail);
   if (reader->command != NULL) fprintf(stderr, "usage: accel-gen %s\n", reader->command->synopsis);
   fprintf(stderr, "`accel-gen help` lists the commands\n");
+  return false;
+}
+
+/* Whether `name` stands as a word of its own in a list of words between spaces. */
+static bool names_word(const char *words, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = words; length > 0 && (at = strstr(at, name)) != NULL; at += length)
+    if (at[-1] == ' ' && at[length] == ' ') return true;
   return false;
 }
 
@@ -50,6 +58,29 @@ static bool read_program(struct reader *reader, const char *value) {
   return true;
 }
 
+static bool read_format(struct reader *reader, const char *value) {
+  static const char known[] = " text json sarif junit html ";
+  if (!names_word(known, value))
+    return usage_error(reader, "--format is text, json, sarif, junit or html, not ", value);
+  reader->options->format = value;
+  return true;
+}
+
+static bool read_fail_on(struct reader *reader, const char *value) {
+  if (strcmp(value, "broken") != 0 && strcmp(value, "unproved") != 0 && strcmp(value, "never") != 0)
+    return usage_error(reader, "--fail-on is broken, unproved or never, not ", value);
+  reader->options->fail_on = value;
+  return true;
+}
+
+static bool read_include(struct reader *reader, const char *value) {
+  struct options *options = reader->options;
+  options->includes = arena_grow(options->arena, options->includes, options->n_includes, &reader->includes_capacity,
+                                 sizeof *options->includes);
+  options->includes[options->n_includes++] = value;
+  return true;
+}
+
 static bool read_colour(struct reader *reader, const char *value) {
   if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 && strcmp(value, "never") != 0)
     return usage_error(reader, "--color is auto, always or never, not ", value);
@@ -63,14 +94,6 @@ static bool wants_colour(const char *choice) {
   return (no == NULL || no[0] == '\0') && isatty(STDERR_FILENO) == 1;
 }
 
-/* Whether `name` stands as a word of its own in the command's list. */
-static bool accepts(const struct command *command, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = command->accepts; (at = strstr(at, name)) != NULL; at += length)
-    if (at[-1] == ' ' && at[length] == ' ') return true;
-  return false;
-}
-
 /* The text behind "NAME=" when the argument has that form; "" for exactly NAME; NULL otherwise. */
 static const char *match(const char *argument, const char *name) {
   if (name == NULL) return NULL;
@@ -82,7 +105,8 @@ static const char *match(const char *argument, const char *name) {
 
 /* Applies one option to `argument`, of the form NAME, NAME VALUE or NAME=VALUE. */
 static bool apply(struct reader *reader, const struct option *option, const char *rest) {
-  if (!accepts(reader->command, option->name)) return usage_error(reader, "this command does not take ", option->name);
+  if (!names_word(reader->command->accepts, option->name))
+    return usage_error(reader, "this command does not take ", option->name);
   if (option->flag != NULL) {
     if (rest[0] == '=') return usage_error(reader, "no value belongs to ", option->name);
     *option->flag = true;
@@ -104,6 +128,11 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--program", .read = read_program},
       {.name = "--templates", .value = &options->templates},
       {.name = "--dump", .value = &options->dump},
+      {.name = "--format", .read = read_format},
+      {.name = "--fail-on", .read = read_fail_on},
+      {.name = "--object", .value = &options->object},
+      {.name = "--root", .value = &options->root},
+      {.name = "-I", .alias = "--include", .read = read_include},
       {.name = "--resolved", .flag = &options->resolved},
       {.name = "--json", .flag = &options->json},
       {.name = "-v", .alias = "--verbose", .flag = &options->verbose},
@@ -166,12 +195,14 @@ static bool read_rest(struct reader *reader) {
 const struct command *options_read(struct options *options, int argc, char **argv) {
   struct reader reader = {.options = options, .next = argv + (argc > 0), .colour = "auto"};
   options->program = "train";
+  options->format = "text";
+  options->fail_on = "unproved";
   reader.command = read_command(&reader);
   bool good = read_rest(&reader);
   options->colour = wants_colour(reader.colour);
   if (!good) return NULL;
-  if (reader.command->needs_argument && options->argument == NULL) {
-    usage_error(&reader, "a job file is missing", "");
+  if (reader.command->argument != NULL && options->argument == NULL) {
+    usage_error(&reader, reader.command->argument, " is missing");
     return NULL;
   }
   if (reader.command->needs_output && options->output == NULL && options->dump == NULL) {

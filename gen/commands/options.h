@@ -14,7 +14,7 @@ struct options {
   struct arena *arena;            /* of the whole run */
   const struct command *commands; /* all of them, ending with a NULL name */
   const char *binary;             /* the folder of the command itself; NULL when the system does not tell */
-  const char *argument;           /* the job file, or the topic of `help`; NULL when absent */
+  const char *argument;           /* the job file, the program of `audit`, the topic of `help`; NULL when absent */
 
   const char *output;    /* -o FILE; NULL when absent */
   const char *program;   /* --program: "train" (default) or "generate" */
@@ -24,6 +24,13 @@ struct options {
   bool json;             /* --json */
   bool verbose;          /* -v */
   bool colour;           /* colours in messages: --color, NO_COLOR, and whether standard error is a terminal */
+
+  const char *format;    /* --format of an audit: "text" (default), "json", "sarif", "junit" or "html" */
+  const char *fail_on;   /* --fail-on: "unproved" (default: broken too), "broken" or "never" */
+  const char *object;    /* --object FILE: the audited program's object code; NULL: none */
+  const char *root;      /* --root NAME: the hot loop's function; NULL: found */
+  const char **includes; /* -I DIR, in order */
+  int n_includes;
 
   struct job_override *overrides; /* --set KEY=VALUE, in order */
   int n_overrides;
@@ -36,7 +43,7 @@ struct command {
   const char *summary;  /* one line */
   const char *accepts;  /* the option names that it takes, each between spaces: " -o --set " */
   bool needs_output;    /* -o must be given, unless a pass is dumped */
-  bool needs_argument;  /* a job file must be given */
+  const char *argument; /* what must be given: "a job file"; NULL: nothing */
   int (*run)(const struct options *options);
   int (*run_words)(int argc, char **argv); /* in the place of run: reads its own words, argv[0] being its name */
 };

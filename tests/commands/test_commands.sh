@@ -68,6 +68,10 @@ if grep -q "$(printf '\033')" "$work/plain"; then echo "not ok no colours in a f
 
 # The same inputs give the same bytes, from any folder.
 "$gen" "$job" -o "$work/one.c" >/dev/null 2>&1 && "$gen" "$job" -o "$work/two.c" >/dev/null 2>&1
+expect "audit" 0 '0 broken' "$gen" audit "$work/one.c"
+expect "audit of nothing" 2 'a program in C is missing' "$gen" audit
+expect "audit of no C" 2 'error' "$gen" audit "$job"
+expect "audit --fail-on of nothing" 2 'is broken, unproved or never' "$gen" audit "$work/one.c" --fail-on maybe
 expect "the same bytes twice" 0 '' cmp "$work/one.c" "$work/two.c"
 (cd examples/jobs && "$gen" quickstart.yaml -o "../../$work/three.c") >/dev/null 2>&1
 expect "no absolute path in the program" 1 '' grep -q "$PWD" "$work/one.c"

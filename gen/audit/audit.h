@@ -1,0 +1,72 @@
+/* The audit of a program: claims about what it does, each with a verdict and the places that speak for or against it.
+ * It rests on the program's C (and on its object code, machine.h) alone: no job, no word of who wrote it. */
+#ifndef ACCEL_AUDIT_AUDIT_H
+#define ACCEL_AUDIT_AUDIT_H
+
+#include "gen/audit/tree.h"
+#include "gen/base/diag.h"
+
+enum verdict { VERDICT_HOLDS, VERDICT_BROKEN, VERDICT_CANNOT_TELL };
+
+/* A place that breaks a claim, or where it cannot be told. */
+struct finding {
+  enum verdict verdict; /* never VERDICT_HOLDS */
+  struct location where;
+  const char *message;
+};
+
+/* Something that the claim allows and lists, so that a person can look at it. */
+struct fact {
+  struct location where;
+  const char *message;
+};
+
+struct claim {
+  const char *id;       /* "no-allocation" */
+  const char *sentence; /* what holds, for people */
+  enum verdict verdict; /* broken when any finding is; cannot tell when any other is */
+  const char *evidence; /* what was looked at: "214 calls" */
+  struct finding *findings;
+  int n_findings, findings_capacity;
+  struct fact *facts;
+  int n_facts, facts_capacity;
+};
+
+struct audit {
+  struct arena *arena;
+  const struct tree *tree;
+  const char *root; /* the hot loop's functions, for people: "step" */
+  int n_functions;  /* defined */
+  int n_hot;        /* of these, reachable from the root */
+  struct claim *claims;
+  int n_claims, claims_capacity;
+};
+
+struct audit_options {
+  struct parse_options parse;
+  const char *root; /* the hot loop's function; NULL: step, or else what main's loops call */
+};
+
+/* Reads the program and checks every claim. NULL once there are errors in diags: it is no C that compiles. */
+struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
+                        struct diagnostics *diags);
+
+/* A new claim at the end of the list, which holds until a finding says otherwise. The pointer is good until the next
+ * claim is added. */
+struct claim *audit_claim(struct audit *audit, const char *id, const char *sentence);
+
+/* Adds a finding; the same message at the same place is added once. */
+void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdict, struct location where,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+void claim_fact(struct audit *audit, struct claim *claim, struct location where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void claim_evidence(struct audit *audit, struct claim *claim, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* How many claims have this verdict. */
+int audit_count(const struct audit *audit, enum verdict verdict);
+
+/* "holds", "broken", "cannot tell" */
+const char *verdict_word(enum verdict verdict);
+
+#endif

@@ -1,0 +1,290 @@
+#include "gen/audit/calls.h"
+
+#include <string.h>
+
+#include "gen/audit/externals.h"
+
+/* ---- Reachability ---- */
+
+static void mark_from(struct function *function, bool hot);
+
+static bool mark_callee(struct node *node, void *data) {
+  const bool *hot = data;
+  if (node->function != NULL) mark_from(node->function, *hot);
+  return true;
+}
+
+static void mark_from(struct function *function, bool hot) {
+  bool *mark = hot ? &function->is_hot : &function->is_used;
+  if (*mark) return;
+  *mark = true;
+  node_walk(function->body, mark_callee, &hot);
+}
+
+struct root_search {
+  struct audit *audit;
+  bool in_loop;
+};
+
+static bool mark_loop_callee(struct node *node, void *data) {
+  struct root_search *search = data;
+  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  if (loop && !search->in_loop) {
+    struct root_search inner = {search->audit, true};
+    for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], mark_loop_callee, &inner);
+    return false;
+  }
+  struct function *callee = node->kind == NODE_CALL ? node->function : NULL;
+  if (search->in_loop && callee != NULL && callee->body != NULL && !callee->is_hot) {
+    const char *root = search->audit->root;
+    search->audit->root =
+        root == NULL ? callee->name : arena_printf(search->audit->arena, "%s, %s", root, callee->name);
+    mark_from(callee, true);
+  }
+  return true;
+}
+
+void calls_mark(struct audit *audit, const struct tree *tree, const char *root) {
+  struct function *start = tree_function(tree, root != NULL ? root : "step");
+  struct function *entry = tree_function(tree, "main");
+  if (start != NULL && start->body != NULL) {
+    audit->root = start->name;
+    mark_from(start, true);
+  } else if (root == NULL && entry != NULL) {
+    struct root_search search = {audit, false};
+    node_walk(entry->body, mark_loop_callee, &search);
+  }
+  if (entry != NULL) mark_from(entry, false);
+  for (int i = 0; i < tree->n_functions; i++) {
+    const struct function *function = tree->functions[i];
+    audit->n_functions += function->body != NULL;
+    audit->n_hot += function->body != NULL && function->is_hot;
+  }
+}
+
+/* ---- The hot loop is there ---- */
+
+static void check_root(struct audit *audit, const struct tree *tree) {
+  struct claim *claim =
+      audit_claim(audit, "hot-loop-found", "The function that takes a training step is found, and main reaches it.");
+  struct location whole = {.file = tree->file};
+  if (audit->root == NULL)
+    claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole, "no function 'step', and main calls none in a loop");
+  struct function *start = audit->root == NULL ? NULL : tree_function(tree, audit->root);
+  if (start != NULL && tree_function(tree, "main") != NULL && !start->is_used)
+    claim_finding(audit, claim, VERDICT_BROKEN, start->where, "main does not reach '%s'", start->name);
+  claim_evidence(audit, claim, "%s, %d functions", audit->root == NULL ? "none" : audit->root, audit->n_hot);
+}
+
+/* ---- Recursion ---- */
+
+struct recursion {
+  struct audit *audit;
+  struct claim *claim;
+  const struct function *caller;
+};
+
+enum { UNSEEN, OPEN, DONE };
+
+static void search_cycle(struct recursion *recursion, struct function *function);
+
+static bool follow_call(struct node *node, void *data) {
+  struct recursion *recursion = data;
+  if (node->function == NULL || node->kind != NODE_CALL) return true;
+  if (node->function->mark == OPEN)
+    claim_finding(recursion->audit, recursion->claim, VERDICT_BROKEN, node->where, "'%s' calls '%s' again",
+                  recursion->caller->name, node->function->name);
+  search_cycle(recursion, node->function);
+  return true;
+}
+
+static void search_cycle(struct recursion *recursion, struct function *function) {
+  if (function->mark != UNSEEN) return;
+  function->mark = OPEN;
+  struct recursion inner = {recursion->audit, recursion->claim, function};
+  node_walk(function->body, follow_call, &inner);
+  function->mark = DONE;
+}
+
+static void check_recursion(struct audit *audit, const struct tree *tree) {
+  struct claim *claim = audit_claim(audit, "no-recursion", "No function calls itself, directly or through others.");
+  struct recursion recursion = {audit, claim, NULL};
+  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->mark = UNSEEN;
+  for (int i = 0; i < tree->n_functions; i++) search_cycle(&recursion, tree->functions[i]);
+  claim_evidence(audit, claim, "%d functions", audit->n_functions);
+}
+
+/* ---- Indirect calls ---- */
+
+struct call_check {
+  struct audit *audit;
+  struct claim *claim;
+  const struct function *caller;
+  bool hot;
+  int n_calls;
+};
+
+static void walk_functions(const struct tree *tree, struct call_check *check,
+                           bool (*visit)(struct node *node, void *data)) {
+  for (int i = 0; i < tree->n_functions; i++) {
+    check->caller = tree->functions[i];
+    check->hot = check->caller->is_hot;
+    node_walk(tree->functions[i]->body, visit, check);
+  }
+}
+
+static const struct node *callee_of(const struct node *call) {
+  const struct node *callee = call->parts[0];
+  while (callee->kind == NODE_CAST) callee = callee->parts[0];
+  return callee;
+}
+
+static bool visit_indirect(struct node *node, void *data) {
+  struct call_check *check = data;
+  if (node->kind == NODE_CALL) {
+    check->n_calls++;
+    if (node->function == NULL)
+      claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls through a pointer",
+                    check->caller->name);
+    /* The name itself is no use of the function's address. */
+    for (int i = 1; i < node->n_parts; i++) node_walk(node->parts[i], visit_indirect, check);
+    if (node->function == NULL) node_walk((struct node *)callee_of(node), visit_indirect, check);
+    return false;
+  }
+  if (node->kind == NODE_FUNCTION)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "the address of '%s' is taken",
+                  node->function->name);
+  if (node->kind == NODE_GOTO)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "a goto in '%s'", check->caller->name);
+  return true;
+}
+
+static void check_indirect(struct audit *audit, const struct tree *tree) {
+  struct claim *claim =
+      audit_claim(audit, "no-indirect-call", "Every call names its function: no pointers to functions, no goto.");
+  struct call_check check = {.audit = audit, .claim = claim};
+  walk_functions(tree, &check, visit_indirect);
+  for (int i = 0; i < tree->n_lasting; i++) node_walk(tree->lasting[i]->initial, visit_indirect, &check);
+  claim_evidence(audit, claim, "%d calls", check.n_calls);
+}
+
+/* ---- Effects ---- */
+
+static const struct {
+  const char *id, *sentence;
+  enum effect effect;
+} effects[] = {
+    {"no-allocation", "The hot loop allocates and frees nothing.", EFFECT_ALLOCATION},
+    {"no-file", "The hot loop reads and writes no file and prints nothing.", EFFECT_FILE},
+    {"no-network", "The hot loop opens no connection.", EFFECT_NETWORK},
+    {"no-environment", "The hot loop asks nothing of its environment.", EFFECT_ENVIRONMENT},
+    {"no-clock", "The hot loop reads no clock and draws no chance that a seed does not give.", EFFECT_CLOCK},
+    {"no-process", "The hot loop starts, ends and signals no process and no thread of its own.", EFFECT_PROCESS},
+    {"no-runtime-between-steps", "The hot loop calls nothing of the runtime that is made for the time between steps.",
+     EFFECT_RUNTIME},
+};
+
+static bool is_external(const struct node *node) {
+  return node->kind == NODE_CALL && node->function != NULL && node->function->body == NULL;
+}
+
+struct effect_check {
+  struct call_check base;
+  enum effect effect;
+};
+
+static bool visit_effect(struct node *node, void *data) {
+  struct effect_check *check = data;
+  if (!check->base.hot || !is_external(node)) return true;
+  check->base.n_calls++;
+  if (external_effect(node->function->name) == check->effect)
+    claim_finding(check->base.audit, check->base.claim, VERDICT_BROKEN, node->where, "'%s' calls %s: %s",
+                  check->base.caller->name, node->function->name, effect_word(check->effect));
+  return true;
+}
+
+static void check_effects(struct audit *audit, const struct tree *tree) {
+  for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+    struct effect_check check = {{.audit = audit}, effects[i].effect};
+    check.base.claim = audit_claim(audit, effects[i].id, effects[i].sentence);
+    walk_functions(tree, &check.base, visit_effect);
+    claim_evidence(audit, check.base.claim, "0 of %d external calls", check.base.n_calls);
+    if (check.base.claim->n_findings > 0)
+      claim_evidence(audit, check.base.claim, "%d of %d external calls", check.base.claim->n_findings,
+                     check.base.n_calls);
+  }
+}
+
+/* ---- Externals ---- */
+
+/* A function that a library's header declares, by its own name, is what the table says it is. */
+static void check_declaration(struct call_check *check, const struct function *function) {
+  if (function->has_label)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, function->where,
+                  "'%s' is declared with another name for the linker", function->name);
+  bool own = function->header == NULL || strncmp(function->name, "__builtin_", strlen("__builtin_")) == 0;
+  if (!own && strcmp(function->header, check->audit->tree->file) == 0)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, function->where,
+                  "'%s' is declared here, not in a library's header", function->name);
+}
+
+static bool visit_external(struct node *node, void *data) {
+  struct call_check *check = data;
+  if (!check->hot || !is_external(node)) return true;
+  const char *name = node->function->name;
+  enum effect effect = external_effect(name);
+  if (effect == EFFECT_UNKNOWN)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls '%s', which is not known",
+                  check->caller->name, name);
+  check_declaration(check, node->function);
+  if (node->function->mark != OPEN) {
+    check->n_calls++;
+    claim_fact(check->audit, check->claim, node->where, "%s: %s", name, effect_word(effect));
+  }
+  node->function->mark = OPEN;
+  return true;
+}
+
+static void check_externals(struct audit *audit, const struct tree *tree) {
+  struct claim *claim = audit_claim(audit, "known-externals",
+                                    "Every function that the hot loop calls and the program does not define is known: "
+                                    "arithmetic, memory, a matrix library, exchanges, the runtime's batches.");
+  struct call_check check = {.audit = audit, .claim = claim};
+  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->mark = UNSEEN;
+  walk_functions(tree, &check, visit_external);
+  claim_evidence(audit, claim, "%d functions", check.n_calls);
+}
+
+/* ---- The program outside of its hot loop ---- */
+
+static bool visit_program(struct node *node, void *data) {
+  struct call_check *check = data;
+  if (!is_external(node)) return true;
+  const char *name = node->function->name;
+  enum effect effect = external_effect(name);
+  check->n_calls++;
+  check_declaration(check, node->function);
+  if (!effect_is_hot(effect) && effect != EFFECT_RUNTIME)
+    claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls %s: %s", check->caller->name,
+                  name, effect_word(effect));
+  if (effect == EFFECT_RUNTIME) claim_fact(check->audit, check->claim, node->where, "%s", name);
+  return true;
+}
+
+static void check_program(struct audit *audit, const struct tree *tree) {
+  struct claim *claim = audit_claim(audit, "runtime-alone",
+                                    "In the whole program, files, the network, the environment, clocks and processes "
+                                    "are reached through the runtime alone.");
+  struct call_check check = {.audit = audit, .claim = claim};
+  walk_functions(tree, &check, visit_program);
+  claim_evidence(audit, claim, "%d external calls, %d of the runtime", check.n_calls, claim->n_facts);
+}
+
+void calls_check(struct audit *audit, const struct tree *tree) {
+  check_root(audit, tree);
+  check_recursion(audit, tree);
+  check_indirect(audit, tree);
+  check_effects(audit, tree);
+  check_externals(audit, tree);
+  check_program(audit, tree);
+}

@@ -1,0 +1,14 @@
+/* The call graph: who calls whom, what the hot loop is, and the claims that follow from names of functions alone. */
+#ifndef ACCEL_AUDIT_CALLS_H
+#define ACCEL_AUDIT_CALLS_H
+
+#include "gen/audit/audit.h"
+
+/* Finds the root and marks every function that it reaches (is_hot), and what main reaches (is_used). Fills the audit's
+ * root and counts. `root` is the name of the root; NULL: step, or else what main's loops call. */
+void calls_mark(struct audit *audit, const struct tree *tree, const char *root);
+
+/* No recursion, no indirect call, no effect in the hot loop that a step does not need, only known externals. */
+void calls_check(struct audit *audit, const struct tree *tree);
+
+#endif

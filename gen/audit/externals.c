@@ -1,0 +1,108 @@
+#include "gen/audit/externals.h"
+
+#include <string.h>
+
+/* Names of an effect, between spaces; a star stands for any rest. What is first matches first. */
+static const struct {
+  enum effect effect;
+  const char *names;
+} table[] = {
+    {EFFECT_MEMORY, " memcpy memmove memset memcmp __builtin_memcpy __builtin_memset __builtin_memmove "
+                    "__builtin_object_size __builtin_prefetch "},
+    {EFFECT_ALLOCATION, " __builtin_alloca* alloca "},
+    {EFFECT_ARITHMETIC,
+     " sqrt sqrtf exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf pow powf sin sinf cos "
+     "cosf tan tanf sinh sinhf cosh coshf tanh tanhf asin asinf acos acosf atan atanf atan2 atan2f erf erff erfc erfcf "
+     "fabs fabsf floor floorf ceil ceilf round roundf trunc truncf rint rintf nearbyint nearbyintf lrint lrintf lround "
+     "lroundf fmin fminf fmax fmaxf fma fmaf fmod fmodf remainder remainderf copysign copysignf ldexp ldexpf scalbn "
+     "scalbnf cbrt cbrtf hypot hypotf frexp frexpf ilogb ilogbf isnan isnanf isinf isinff isfinite finite finitef "
+     "abs labs llabs __fpclassify* __isnan* __isinf* __finite* __signbit* "
+     "__builtin_fabs* __builtin_isnan __builtin_isinf* __builtin_isfinite __builtin_isnormal __builtin_signbit* "
+     "__builtin_nan* __builtin_inf* __builtin_huge_val* __builtin_shuffle* __builtin_convertvector __builtin_expect* "
+     "__builtin_assume* __builtin_clz* __builtin_ctz* __builtin_popcount* __builtin_bswap* __builtin_sqrt* "
+     "__builtin_fma* __builtin_copysign* __builtin_unreachable __builtin_constant_p __builtin_offsetof "
+     "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
+     "__builtin_elementwise_* omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_in_parallel "
+     "accel_random accel_stream "},
+    {EFFECT_PRODUCT, " dnnl_sgemm dnnl_gemm_* cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
+    {EFFECT_COLLECTIVE,
+     " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
+     "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "
+     "MPI_Alltoall* nccl* accel_comm_* "},
+    {EFFECT_BATCH, " accel_load_windows accel_load_classes accel_load_values "},
+    {EFFECT_RUNTIME, " accel_* "},
+    {EFFECT_ALLOCATION,
+     " malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign valloc pvalloc mmap mmap64 munmap "
+     "mremap madvise mlock* munlock* brk sbrk strdup strndup asprintf vasprintf getline getdelim malloc_* "
+     "__libc_malloc __libc_* "},
+    {EFFECT_FILE,
+     " fopen* fclose freopen* fdopen fread* fwrite* fgets fgetc getc getchar gets fputs fputc putc putchar puts printf "
+     "fprintf vprintf vfprintf dprintf scanf fscanf __isoc99_scanf __isoc99_fscanf fseek* ftell* rewind fflush setvbuf "
+     "setbuf tmpfile* tmpnam mkstemp* mkdtemp open open64 openat* creat read pread* write pwrite* readv writev close "
+     "lseek* stat fstat* lstat access unlink* remove rename* link symlink readlink mkdir rmdir opendir readdir "
+     "closedir "
+     "chdir getcwd chmod chown truncate ftruncate fsync fdatasync sync dup dup2 pipe* ioctl fcntl perror syslog "
+     "flock sendfile splice "},
+    {EFFECT_NETWORK,
+     " socket connect bind listen accept accept4 send sendto sendmsg recv recvfrom recvmsg getaddrinfo gethostby* "
+     "getpeername getsockname setsockopt getsockopt shutdown inet_* select poll ppoll epoll_* curl_* "},
+    {EFFECT_ENVIRONMENT,
+     " getenv secure_getenv setenv putenv unsetenv clearenv getpid getppid getuid geteuid getgid getlogin getpw* "
+     "gethostname uname sysconf getrlimit setrlimit getauxval setlocale localeconv nl_langinfo getopt* "},
+    {EFFECT_CLOCK,
+     " time clock clock_* gettimeofday times ftime nanosleep sleep usleep alarm timer_* localtime* gmtime* mktime "
+     "strftime ctime* difftime rand srand random srandom rand_r drand48 srand48 lrand48 arc4random* getrandom "
+     "getentropy omp_get_wtime omp_get_wtick __rdtsc _rdtsc __builtin_ia32_rdtsc* __builtin_readcyclecounter "
+     "__builtin_ia32_rdrand* __builtin_ia32_rdseed* "},
+    {EFFECT_PROCESS,
+     " fork vfork clone exec* system popen pclose posix_spawn* wait waitpid kill raise signal sigaction abort exit "
+     "_exit "
+     "_Exit quick_exit atexit at_quick_exit on_exit setjmp _setjmp sigsetjmp longjmp siglongjmp __builtin_setjmp "
+     "__builtin_longjmp pthread_* thrd_* mtx_* cnd_* sem_* dlopen dlsym dlclose syscall ptrace prctl mprotect "
+     "sched_* __builtin_trap __assert_fail __builtin_return_address __builtin_frame_address __builtin_apply* "
+     "qsort* bsearch* "},
+};
+
+/* Whether `name` is one of the words of `names`. */
+static bool contains(const char *names, const char *name) {
+  size_t length = strlen(name);
+  for (const char *word = names + 1; *word != '\0';) {
+    const char *end = strchr(word, ' ');
+    size_t size = (size_t)(end - word);
+    bool open = end[-1] == '*';
+    if (open ? length >= size - 1 && memcmp(word, name, size - 1) == 0
+             : length == size && memcmp(word, name, size) == 0)
+      return true;
+    word = end + 1;
+  }
+  return false;
+}
+
+enum effect external_effect(const char *name) {
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    if (contains(table[i].names, name)) return table[i].effect;
+  return EFFECT_UNKNOWN;
+}
+
+bool effect_is_hot(enum effect effect) {
+  return effect <= EFFECT_BATCH;
+}
+
+const char *effect_word(enum effect effect) {
+  static const char *const words[] = {
+      "arithmetic",
+      "memory",
+      "a matrix library",
+      "an exchange among ranks",
+      "the runtime's batches",
+      "the runtime",
+      "allocation",
+      "a file",
+      "the network",
+      "the environment",
+      "a clock or chance",
+      "processes and threads",
+      "what is not known",
+  };
+  return words[effect];
+}

@@ -1,0 +1,33 @@
+/* Functions that a program calls and does not define: what is known of each. */
+#ifndef ACCEL_AUDIT_EXTERNALS_H
+#define ACCEL_AUDIT_EXTERNALS_H
+
+#include <stdbool.h>
+
+/* What a function reaches. The first ones may stand in a hot loop. */
+enum effect {
+  EFFECT_ARITHMETIC, /* its arguments alone */
+  EFFECT_MEMORY,     /* what its arguments point to */
+  EFFECT_PRODUCT,    /* a matrix library's kernel */
+  EFFECT_COLLECTIVE, /* an exchange among ranks */
+  EFFECT_BATCH,      /* the runtime's, made for a step: no allocation, no system call */
+  EFFECT_RUNTIME,    /* the runtime's, made for the time before, between and after steps */
+  EFFECT_ALLOCATION,
+  EFFECT_FILE,
+  EFFECT_NETWORK,
+  EFFECT_ENVIRONMENT,
+  EFFECT_CLOCK,
+  EFFECT_PROCESS, /* processes, threads, signals, jumps, loading of code */
+  EFFECT_UNKNOWN
+};
+
+/* What the function of this name reaches; EFFECT_UNKNOWN when the table does not have it. */
+enum effect external_effect(const char *name);
+
+/* Whether such a call may stand in a hot loop. */
+bool effect_is_hot(enum effect effect);
+
+/* "memory", "a file" */
+const char *effect_word(enum effect effect);
+
+#endif

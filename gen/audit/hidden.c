@@ -1,0 +1,144 @@
+#include "gen/audit/hidden.h"
+
+#include <string.h>
+
+#include "gen/audit/externals.h"
+
+struct hidden {
+  struct audit *audit;
+  struct claim *claim;
+  int n_marks;
+};
+
+static bool starts_with(const char *text, const char *start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_word(const char *names, const char *word, size_t length) {
+  for (const char *at = names; (at = strstr(at, word)) != NULL && length > 0; at++)
+    if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  return false;
+}
+
+/* ---- Pragmas and attributes ---- */
+
+/* What shares out the turns of a loop, and what a compiler may do to one without a change of meaning. */
+static const char *const known_pragmas[] = {"omp ", "GCC unroll ", "GCC ivdep", "STDC FP_CONTRACT "};
+
+/* Attributes that change speed or layout, and not what is called. */
+static const char known_attributes[] =
+    "vector_size aligned may_alias always_inline noinline unused const pure nonnull hot cold packed warn_unused_result "
+    "returns_nonnull noreturn format target assume_aligned __vector_size__ __aligned__ __may_alias__ __always_inline__ "
+    "__unused__ __const__ __pure__ __noinline__ __packed__";
+
+static void check_pragma(struct hidden *hidden, const struct mark *mark) {
+  for (size_t i = 0; i < sizeof known_pragmas / sizeof known_pragmas[0]; i++)
+    if (starts_with(mark->text, known_pragmas[i])) return;
+  claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the pragma '%s'", mark->text);
+}
+
+static void check_attribute(struct hidden *hidden, const struct mark *mark) {
+  if (!is_word(known_attributes, mark->text, strlen(mark->text)))
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the attribute '%s'", mark->text);
+}
+
+/* ---- Macros ---- */
+
+static const char reserved[] =
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Alignas "
+    "_Alignof _Atomic _Bool _Static_assert alignas alignof bool static_assert true false NULL size_t int8_t int16_t "
+    "int32_t int64_t uint8_t uint16_t uint32_t uint64_t INFINITY NAN assert memcpy memset memmove offsetof";
+
+static const char suspicious[] = "asm __asm __asm__ _Pragma __attribute__ goto";
+
+static size_t identifier_length(const char *text) {
+  return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+static void check_macro(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {
+  size_t length = identifier_length(mark->text);
+  const char *name = arena_copy(hidden->audit->arena, mark->text, length);
+  bool function = tree_function(tree, name) != NULL || external_effect(name) != EFFECT_UNKNOWN;
+  if (is_word(reserved, name, length) || function)
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where,
+                  "the macro '%s' takes the place of a name with a meaning of its own", name);
+  for (const char *at = mark->text + length; *at != '\0';) {
+    size_t size = identifier_length(at);
+    const char *word = arena_copy(hidden->audit->arena, at, size);
+    if (size > 0 && is_word(suspicious, word, size))
+      claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the macro '%s' holds '%s'", name, word);
+    at += size > 0 ? size : 1;
+  }
+  claim_fact(hidden->audit, hidden->claim, mark->where, "the macro '%s'", name);
+}
+
+static void check_include(struct hidden *hidden, const struct mark *mark) {
+  if (mark->text[0] != '<')
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "%s is no header of a library",
+                  mark->text);
+}
+
+static void check_mark(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {
+  hidden->n_marks++;
+  switch (mark->kind) {
+  case MARK_PRAGMA:
+    check_pragma(hidden, mark);
+    break;
+  case MARK_ATTRIBUTE:
+    check_attribute(hidden, mark);
+    break;
+  case MARK_MACRO:
+    check_macro(hidden, tree, mark);
+    break;
+  case MARK_INCLUDE:
+    check_include(hidden, mark);
+    break;
+  case MARK_SKIPPED:
+    claim_fact(hidden->audit, hidden->claim, mark->where, "%s are left out on this machine", mark->text);
+    break;
+  case MARK_CONDITION:
+    break;
+  }
+}
+
+/* ---- Assembler and what has no word ---- */
+
+static bool visit_node(struct node *node, void *data) {
+  struct hidden *hidden = data;
+  if (node->kind == NODE_ASSEMBLER)
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, node->where, "assembler");
+  if (node->kind == NODE_STATEMENTS)
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, node->where, "statements inside an expression");
+  return true;
+}
+
+/* ---- Strings ---- */
+
+static void list_strings(struct audit *audit, const struct tree *tree) {
+  struct claim *claim = audit_claim(audit, "strings-listed",
+                                    "Every string of the program is listed, and none of a hot function is a path, an "
+                                    "address or a command.");
+  int in_functions = 0;
+  for (int i = 0; i < tree->n_strings; i++) {
+    const struct string *string = &tree->strings[i];
+    bool hot = string->function != NULL && string->function->is_hot;
+    in_functions += string->function != NULL;
+    claim_fact(audit, claim, string->where, "%s", string->text);
+    if (hot)
+      claim_finding(audit, claim, VERDICT_BROKEN, string->where, "the hot function '%s' holds the string %s",
+                    string->function->name, string->text);
+  }
+  claim_evidence(audit, claim, "%d strings, %d of them inside functions", tree->n_strings, in_functions);
+}
+
+void hidden_check(struct audit *audit, const struct tree *tree) {
+  struct claim *claim = audit_claim(audit, "nothing-hidden",
+                                    "No assembler, and no pragma, attribute, macro or header that changes what the C "
+                                    "says.");
+  struct hidden hidden = {audit, claim, 0};
+  for (int i = 0; i < tree->n_marks; i++) check_mark(&hidden, tree, &tree->marks[i]);
+  for (int i = 0; i < tree->n_functions; i++) node_walk(tree->functions[i]->body, visit_node, &hidden);
+  claim_evidence(audit, claim, "%d pragmas, attributes, macros and directives", hidden.n_marks);
+  list_strings(audit, tree);
+}

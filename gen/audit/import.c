@@ -1,0 +1,203 @@
+/* Functions and variables: the outline of a program. */
+#include "gen/audit/import.h"
+
+#include <string.h>
+
+struct child_list {
+  struct importer *importer;
+  struct cursors cursors;
+};
+
+static enum CXChildVisitResult add_child(CXCursor cursor, CXCursor parent, CXClientData data) {
+  struct child_list *list = data;
+  (void)parent;
+  ARENA_PUSH(list->importer->arena, list->cursors, cursor);
+  return CXChildVisit_Continue;
+}
+
+struct cursors import_children(struct importer *importer, CXCursor cursor) {
+  struct child_list list = {.importer = importer};
+  clang_visitChildren(cursor, add_child, &list);
+  return list.cursors;
+}
+
+static const struct type void_type = {.kind = TYPE_VOID, .name = "void", .size = -1};
+
+struct node *import_node(struct importer *importer, enum node_kind kind, CXCursor cursor, int n_parts) {
+  struct node *node = arena_alloc(importer->arena, sizeof *node);
+  node->kind = kind;
+  node->where = import_range(importer, clang_getCursorExtent(cursor));
+  node->type = &void_type;
+  node->n_parts = n_parts;
+  node->parts = arena_alloc(importer->arena, ((size_t)n_parts + 1) * sizeof(struct node *));
+  return node;
+}
+
+struct node *import_unknown(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  struct node *node = import_node(importer, NODE_UNKNOWN, cursor, children.count);
+  node->n_parts = 0;
+  node->text = import_string(importer, clang_getCursorKindSpelling(clang_getCursorKind(cursor)));
+  for (int i = 0; i < children.count; i++) {
+    enum CXCursorKind kind = clang_getCursorKind(children.items[i]);
+    if (clang_isExpression(kind) || clang_isStatement(kind))
+      node->parts[node->n_parts++] = import_statement(importer, children.items[i]);
+  }
+  return node;
+}
+
+/* ---- What was seen ---- */
+
+static unsigned bucket(CXCursor cursor) {
+  return clang_hashCursor(cursor) % DECLARED_BUCKETS;
+}
+
+void *import_known(struct importer *importer, CXCursor declaration) {
+  unsigned at = bucket(declaration);
+  for (int i = 0; i < importer->declared[at].count; i++)
+    if (clang_equalCursors(importer->declared[at].items[i].cursor, declaration))
+      return importer->declared[at].items[i].made;
+  return NULL;
+}
+
+void import_remember(struct importer *importer, CXCursor declaration, void *made) {
+  struct declared item = {declaration, made};
+  ARENA_PUSH(importer->arena, importer->declared[bucket(declaration)], item);
+}
+
+/* ---- Variables ---- */
+
+/* One variable for all declarations of a name at file level. */
+static struct variable *find_lasting(struct importer *importer, CXCursor cursor, const char *name) {
+  bool at_file_level = clang_getCursorKind(clang_getCursorSemanticParent(cursor)) == CXCursor_TranslationUnit;
+  return at_file_level ? tree_variable(importer->tree, name) : NULL;
+}
+
+static void place(struct importer *importer, struct variable *variable, CXCursor cursor) {
+  enum CX_StorageClass storage = clang_Cursor_getStorageClass(cursor);
+  struct tree *tree = importer->tree;
+  bool at_file_level = clang_getCursorKind(clang_getCursorSemanticParent(cursor)) == CXCursor_TranslationUnit;
+  variable->is_external = storage == CX_SC_Extern;
+  variable->lasting = at_file_level || storage == CX_SC_Static || storage == CX_SC_Extern;
+  variable->function = at_file_level ? NULL : importer->function;
+  if (!variable->lasting) {
+    variable->slot = importer->function->n_slots++;
+    return;
+  }
+  variable->slot = tree->n_lasting;
+  tree->lasting =
+      arena_grow(importer->arena, tree->lasting, tree->n_lasting, &tree->lasting_capacity, sizeof *tree->lasting);
+  tree->lasting[tree->n_lasting++] = variable;
+}
+
+/* Arrays of constants are constant. */
+static bool is_const(CXType type) {
+  CXType canonical = clang_getCanonicalType(type);
+  while (canonical.kind == CXType_ConstantArray || canonical.kind == CXType_IncompleteArray)
+    canonical = clang_getCanonicalType(clang_getArrayElementType(canonical));
+  return clang_isConstQualifiedType(canonical) != 0;
+}
+
+struct variable *import_variable(struct importer *importer, CXCursor cursor) {
+  struct variable *variable = import_known(importer, cursor);
+  if (variable != NULL) return variable;
+  const char *name = import_string(importer, clang_getCursorSpelling(cursor));
+  variable = clang_getCursorKind(cursor) == CXCursor_VarDecl ? find_lasting(importer, cursor, name) : NULL;
+  bool is_new = variable == NULL;
+  if (is_new) {
+    variable = arena_alloc(importer->arena, sizeof *variable);
+    variable->name = name;
+    variable->is_parameter = clang_getCursorKind(cursor) == CXCursor_ParmDecl;
+    variable->where = import_location(importer, clang_getCursorLocation(cursor));
+    variable->where.length = (int)strlen(name);
+    variable->type = import_type(importer, clang_getCursorType(cursor));
+    variable->is_constant = is_const(clang_getCursorType(cursor));
+  }
+  import_remember(importer, cursor, variable);
+  if (variable->is_parameter)
+    variable->slot = importer->function->n_slots++;
+  else if (is_new)
+    place(importer, variable, cursor);
+  CXCursor initial = clang_Cursor_getVarDeclInitializer(cursor);
+  if (!clang_Cursor_isNull(initial) && !variable->is_parameter)
+    variable->initial = import_expression(importer, initial);
+  return variable;
+}
+
+/* ---- Functions ---- */
+
+static struct function *declare(struct importer *importer, CXCursor cursor, const char *name) {
+  struct tree *tree = importer->tree;
+  struct function *function = arena_alloc(importer->arena, sizeof *function);
+  CXSourceLocation place = clang_getCursorLocation(cursor);
+  function->name = name;
+  function->where = import_location(importer, place);
+  function->where.length = (int)strlen(name);
+  function->header = function->where.file;
+  function->is_system = clang_Location_isInSystemHeader(place) != 0;
+  function->index = tree->n_functions;
+  tree->functions = arena_grow(importer->arena, tree->functions, tree->n_functions, &tree->functions_capacity,
+                               sizeof *tree->functions);
+  tree->functions[tree->n_functions++] = function;
+  return function;
+}
+
+static void import_body(struct importer *importer, CXCursor cursor, struct function *function) {
+  struct function *outer = importer->function;
+  importer->function = function;
+  int count = clang_Cursor_getNumArguments(cursor);
+  function->parameters = arena_alloc(importer->arena, ((size_t)count + 1) * sizeof(struct variable *));
+  for (int i = 0; i < count; i++)
+    function->parameters[function->n_parameters++] =
+        import_variable(importer, clang_Cursor_getArgument(cursor, (unsigned)i));
+  struct cursors children = import_children(importer, cursor);
+  for (int i = 0; i < children.count; i++)
+    if (clang_getCursorKind(children.items[i]) == CXCursor_CompoundStmt)
+      function->body = import_statement(importer, children.items[i]);
+  importer->function = outer;
+}
+
+struct function *import_function(struct importer *importer, CXCursor cursor) {
+  CXCursor canonical = clang_getCanonicalCursor(cursor);
+  struct function *function = import_known(importer, canonical);
+  if (function != NULL) return function;
+  function = declare(importer, canonical, import_string(importer, clang_getCursorSpelling(cursor)));
+  import_remember(importer, canonical, function);
+  function->result = import_type(importer, clang_getCursorResultType(cursor));
+  CXCursor definition = clang_getCursorDefinition(cursor);
+  if (!clang_Cursor_isNull(definition)) {
+    function->where = import_location(importer, clang_getCursorLocation(definition));
+    function->where.length = (int)strlen(function->name);
+    import_body(importer, definition, function);
+  }
+  return function;
+}
+
+/* ---- The file ---- */
+
+/* A declaration that gives a function another name for the linker. */
+static void note_label(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  for (int i = 0; i < children.count; i++) {
+    if (clang_getCursorKind(children.items[i]) != CXCursor_AsmLabelAttr) continue;
+    struct function *function = import_function(importer, cursor);
+    function->has_label = true;
+    function->where = import_location(importer, clang_getCursorLocation(cursor));
+  }
+}
+
+static enum CXChildVisitResult import_top(CXCursor cursor, CXCursor parent, CXClientData data) {
+  struct importer *importer = data;
+  (void)parent;
+  if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor))) return CXChildVisit_Continue;
+  enum CXCursorKind kind = clang_getCursorKind(cursor);
+  if (kind == CXCursor_FunctionDecl) note_label(importer, cursor);
+  if (kind == CXCursor_FunctionDecl && clang_isCursorDefinition(cursor)) import_function(importer, cursor);
+  if (kind == CXCursor_VarDecl) import_variable(importer, cursor);
+  return CXChildVisit_Continue;
+}
+
+void import_unit(struct importer *importer) {
+  clang_visitChildren(clang_getTranslationUnitCursor(importer->unit), import_top, importer);
+  import_marks(importer);
+}

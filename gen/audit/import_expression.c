@@ -1,0 +1,324 @@
+/* Expressions. */
+#include <string.h>
+
+#include "gen/audit/import.h"
+
+/* ---- Literals ---- */
+
+static struct node *import_constant(struct importer *importer, CXCursor cursor) {
+  CXEvalResult result = clang_Cursor_Evaluate(cursor);
+  CXEvalResultKind kind = result == NULL ? CXEval_UnExposed : clang_EvalResult_getKind(result);
+  struct node *node = NULL;
+  if (kind == CXEval_Int) {
+    node = import_node(importer, NODE_INTEGER, cursor, 0);
+    bool is_unsigned = clang_EvalResult_isUnsignedInt(result) != 0;
+    node->integer =
+        is_unsigned ? (int64_t)clang_EvalResult_getAsUnsigned(result) : (int64_t)clang_EvalResult_getAsLongLong(result);
+  } else if (kind == CXEval_Float) {
+    node = import_node(importer, NODE_REAL, cursor, 0);
+    node->real = clang_EvalResult_getAsDouble(result);
+  }
+  if (result != NULL) clang_EvalResult_dispose(result);
+  return node != NULL ? node : import_unknown(importer, cursor);
+}
+
+static struct node *import_text(struct importer *importer, CXCursor cursor) {
+  struct node *node = import_node(importer, NODE_STRING, cursor, 0);
+  struct tree *tree = importer->tree;
+  node->text = import_string(importer, clang_getCursorSpelling(cursor));
+  if (strcmp(node->text, "\"\"") == 0) return node;
+  struct string string = {node->text, node->where, importer->function};
+  tree->strings =
+      arena_grow(importer->arena, tree->strings, tree->n_strings, &tree->strings_capacity, sizeof *tree->strings);
+  tree->strings[tree->n_strings++] = string;
+  return node;
+}
+
+/* ---- Names ---- */
+
+static struct node *import_name(struct importer *importer, CXCursor cursor) {
+  CXCursor declaration = clang_getCursorReferenced(cursor);
+  struct node *node;
+  switch (clang_getCursorKind(declaration)) {
+  case CXCursor_EnumConstantDecl:
+    node = import_node(importer, NODE_INTEGER, cursor, 0);
+    node->integer = clang_getEnumConstantDeclValue(declaration);
+    return node;
+  case CXCursor_FunctionDecl:
+    node = import_node(importer, NODE_FUNCTION, cursor, 0);
+    node->function = import_function(importer, declaration);
+    return node;
+  case CXCursor_VarDecl:
+  case CXCursor_ParmDecl:
+    node = import_node(importer, NODE_VARIABLE, cursor, 0);
+    node->variable = import_variable(importer, declaration);
+    return node;
+  default:
+    return import_unknown(importer, cursor);
+  }
+}
+
+static int find_member(const struct type *type, const char *name, int64_t *offset) {
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, name) == 0) {
+      *offset = type->members[i].offset;
+      return i;
+    }
+  return -1;
+}
+
+static struct node *member_of(struct importer *importer, CXCursor cursor, struct node *base, int member) {
+  struct node *node = import_node(importer, NODE_MEMBER, cursor, 1);
+  node->parts[0] = base;
+  node->member = member;
+  node->text = base->type->members[member].name;
+  node->type = base->type->members[member].type;
+  return node;
+}
+
+/* The member `name` of `base`, directly or through unnamed structs and unions; NULL when there is none. */
+static struct node *search_member(struct importer *importer, CXCursor cursor, struct node *base, const char *name) {
+  if (base->type->kind != TYPE_RECORD) return NULL;
+  int64_t offset;
+  int found = find_member(base->type, name, &offset);
+  if (found >= 0) return member_of(importer, cursor, base, found);
+  for (int i = 0; i < base->type->n_members; i++) {
+    const struct type *inner = base->type->members[i].type;
+    if (base->type->members[i].name[0] != '\0' || inner->kind != TYPE_RECORD) continue;
+    struct node *node = search_member(importer, cursor, member_of(importer, cursor, base, i), name);
+    if (node != NULL) return node;
+  }
+  return NULL;
+}
+
+static struct node *import_member(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  if (children.count == 0) return import_unknown(importer, cursor);
+  struct node *base = import_expression(importer, children.items[0]);
+  if (base->type->kind == TYPE_POINTER || base->type->kind == TYPE_ARRAY) { /* p->member is (*p).member */
+    struct node *pointed = import_node(importer, NODE_UNARY, children.items[0], 1);
+    pointed->operation = OPERATOR_DEREFERENCE;
+    pointed->parts[0] = base;
+    pointed->type = base->type->element;
+    base = pointed;
+  }
+  const char *name = import_string(importer, clang_getCursorSpelling(cursor));
+  struct node *node = search_member(importer, cursor, base, name);
+  if (node != NULL) node->where = import_location(importer, clang_getCursorLocation(cursor));
+  return node != NULL ? node : import_unknown(importer, cursor);
+}
+
+/* ---- Operators ---- */
+
+static enum operator_kind binary_operator(enum CXBinaryOperatorKind kind) {
+  switch (kind) {
+  case CXBinaryOperator_Mul:
+  case CXBinaryOperator_MulAssign:
+    return OPERATOR_MULTIPLY;
+  case CXBinaryOperator_Div:
+  case CXBinaryOperator_DivAssign:
+    return OPERATOR_DIVIDE;
+  case CXBinaryOperator_Rem:
+  case CXBinaryOperator_RemAssign:
+    return OPERATOR_REMAINDER;
+  case CXBinaryOperator_Add:
+  case CXBinaryOperator_AddAssign:
+    return OPERATOR_ADD;
+  case CXBinaryOperator_Sub:
+  case CXBinaryOperator_SubAssign:
+    return OPERATOR_SUBTRACT;
+  case CXBinaryOperator_Shl:
+  case CXBinaryOperator_ShlAssign:
+    return OPERATOR_LEFT;
+  case CXBinaryOperator_Shr:
+  case CXBinaryOperator_ShrAssign:
+    return OPERATOR_RIGHT;
+  case CXBinaryOperator_LT:
+    return OPERATOR_LESS;
+  case CXBinaryOperator_GT:
+    return OPERATOR_GREATER;
+  case CXBinaryOperator_LE:
+    return OPERATOR_LESS_EQUAL;
+  case CXBinaryOperator_GE:
+    return OPERATOR_GREATER_EQUAL;
+  case CXBinaryOperator_EQ:
+    return OPERATOR_EQUAL;
+  case CXBinaryOperator_NE:
+    return OPERATOR_NOT_EQUAL;
+  case CXBinaryOperator_And:
+  case CXBinaryOperator_AndAssign:
+    return OPERATOR_BIT_AND;
+  case CXBinaryOperator_Xor:
+  case CXBinaryOperator_XorAssign:
+    return OPERATOR_BIT_XOR;
+  case CXBinaryOperator_Or:
+  case CXBinaryOperator_OrAssign:
+    return OPERATOR_BIT_OR;
+  case CXBinaryOperator_LAnd:
+    return OPERATOR_AND;
+  case CXBinaryOperator_LOr:
+    return OPERATOR_OR;
+  case CXBinaryOperator_Comma:
+    return OPERATOR_COMMA;
+  case CXBinaryOperator_Assign:
+    return OPERATOR_NONE;
+  default:
+    return OPERATOR_OTHER;
+  }
+}
+
+static struct node *import_parts(struct importer *importer, enum node_kind kind, CXCursor cursor, int expected) {
+  struct cursors children = import_children(importer, cursor);
+  if (children.count != expected) return import_unknown(importer, cursor);
+  struct node *node = import_node(importer, kind, cursor, expected);
+  for (int i = 0; i < expected; i++) node->parts[i] = import_expression(importer, children.items[i]);
+  return node;
+}
+
+static struct node *import_binary(struct importer *importer, CXCursor cursor) {
+  enum CXBinaryOperatorKind kind = clang_getCursorBinaryOperatorKind(cursor);
+  bool compound = clang_getCursorKind(cursor) == CXCursor_CompoundAssignOperator;
+  bool assigns = compound || kind == CXBinaryOperator_Assign;
+  struct node *node = import_parts(importer, assigns ? NODE_ASSIGN : NODE_BINARY, cursor, 2);
+  node->operation = binary_operator(kind);
+  return node;
+}
+
+static enum operator_kind unary_operator(enum CXUnaryOperatorKind kind) {
+  switch (kind) {
+  case CXUnaryOperator_AddrOf:
+    return OPERATOR_ADDRESS;
+  case CXUnaryOperator_Deref:
+    return OPERATOR_DEREFERENCE;
+  case CXUnaryOperator_Plus:
+    return OPERATOR_PLUS;
+  case CXUnaryOperator_Minus:
+    return OPERATOR_MINUS;
+  case CXUnaryOperator_Not:
+    return OPERATOR_COMPLEMENT;
+  case CXUnaryOperator_LNot:
+    return OPERATOR_NOT;
+  default:
+    return OPERATOR_OTHER;
+  }
+}
+
+static struct node *import_unary(struct importer *importer, CXCursor cursor) {
+  enum CXUnaryOperatorKind kind = clang_getCursorUnaryOperatorKind(cursor);
+  bool increments = kind == CXUnaryOperator_PostInc || kind == CXUnaryOperator_PreInc;
+  bool decrements = kind == CXUnaryOperator_PostDec || kind == CXUnaryOperator_PreDec;
+  if (kind == CXUnaryOperator_Extension) return import_expression(importer, import_children(importer, cursor).items[0]);
+  struct node *node = import_parts(importer, increments || decrements ? NODE_INCREMENT : NODE_UNARY, cursor, 1);
+  node->integer = increments ? 1 : -1;
+  node->prefix = kind == CXUnaryOperator_PreInc || kind == CXUnaryOperator_PreDec;
+  node->operation = unary_operator(kind);
+  return node;
+}
+
+/* The expression is the last child; a name of the type may stand before it. */
+static struct node *import_last(struct importer *importer, enum node_kind kind, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  if (children.count == 0) return import_unknown(importer, cursor);
+  struct node *node = import_node(importer, kind, cursor, 1);
+  node->parts[0] = import_statement(importer, children.items[children.count - 1]);
+  return node;
+}
+
+/* What libclang has no word for: an implicit conversion around one operand, or something rare. */
+static struct node *import_unexposed(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  if (children.count != 1 || !clang_isExpression(clang_getCursorKind(children.items[0])) ||
+      !clang_equalRanges(clang_getCursorExtent(cursor), clang_getCursorExtent(children.items[0])))
+    return import_unknown(importer, cursor);
+  struct node *node = import_node(importer, NODE_CAST, cursor, 1);
+  node->parts[0] = import_expression(importer, children.items[0]);
+  return node;
+}
+
+/* ---- Calls ---- */
+
+static struct node *import_call(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  if (children.count == 0) return import_unknown(importer, cursor);
+  struct node *node = import_node(importer, NODE_CALL, cursor, children.count);
+  for (int i = 0; i < children.count; i++) node->parts[i] = import_expression(importer, children.items[i]);
+  const struct node *callee = node->parts[0];
+  while (callee->kind == NODE_CAST) callee = callee->parts[0];
+  if (callee->kind == NODE_FUNCTION) node->function = callee->function;
+  return node;
+}
+
+/* ---- Initial values ---- */
+
+static struct node *import_step(struct importer *importer, CXCursor cursor) {
+  if (clang_getCursorKind(cursor) != CXCursor_MemberRef) return import_expression(importer, cursor);
+  struct node *node = import_node(importer, NODE_STEP, cursor, 0);
+  node->text = import_string(importer, clang_getCursorSpelling(cursor));
+  return node;
+}
+
+/* One item of {...}: a value, or designators and a value. */
+static struct node *import_item(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  if (clang_getCursorKind(cursor) != CXCursor_UnexposedExpr || children.count < 2)
+    return import_expression(importer, cursor);
+  struct node *node = import_node(importer, NODE_ITEM, cursor, children.count);
+  for (int i = 0; i < children.count; i++) node->parts[i] = import_step(importer, children.items[i]);
+  return node;
+}
+
+static struct node *import_list(struct importer *importer, CXCursor cursor) {
+  struct cursors children = import_children(importer, cursor);
+  struct node *node = import_node(importer, NODE_LIST, cursor, children.count);
+  for (int i = 0; i < children.count; i++) node->parts[i] = import_item(importer, children.items[i]);
+  return node;
+}
+
+/* ---- All ---- */
+
+static struct node *expression(struct importer *importer, CXCursor cursor) {
+  switch (clang_getCursorKind(cursor)) {
+  case CXCursor_IntegerLiteral:
+  case CXCursor_FloatingLiteral:
+  case CXCursor_CharacterLiteral:
+  case CXCursor_UnaryExpr: /* sizeof, _Alignof */
+    return import_constant(importer, cursor);
+  case CXCursor_StringLiteral:
+    return import_text(importer, cursor);
+  case CXCursor_DeclRefExpr:
+    return import_name(importer, cursor);
+  case CXCursor_MemberRefExpr:
+    return import_member(importer, cursor);
+  case CXCursor_ArraySubscriptExpr:
+    return import_parts(importer, NODE_INDEX, cursor, 2);
+  case CXCursor_ParenExpr:
+    return import_last(importer, NODE_CAST, cursor);
+  case CXCursor_UnaryOperator:
+    return import_unary(importer, cursor);
+  case CXCursor_BinaryOperator:
+  case CXCursor_CompoundAssignOperator:
+    return import_binary(importer, cursor);
+  case CXCursor_ConditionalOperator:
+    return import_parts(importer, NODE_SELECT, cursor, 3);
+  case CXCursor_CStyleCastExpr:
+    return import_last(importer, NODE_CAST, cursor);
+  case CXCursor_CompoundLiteralExpr:
+    return import_last(importer, NODE_LITERAL, cursor);
+  case CXCursor_InitListExpr:
+    return import_list(importer, cursor);
+  case CXCursor_CallExpr:
+    return import_call(importer, cursor);
+  case CXCursor_StmtExpr:
+    return import_last(importer, NODE_STATEMENTS, cursor);
+  case CXCursor_UnexposedExpr:
+    return import_unexposed(importer, cursor);
+  default:
+    return import_unknown(importer, cursor);
+  }
+}
+
+struct node *import_expression(struct importer *importer, CXCursor cursor) {
+  struct node *node = expression(importer, cursor);
+  if (node->type->kind == TYPE_VOID) node->type = import_type(importer, clang_getCursorType(cursor));
+  return node;
+}

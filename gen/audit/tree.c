@@ -1,0 +1,36 @@
+#include "gen/audit/tree.h"
+
+#include <string.h>
+
+struct function *tree_function(const struct tree *tree, const char *name) {
+  for (int i = 0; i < tree->n_functions; i++)
+    if (strcmp(tree->functions[i]->name, name) == 0) return tree->functions[i];
+  return NULL;
+}
+
+struct variable *tree_variable(const struct tree *tree, const char *name) {
+  for (int i = 0; i < tree->n_lasting; i++)
+    if (tree->lasting[i]->function == NULL && strcmp(tree->lasting[i]->name, name) == 0) return tree->lasting[i];
+  return NULL;
+}
+
+void node_walk(struct node *node, bool (*visit)(struct node *node, void *data), void *data) {
+  if (node == NULL || !visit(node, data)) return;
+  if (node->kind == NODE_DECLARE) node_walk(node->variable->initial, visit, data);
+  for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], visit, data);
+}
+
+const char *operator_spelling(enum operator_kind kind) {
+  static const char *const spellings[] = {
+      [OPERATOR_NONE] = "",         [OPERATOR_MULTIPLY] = "*",    [OPERATOR_DIVIDE] = "/",
+      [OPERATOR_REMAINDER] = "%",   [OPERATOR_ADD] = "+",         [OPERATOR_SUBTRACT] = "-",
+      [OPERATOR_LEFT] = "<<",       [OPERATOR_RIGHT] = ">>",      [OPERATOR_LESS] = "<",
+      [OPERATOR_GREATER] = ">",     [OPERATOR_LESS_EQUAL] = "<=", [OPERATOR_GREATER_EQUAL] = ">=",
+      [OPERATOR_EQUAL] = "==",      [OPERATOR_NOT_EQUAL] = "!=",  [OPERATOR_BIT_AND] = "&",
+      [OPERATOR_BIT_XOR] = "^",     [OPERATOR_BIT_OR] = "|",      [OPERATOR_AND] = "&&",
+      [OPERATOR_OR] = "||",         [OPERATOR_COMMA] = ",",       [OPERATOR_PLUS] = "+",
+      [OPERATOR_MINUS] = "-",       [OPERATOR_NOT] = "!",         [OPERATOR_COMPLEMENT] = "~",
+      [OPERATOR_DEREFERENCE] = "*", [OPERATOR_ADDRESS] = "&",     [OPERATOR_OTHER] = "?",
+  };
+  return spellings[kind];
+}

@@ -1,0 +1,51 @@
+#include <string.h>
+
+#include "gen/audit/write.h"
+
+/* 1204 as 1,204. */
+static const char *grouped(struct arena *arena, int number) {
+  if (number < 1000) return arena_printf(arena, "%d", number);
+  return arena_printf(arena, "%s,%03d", grouped(arena, number / 1000), number % 1000);
+}
+
+static void add_place(struct text *out, struct location where) {
+  if (where.line == 0)
+    text_printf(out, "%s: ", where.file != NULL ? where.file : "");
+  else
+    text_printf(out, "%s:%d:%d: ", where.file, where.line, where.column);
+}
+
+static void add_findings(const struct claim *claim, struct text *out) {
+  for (int i = 0; i < claim->n_findings; i++) {
+    if (i > 0) text_printf(out, "%41s", "");
+    add_place(out, claim->findings[i].where);
+    text_printf(out, "%s\n", claim->findings[i].message);
+  }
+}
+
+static void add_facts(const struct claim *claim, struct text *out) {
+  for (int i = 0; i < claim->n_facts; i++) {
+    text_printf(out, "%15s", "");
+    add_place(out, claim->facts[i].where);
+    text_printf(out, "%s\n", claim->facts[i].message);
+  }
+}
+
+static void add_claim(const struct claim *claim, bool facts, struct text *out) {
+  text_printf(out, "  %-11s  %-25s  ", verdict_word(claim->verdict), claim->id);
+  if (claim->n_findings > 0)
+    add_findings(claim, out);
+  else
+    text_printf(out, "%s\n", claim->evidence);
+  if (facts) add_facts(claim, out);
+}
+
+void audit_write_text(const struct audit *audit, bool facts, struct text *out) {
+  text_printf(out, "%s: %s lines, %d functions, %d of them in the hot loop\n", audit->tree->file,
+              grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot);
+  for (int i = 0; i < audit->n_claims; i++) add_claim(&audit->claims[i], facts, out);
+  int holds = audit_count(audit, VERDICT_HOLDS), broken = audit_count(audit, VERDICT_BROKEN);
+  text_printf(out, "%d hold, %d broken", holds, broken);
+  if (holds + broken < audit->n_claims) text_printf(out, ", %d cannot be told", audit->n_claims - holds - broken);
+  text_puts(out, "\n");
+}

@@ -1,0 +1,47 @@
+/* accel-gen audit: what a program does, proved from its text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/audit/audit.h"
+#include "gen/audit/write.h"
+#include "gen/commands/commands.h"
+#include "gen/commands/files.h"
+#include "gen/commands/runtime.h"
+
+/* The flags that the audited program is compiled with, as far as they change what its text means. */
+static void add_flags(const struct options *options, struct words *flags) {
+  for (int i = 0; i < options->n_includes; i++) {
+    words_add(flags, "-I");
+    words_add(flags, options->includes[i]);
+  }
+  struct words runtime = words_in(options->arena);
+  runtime_flags(options, "--cflags", &runtime);
+  for (int i = 0; i < runtime.count; i++)
+    if (strncmp(runtime.items[i], "-I", 2) == 0 || strncmp(runtime.items[i], "-D", 2) == 0)
+      words_add(flags, runtime.items[i]);
+}
+
+/* Whether the audit meets what --fail-on asks. */
+static bool passes(const struct options *options, const struct audit *audit) {
+  if (strcmp(options->fail_on, "never") == 0) return true;
+  if (audit_count(audit, VERDICT_BROKEN) > 0) return false;
+  return strcmp(options->fail_on, "broken") == 0 || audit_count(audit, VERDICT_CANNOT_TELL) == 0;
+}
+
+int command_audit(const struct options *options) {
+  struct diagnostics diags = diagnostics_in(options->arena);
+  struct words flags = words_in(options->arena);
+  add_flags(options, &flags);
+  struct audit_options audit_options = {
+      .parse = {.flags = (const char *const *)flags.items, .n_flags = flags.count},
+      .root = options->root,
+  };
+  struct audit *audit = audit_run(options->arena, options->argument, &audit_options, &diags);
+  if (diags.count > 0) diag_print(&diags, stderr, options->colour);
+  if (audit == NULL) return STATUS_BAD_JOB;
+  struct text text = text_in(options->arena);
+  audit_write_text(audit, options->verbose, &text);
+  const char *output = options->output != NULL ? options->output : "-";
+  if (!write_file(options->arena, output, text.bytes, text.length)) return STATUS_CANNOT;
+  return passes(options, audit) ? STATUS_OK : STATUS_CANNOT;
+}

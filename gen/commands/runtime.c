@@ -1,0 +1,25 @@
+#include "gen/commands/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+bool runtime_flags(const struct options *options, const char *what, struct words *flags) {
+  const char *old = getenv("PKG_CONFIG_PATH");
+  if (options->binary != NULL) {
+    const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
+                                    old != NULL ? ":" : "", old != NULL ? old : "");
+    setenv("PKG_CONFIG_PATH", path, 1);
+  }
+  struct words command = words_in(options->arena);
+  words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
+  words_split(&command, what);
+  words_add(&command, "accel-runtime");
+  const char *output = process_read(&command);
+  if (output == NULL) {
+    fprintf(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
+                    "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
+    return false;
+  }
+  words_split(flags, output);
+  return true;
+}

@@ -1,0 +1,125 @@
+"""Small programs with one thing wrong each, and the claim that must find it. `/*!*/` stands on the line that is at fault."""
+
+PROGRAM = """#include <accel/trainer.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+{includes}
+struct arena {{
+  float weights[6 * 4];
+  float gradients[6 * 4];
+  int32_t tokens[2 * 4];
+  int32_t targets[2 * 4];
+  float x[8 * 4];
+  float y[8 * 4];
+{members}
+}};
+static struct arena *arena;
+{globals}
+/* y[r][:] = weights[tokens[r]][:]. */
+static void embed(float y[static 8 * 4], const float weights[static 6 * 4], const int32_t tokens[static 2 * 4]) {{
+  for (size_t r = 0; r < 8; r++)
+    for (size_t c = 0; c < 4; c++) y[r * 4 + c] = weights[(size_t)tokens[r] * 4 + c];
+}}
+
+static void kernel(float y[static 8 * 4], const float x[static 8 * 4]) {{
+{kernel}
+}}
+
+static void backward(float gradients[static 6 * 4], const float y[static 8 * 4], const int32_t tokens[static 2 * 4]) {{
+  memset(gradients, 0, 24 * sizeof(float));
+  for (size_t r = 0; r < 8; r++)
+    for (size_t c = 0; c < 4; c++) gradients[(size_t)tokens[r] * 4 + c] += y[r * 4 + c];
+}}
+{functions}
+static void step(struct accel_run *run, int64_t at) {{
+  accel_load_windows(run, ACCEL_TRAIN, at * 2, 2, arena->tokens, arena->targets);
+  embed(arena->x, arena->weights, arena->tokens);
+{step}
+  backward(arena->gradients, arena->y, arena->tokens);
+  for (size_t i = 0; i < 24; i++) arena->weights[i] -= 0.1f * arena->gradients[i];
+}}
+
+static const struct accel_program program = {{
+    .steps = {steps},
+    .weights_bytes = 6 * 4 * sizeof(float),
+    .arena_bytes = sizeof(struct arena),
+    .sequence_length = {sequence_length},
+    .vocabulary = {vocabulary},
+}};
+
+int main(int argc, char **argv) {{
+  struct accel_run *run = accel_start(&program, argc, argv);
+  arena = accel_arena(run);
+  accel_fill_weights(run, arena->weights);
+{start}
+  for (int64_t at = 0; at < accel_steps(run); at++) step(run, at);
+  return accel_finish(run);
+}}
+"""
+
+PARTS = {
+    "includes": "",
+    "members": "",
+    "globals": "",
+    "kernel": "  for (size_t i = 0; i < 32; i++) y[i] = x[i] > 0.0f ? x[i] : 0.0f;",
+    "functions": "",
+    "step": "  kernel(arena->y, arena->x);",
+    "start": "",
+    "steps": "10",
+    "sequence_length": "4",
+    "vocabulary": "6",
+}
+
+
+class Case:
+    """A program: PROGRAM with some parts of its own; `claims` are the ones that do not hold."""
+
+    def __init__(self, claims, verdict="broken", root=None, **parts):
+        self.claims, self.verdict, self.root = claims.split(), verdict, root
+        self.text = PROGRAM.format(**{**PARTS, **parts})
+        lines = self.text.split("\n")
+        self.lines = [i + 1 for i, line in enumerate(lines) if "/*!*/" in line]
+
+
+GOOD = Case("")
+
+CASES = [
+    Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
+    Case("no-recursion", functions="static int odd(int n);\nstatic int even(int n) { return n == 0 || odd(n - 1); }\n"
+         "static int odd(int n) { return n != 0 && even(n - 1) /*!*/; }"),
+    Case("no-indirect-call", globals="static float twice(float x) { return 2 * x; }\n"
+         "static float (*f)(float) = twice; /*!*/",
+         kernel="  for (size_t i = 0; i < 32; i++) y[i] = f(x[i]); /*!*/"),
+    Case("no-indirect-call", kernel="  size_t i = 0;\nagain:\n  y[i] = x[i];\n  if (++i < 32) goto again; /*!*/"),
+    Case("no-allocation runtime-alone", includes="#include <stdlib.h>", step="  free(malloc(8)); /*!*/\n" + PARTS["step"]),
+    Case("no-allocation runtime-alone", includes="#include <stdlib.h>\n#define WORK malloc",
+         kernel="  float *t = WORK(128); /*!*/\n" + PARTS["kernel"] + "\n  (void)t;"),
+    Case("no-allocation runtime-alone", kernel="  float *t = __builtin_alloca(128); /*!*/\n" + PARTS["kernel"] + "\n  (void)t;"),
+    Case("no-file runtime-alone", includes="#include <stdio.h>", step='  puts(""); /*!*/\n' + PARTS["step"]),
+    Case("no-file runtime-alone strings-listed", includes="#include <stdio.h>", step='  fopen("/etc/passwd", "r"); /*!*/\n' + PARTS["step"]),
+    Case("runtime-alone", includes="#include <stdio.h>", start='  fopen("/etc/passwd", "r"); /*!*/'),
+    Case("no-network runtime-alone", includes="#include <sys/socket.h>", step="  socket(AF_INET, SOCK_STREAM, 0); /*!*/\n" + PARTS["step"]),
+    Case("runtime-alone", includes="#include <sys/socket.h>", start="  socket(AF_INET, SOCK_STREAM, 0); /*!*/"),
+    Case("no-environment runtime-alone strings-listed", includes="#include <stdlib.h>",
+         step='  if (getenv("X") != NULL) return; /*!*/\n' + PARTS["step"]),
+    Case("no-clock runtime-alone", includes="#include <time.h>", step="  time(NULL); /*!*/\n" + PARTS["step"]),
+    Case("no-process runtime-alone strings-listed", includes="#include <stdlib.h>", step='  system("ls"); /*!*/\n' + PARTS["step"]),
+    Case("no-runtime-between-steps", step="  accel_next_event(run, at); /*!*/\n" + PARTS["step"]),
+    Case("known-externals runtime-alone", includes="#include <wchar.h>", step="  wcslen(0); /*!*/\n" + PARTS["step"]),
+    Case("known-externals runtime-alone no-runtime-between-steps", globals="int accel_spy(void); /*!*/",
+         step="  accel_spy(); /*!*/\n" + PARTS["step"]),
+    Case("known-externals runtime-alone", globals='double fmod(double, double) __asm__("system"); /*!*/',
+         step="  fmod(1.0, 2.0);\n" + PARTS["step"]),
+    Case("nothing-hidden", kernel='  __asm__ volatile("nop"); /*!*/\n' + PARTS["kernel"]),
+    Case("nothing-hidden", globals="#pragma weak step /*!*/"),
+    Case("nothing-hidden", globals='#define QUIET _Pragma("GCC diagnostic ignored") /*!*/'),
+    Case("nothing-hidden", globals="#define float double /*!*/\n#undef float /*!*/"),
+    Case("nothing-hidden", globals="#define sqrtf(x) (x) /*!*/", kernel="  for (size_t i = 0; i < 32; i++) y[i] = sqrtf(x[i]);"),
+    Case("nothing-hidden", globals="__attribute__((constructor)) static void before(void) {} /*!*/"),
+    Case("nothing-hidden", functions="static void late(int *x) { (void)x; }",
+         step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
+    Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
+    Case("hot-loop-found", verdict="cannot tell", root="nowhere"),
+]
