@@ -24,7 +24,8 @@ const struct op_kind op_fused = {
 struct pass {
   struct graph *graph;
   struct region *region;
-  const int *uses;
+  const int *uses; /* by value id, of the n_values values that the graph had before this pass */
+  int n_values;
   int n;
   struct node **nodes;
   int *group;    /* by position: the group's number; every node starts as its own */
@@ -119,12 +120,13 @@ static int uses_inside(const struct node *fused, const struct value *value) {
   return count;
 }
 
-/* Outputs: what others use of what the parts make. */
-static void find_outputs(struct arena *arena, struct node *fused, const int *uses) {
+/* Outputs: what others use of what the parts make; without `uses`, all of it. A constant's copy, which is newer than
+ * the counted values, has no others. */
+static void find_outputs(struct arena *arena, struct node *fused, const int *uses, int n_values) {
   struct value_list outputs = {0};
   for (int i = 0; i < fused->body.count; i++) {
     struct value *value = fused->body.items[i]->outputs[0];
-    if (uses != NULL && uses[value->id] <= uses_inside(fused, value)) continue;
+    if (uses != NULL && (value->id >= n_values || uses[value->id] <= uses_inside(fused, value))) continue;
     value->producer = fused;
     value->index = outputs.count;
     ARENA_PUSH(arena, outputs, value);
@@ -166,7 +168,7 @@ static struct node *fused_node(struct pass *pass, int group) {
   fused->region = pass->region;
   copy_constants(pass, fused);
   find_inputs(pass->graph->arena, fused);
-  find_outputs(pass->graph->arena, fused, pass->uses);
+  find_outputs(pass->graph->arena, fused, pass->uses, pass->n_values);
   return fused;
 }
 
@@ -175,7 +177,7 @@ struct node *fuse_alone(struct graph *graph, struct node *part) {
   ARENA_PUSH(graph->arena, fused->body, part);
   fused->region = part->region;
   find_inputs(graph->arena, fused);
-  find_outputs(graph->arena, fused, NULL);
+  find_outputs(graph->arena, fused, NULL, 0);
   return fused;
 }
 
@@ -216,7 +218,7 @@ static void write_back(struct pass *pass, const int *order, int n_groups) {
 
 static void fuse_region(struct graph *graph, struct region *region, const int *uses, int n_values) {
   struct arena *arena = graph->arena;
-  struct pass pass = {.graph = graph, .region = region, .uses = uses, .n = region->nodes.count};
+  struct pass pass = {.graph = graph, .region = region, .uses = uses, .n_values = n_values, .n = region->nodes.count};
   if (pass.n == 0) return;
   pass.nodes = region->nodes.items;
   pass.group = arena_alloc(arena, (size_t)pass.n * sizeof(int));
