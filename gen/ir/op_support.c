@@ -1,5 +1,7 @@
 #include "gen/ir/op_support.h"
 
+#include <assert.h>
+
 /* ---- Shape rules ---- */
 
 static const char *operand_name(struct arena *arena, const struct node *node, int index) {
@@ -189,10 +191,56 @@ struct value *op_matrix_transpose(struct builder *builder, struct value *x) {
   return x == NULL ? NULL : op_transpose(builder, x, x->shape.rank - 2, x->shape.rank - 1);
 }
 
+struct value *op_clamp(struct builder *builder, struct value *x, double low, double high) {
+  struct attribute attributes[] = {attribute_real("low", low), attribute_real("high", high)};
+  return builder_op(builder, "clamp", &x, 1, attributes, 2);
+}
+
+struct value *op_sum(struct builder *builder, struct value *x, struct shape axes) {
+  if (axes.rank == 0) return x;
+  struct attribute attribute = attribute_ints("axes", axes);
+  return builder_op(builder, "sum", &x, 1, &attribute, 1);
+}
+
+struct value *op_mean_all(struct builder *builder, struct value *x) {
+  if (x == NULL) return NULL;
+  struct shape axes = {.rank = x->shape.rank};
+  for (int i = 0; i < axes.rank; i++) axes.dim[i] = i;
+  return op_scale(builder, op_sum(builder, x, axes), 1 / (double)shape_count(x->shape));
+}
+
+struct value *op_constant(struct builder *builder, double value, struct shape shape) {
+  struct attribute attributes[] = {attribute_real("value", value), attribute_ints("dims", shape)};
+  return builder_op(builder, "constant", NULL, 0, attributes, 2);
+}
+
+struct value *op_arange(struct builder *builder, int64_t count) {
+  struct attribute attribute = attribute_int("count", count);
+  return builder_op(builder, "arange", NULL, 0, &attribute, 1);
+}
+
 struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count) {
   struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("start", start),
                                    attribute_int("count", count)};
   return builder_op(builder, "slice", &x, 1, attributes, 3);
+}
+
+struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n) {
+  struct argument arguments[4] = {0};
+  assert(n <= 4);
+  for (int i = 0; i < n; i++) {
+    if (tensors[i] == NULL) return NULL;
+    arguments[i] = (struct argument){.kind = ARGUMENT_TENSOR, .tensor = tensors[i]};
+  }
+  return op_function_find(name)->build(builder, arguments, n);
+}
+
+bool op_same_shape(struct builder *builder, const char *function, const struct value *x, const struct value *y) {
+  if (x == NULL || y == NULL) return false;
+  if (shape_equal(x->shape, y->shape)) return true;
+  builder_error(builder, "%s: %s and %s must have one shape", function, shape_text(builder_arena(builder), x->shape),
+                shape_text(builder_arena(builder), y->shape));
+  return false;
 }
 
 int op_axis(struct builder *builder, const char *function, const struct value *x, const struct argument *argument) {

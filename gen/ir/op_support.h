@@ -78,9 +78,23 @@ struct value *op_reshape(struct builder *builder, struct value *x, struct shape 
 struct value *op_transpose(struct builder *builder, struct value *x, int a, int b);
 /* x with its last two dimensions swapped. */
 struct value *op_matrix_transpose(struct builder *builder, struct value *x);
+/* x held within [low, high]; the sum of x over the dimensions `axes`; the mean of all of x. */
+struct value *op_clamp(struct builder *builder, struct value *x, double low, double high);
+struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
+struct value *op_mean_all(struct builder *builder, struct value *x);
+/* `value` in every place of the shape; 0, 1, …, count - 1 as int32. */
+struct value *op_constant(struct builder *builder, double value, struct shape shape);
+struct value *op_arange(struct builder *builder, int64_t count);
 struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count);
 /* x over a larger shape. */
 struct value *op_broadcast(struct builder *builder, struct value *x, struct shape shape);
+
+/* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
+struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
+
+/* Whether x and y have one shape; an error otherwise, reported for `function`. False without one when either is NULL.
+ */
+bool op_same_shape(struct builder *builder, const char *function, const struct value *x, const struct value *y);
 
 /* An axis of x as the model wrote it (negative: from the end); -1 after an error, reported for `function`. */
 int op_axis(struct builder *builder, const char *function, const struct value *x, const struct argument *argument);

@@ -26,8 +26,7 @@ static const struct op_kind kind = {
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   struct shape shape;
   if (!op_extents(builder, "constant", arguments, count, 2, false, &shape)) return NULL;
-  struct attribute attributes[] = {attribute_real("value", arguments[0].real), attribute_ints("dims", shape)};
-  return builder_op(builder, "constant", NULL, 0, attributes, 2);
+  return op_constant(builder, arguments[0].real, shape);
 }
 
 const struct op_file op_file_constant = {

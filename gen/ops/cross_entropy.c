@@ -1,12 +1,20 @@
 /* The mean of lse[r] - logits[r][targets[r]] over the rows whose target is not `ignore`, lse[r] = ln of the sum of
  * e^logits[r]; scale = 1 / the number of those rows. dlogits[r][v] = d_loss scale (e^(logits[r][v] - lse[r]) - [v is
- * the target]), 0 in ignored rows. Without a row that counts both are not a number, as in PyTorch. */
+ * the target]), 0 in ignored rows. Without a row that counts both are not a number, as in PyTorch.
+ *
+ * `smoothing` s takes that share of the target's weight and spreads it over all V classes (Szegedy et al.,
+ * arXiv:1512.00567, section 7): the row's loss is lse - (1 - s) logits[target] - s avg(logits), and in the gradient the
+ * target has 1 - s and every class s / V. `z` adds z lse^2 to a row's loss, which keeps lse near 0 (Chowdhery et al.,
+ * arXiv:2204.02311, section 5): e^(...) is then times 1 + 2 z lse. */
 #include <math.h>
 
 #include "gen/ir/op_support.h"
 
 /* Ignores nothing that is a class: PyTorch's default of torch.nn.functional.cross_entropy. */
 enum { IGNORE_DEFAULT = -100 };
+
+/* What both kinds have: the class that does not count, and what is added to the plain loss. */
+enum { N_ATTRIBUTES = 3 };
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -28,6 +36,12 @@ static double log_sum_exp(const double *x, int64_t columns) {
   return highest + log(sum);
 }
 
+static double average(const double *x, int64_t columns) {
+  double sum = 0;
+  for (int64_t c = 0; c < columns; c++) sum += x[c];
+  return sum / (double)columns;
+}
+
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape), counted = 0;
   double total = 0;
@@ -36,7 +50,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
     int64_t target = (int64_t)inputs[1][r];
     outputs[1][r] = log_sum_exp(logits, columns);
     if (target == node_int(node, "ignore")) continue;
-    total += outputs[1][r] - logits[target];
+    double s = node_real(node, "smoothing"), lse = outputs[1][r];
+    total += lse - (1 - s) * logits[target] - s * average(logits, columns) + node_real(node, "z") * lse * lse;
     counted++;
   }
   outputs[0][0] = total / (double)counted;
@@ -45,8 +60,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *inputs[] = {dy[0], node->inputs[0], node->outputs[1], node->outputs[2], node->inputs[1]};
-  struct attribute ignore = attribute_int("ignore", node_int(node, "ignore"));
-  dx[0] = builder_op(builder, "cross_entropy_backward", inputs, 5, &ignore, 1);
+  dx[0] = builder_op(builder, "cross_entropy_backward", inputs, 5, node->attributes, N_ATTRIBUTES);
 }
 
 static double flops(const struct node *node) {
@@ -81,12 +95,15 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t columns = op_columns(node->inputs[1]->shape), rows = op_rows(node->inputs[1]->shape);
+  double s = node_real(node, "smoothing");
   for (int64_t r = 0; r < rows; r++) {
     const double *logits = inputs[1] + r * columns;
     int64_t target = (int64_t)inputs[4][r];
-    double factor = target == node_int(node, "ignore") ? 0 : inputs[0][0] * inputs[3][0];
-    for (int64_t c = 0; c < columns; c++)
-      outputs[0][r * columns + c] = factor * (exp(logits[c] - inputs[2][r]) - (c == target ? 1 : 0));
+    double factor = target == node_int(node, "ignore") ? 0 : inputs[0][0] * inputs[3][0], lse = inputs[2][r];
+    for (int64_t c = 0; c < columns; c++) {
+      double p = exp(logits[c] - lse) * (1 + 2 * node_real(node, "z") * lse);
+      outputs[0][r * columns + c] = factor * (p - s / (double)columns - (c == target ? 1 - s : 0));
+    }
   }
 }
 
@@ -110,24 +127,53 @@ static const struct op_kind kind_backward = {
 
 /* ---- Functions ---- */
 
-static struct value *cross_entropy(struct builder *builder, const struct argument *arguments, int64_t ignored) {
+static struct value *cross_entropy(struct builder *builder, const struct argument *arguments, int64_t ignored,
+                                   double smoothing, double z) {
   struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1)};
-  struct attribute ignore = attribute_int("ignore", ignored);
-  return builder_op(builder, "cross_entropy", inputs, 2, &ignore, 1);
+  if (smoothing < 0 || smoothing > 1) {
+    builder_error(builder, "cross_entropy: label smoothing must be within 0 and 1, not %g", smoothing);
+    return NULL;
+  }
+  struct attribute attributes[N_ATTRIBUTES] = {attribute_int("ignore", ignored), attribute_real("smoothing", smoothing),
+                                               attribute_real("z", z)};
+  return builder_op(builder, "cross_entropy", inputs, 2, attributes, N_ATTRIBUTES);
 }
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  return cross_entropy(builder, arguments, IGNORE_DEFAULT);
+  return cross_entropy(builder, arguments, IGNORE_DEFAULT, 0, 0);
 }
 
 static struct value *build_ignore(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  return cross_entropy(builder, arguments, arguments[2].integer);
+  return cross_entropy(builder, arguments, arguments[2].integer, 0, 0);
+}
+
+/* cross_entropy_smooth(logits, targets, smoothing) */
+static struct value *build_smooth(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return cross_entropy(builder, arguments, IGNORE_DEFAULT, arguments[2].real, 0);
+}
+
+/* cross_entropy_z(logits, targets, coefficient) */
+static struct value *build_z(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return cross_entropy(builder, arguments, IGNORE_DEFAULT, 0, arguments[2].real);
+}
+
+/* cross_entropy_with(logits, targets, ignored, smoothing, coefficient) */
+static struct value *build_with(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return cross_entropy(builder, arguments, arguments[2].integer, arguments[3].real, arguments[4].real);
 }
 
 const struct op_file op_file_cross_entropy = {
     .name = "cross_entropy",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"cross_entropy", build}, {"cross_entropy_ignore", build_ignore}, {0}},
+    .functions = (const struct op_function[]){{"cross_entropy", build},
+                                              {"cross_entropy_ignore", build_ignore},
+                                              {"cross_entropy_smooth", build_smooth},
+                                              {"cross_entropy_z", build_z},
+                                              {"cross_entropy_with", build_with},
+                                              {0}},
 };

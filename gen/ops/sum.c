@@ -66,29 +66,14 @@ static const struct op_kind kind = {
 
 /* ---- Functions ---- */
 
-static struct value *sum_over(struct builder *builder, struct value *x, struct shape axes) {
-  if (axes.rank == 0) return x;
-  struct attribute attribute = attribute_ints("axes", axes);
-  return builder_op(builder, "sum", &x, 1, &attribute, 1);
-}
-
 static struct value *over_one(struct builder *builder, const char *function, const struct argument *arguments,
                               bool mean) {
   struct value *x = op_tensor(arguments, 0);
   if (x == NULL) return NULL;
   int axis = op_axis(builder, function, x, &arguments[1]);
   if (axis < 0) return NULL;
-  struct value *y = sum_over(builder, x, shape_of(1, (int64_t)axis));
+  struct value *y = op_sum(builder, x, shape_of(1, (int64_t)axis));
   return mean ? op_scale(builder, y, 1 / (double)x->shape.dim[axis]) : y;
-}
-
-static struct value *over_all(struct builder *builder, const struct argument *arguments, bool mean) {
-  struct value *x = op_tensor(arguments, 0);
-  if (x == NULL) return NULL;
-  struct shape axes = {.rank = x->shape.rank};
-  for (int i = 0; i < axes.rank; i++) axes.dim[i] = i;
-  struct value *y = sum_over(builder, x, axes);
-  return mean ? op_scale(builder, y, 1 / (double)shape_count(x->shape)) : y;
 }
 
 static struct value *build_sum(struct builder *builder, const struct argument *arguments, int count) {
@@ -103,12 +88,16 @@ static struct value *build_mean(struct builder *builder, const struct argument *
 
 static struct value *build_sum_all(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  return over_all(builder, arguments, false);
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  struct shape axes = {.rank = x->shape.rank};
+  for (int i = 0; i < axes.rank; i++) axes.dim[i] = i;
+  return op_sum(builder, x, axes);
 }
 
 static struct value *build_mean_all(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  return over_all(builder, arguments, true);
+  return op_mean_all(builder, op_tensor(arguments, 0));
 }
 
 const struct op_file op_file_sum = {

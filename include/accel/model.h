@@ -107,6 +107,9 @@ tensor sqrt_of(tensor x);
 tensor rsqrt_of(tensor x); /* 1 / sqrt(x) */
 tensor exp_of(tensor x);
 tensor log_of(tensor x); /* natural logarithm */
+tensor abs_of(tensor x);
+tensor clamp(tensor x, double low, double high); /* held within [low, high] */
+tensor softplus(tensor x);                       /* log(1 + exp(x)) */
 tensor tanh_of(tensor x);
 tensor sigmoid(tensor x);   /* 1 / (1 + exp(-x)) */
 tensor relu(tensor x);      /* max(x, 0) */
@@ -123,6 +126,9 @@ tensor dropout(tensor x, double p);
 /* constant(0.5, 3, 4): float32 [3][4], each element 0.5. */
 #define constant(value, ...) constant_of((value), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor constant_of(double value, int rank, ...);
+
+/* 0, 1, 2, ...: int32 [count]. */
+tensor arange(int count);
 
 /* ---- Shapes ---- */
 
@@ -152,13 +158,62 @@ tensor mean(tensor x, int axis);
 tensor sum_all(tensor x);
 tensor mean_all(tensor x);
 
-/* exp(x) / sum of exp(x), over the last axis. */
+/* exp(x) / sum of exp(x), over the last axis, and its logarithm. */
 tensor softmax(tensor x);
+tensor log_softmax(tensor x);
 
-/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar. Places
- * whose target is `ignored` are left out; cross_entropy leaves out -100, as PyTorch does. */
+/* log of the sum of exp(x) over the last axis, which is then gone. */
+tensor log_sum_exp(tensor x);
+
+/* Rows of length 1: x / max(|x|, 1e-12) over the last axis. */
+tensor normalize(tensor x);
+
+/* The cosine of the angle between rows: [...][columns] and the same give [...]. */
+tensor cosine_similarity(tensor a, tensor b);
+
+/* ---- Losses: scalars, means over all places as PyTorch's with reduction="mean" ---- */
+
+/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar.
+ * Places whose target is `ignored` are left out; where none is named, -100 is, as in PyTorch. */
 tensor cross_entropy(tensor logits, tensor targets);
 tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
+
+/* With label smoothing: that share of each target's weight lies on all classes alike (Szegedy et al., arXiv:1512.00567,
+ * section 7). */
+tensor cross_entropy_smooth(tensor logits, tensor targets, double smoothing);
+
+/* With coefficient * log_sum_exp(logits)^2 added to each place's loss (the z-loss of PaLM, arXiv:2204.02311). */
+tensor cross_entropy_z(tensor logits, tensor targets, double coefficient);
+
+/* With all of these. */
+tensor cross_entropy_with(tensor logits, tensor targets, int ignored, double smoothing, double coefficient);
+
+/* Of logits and targets of one shape, the targets within 0 and 1; `weight` multiplies what positive targets add and
+ * broadcasts to them (PyTorch's pos_weight). */
+tensor binary_cross_entropy_with_logits(tensor logits, tensor targets);
+tensor binary_cross_entropy_with_logits_weighted(tensor logits, tensor targets, tensor weight);
+
+/* Of numbers, with d = x - target, of one shape: d^2; |d|; d^2 / 2 where |d| < delta, delta (|d| - delta / 2)
+ * elsewhere; and that divided by its delta. */
+tensor mse_loss(tensor x, tensor target);
+tensor l1_loss(tensor x, tensor target);
+tensor huber_loss(tensor x, tensor target, double delta);
+tensor smooth_l1_loss(tensor x, tensor target, double beta);
+
+/* Of logarithms of probabilities beside probabilities: the mean over all places of target (log target - x), or where
+ * the targets are logarithms too, exp(target) (target - x). Times the last extent it is the Kullback-Leibler divergence
+ * for each distribution (PyTorch's reduction="batchmean"). */
+tensor kl_div(tensor x, tensor target);
+tensor kl_div_log_target(tensor x, tensor target);
+
+/* Of similarities [n][n] where row i belongs to column i, and all other columns are its negatives: cross-entropy over
+ * the rows (InfoNCE, arXiv:1807.03748), and the mean of that over rows and over columns (CLIP, arXiv:2103.00020).
+ * Similarities are scale(matmul_transposed(normalize(a), normalize(b)), 1 / temperature). */
+tensor contrastive_loss(tensor similarity);
+tensor clip_loss(tensor similarity);
+
+/* max(|anchor - positive| - |anchor - negative| + margin, 0) for each row (arXiv:1503.03832). */
+tensor triplet_margin_loss(tensor anchor, tensor positive, tensor negative, double margin);
 
 /* ---- How the functions above count their arguments: 1 to 16 ---- */
 

@@ -57,6 +57,65 @@ static void ties(struct lab *lab) {
   pair_in(lab, COMB_A, COMB_A);
 }
 
+static void clamped(struct lab *lab) {
+  one_in(lab, AWAY_FROM_ZERO);
+  lab_real(lab, 0);
+  lab_real(lab, 2); /* the other bound is out of reach */
+}
+
+/* ---- Losses ---- */
+
+/* Two tensors of one shape of at least `least` dimensions. */
+static void twins(struct lab *lab, int least, enum range first, enum range second) {
+  struct shape shape = lab_shape(lab, least + (int)lab_random(lab, 4 - least), MOST);
+  lab_tensor(lab, shape, first);
+  lab_tensor(lab, shape, second);
+}
+
+static void errors(struct lab *lab) {
+  twins(lab, 0, AROUND_ZERO, AROUND_ZERO);
+}
+
+/* No difference is 0. */
+static void errors_off_zero(struct lab *lab) {
+  twins(lab, 0, COMB_A, COMB_B);
+}
+
+/* Differences are multiples of 0.2 and 0.1 more, delta is none of them. */
+static void errors_and_delta(struct lab *lab) {
+  errors_off_zero(lab);
+  lab_real(lab, 0.6);
+}
+
+static void probabilities(struct lab *lab) {
+  twins(lab, 0, AROUND_ZERO, POSITIVE);
+}
+
+static void weighted(struct lab *lab) {
+  twins(lab, 1, AROUND_ZERO, POSITIVE);
+  struct shape shape = lab->parameters.items[0].shape;
+  lab_tensor(lab, (struct shape){1, {shape.dim[shape.rank - 1]}}, POSITIVE);
+}
+
+static void row_away(struct lab *lab) {
+  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AWAY_FROM_ZERO);
+}
+
+static void row_pairs(struct lab *lab) {
+  twins(lab, 1, AWAY_FROM_ZERO, AWAY_FROM_ZERO);
+}
+
+static void square_matrix(struct lab *lab) {
+  int64_t n = lab_extent(lab);
+  lab_tensor(lab, (struct shape){2, {n, n}}, AROUND_ZERO);
+}
+
+static void triplets(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
+  for (int i = 0; i < 3; i++) lab_tensor(lab, shape, AROUND_ZERO);
+  lab_real(lab, 0.37);
+}
+
 /* ---- Products ---- */
 
 /* The leading dimensions of a, `rows` and `columns` behind them. */
@@ -151,6 +210,17 @@ static void classes_ignoring(struct lab *lab) {
   lab_int(lab, 0);
 }
 
+static void classes_smooth(struct lab *lab) {
+  classes(lab);
+  lab_real(lab, 0.1);
+}
+
+static void classes_with_all(struct lab *lab) {
+  classes_ignoring(lab);
+  lab_real(lab, 0.2);
+  lab_real(lab, 0.03);
+}
+
 /* ---- Shapes ---- */
 
 static struct shape push_random(struct lab *lab, int least) {
@@ -228,6 +298,9 @@ const struct op_case op_cases[] = {
     {"silu", any},
     {"gelu", any},
     {"gelu_tanh", any},
+    {"abs_of", away},
+    {"clamp", clamped},
+    {"softplus", any},
     {"scale", any_and_number},
     {"shift", any_and_number},
     {"add", pair},
@@ -254,6 +327,24 @@ const struct op_case op_cases[] = {
     {"embedding", lookup_rows},
     {"cross_entropy", classes},
     {"cross_entropy_ignore", classes_ignoring},
+    {"cross_entropy_smooth", classes_smooth},
+    {"cross_entropy_z", classes_smooth},
+    {"cross_entropy_with", classes_with_all},
+    {"log_sum_exp", rows},
+    {"log_softmax", rows},
+    {"normalize", row_away},
+    {"cosine_similarity", row_pairs},
+    {"binary_cross_entropy_with_logits", errors},
+    {"binary_cross_entropy_with_logits_weighted", weighted},
+    {"mse_loss", errors},
+    {"l1_loss", errors_off_zero},
+    {"huber_loss", errors_and_delta},
+    {"smooth_l1_loss", errors_and_delta},
+    {"kl_div", probabilities},
+    {"kl_div_log_target", errors},
+    {"contrastive_loss", square_matrix},
+    {"clip_loss", square_matrix},
+    {"triplet_margin_loss", triplets},
     {"sum", with_axis},
     {"mean", with_axis},
     {"sum_all", any},

@@ -33,9 +33,22 @@ def attention(p, q, k, v, causal):
     return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
 
 
-def cross_entropy(p, logits, targets, ignored=-100):
+def cross_entropy(p, logits, targets, ignored=-100, smoothing=0, z=0):
     rows = logits.reshape(-1, logits.shape[-1])
-    return F.cross_entropy(rows, targets.reshape(-1), ignore_index=ignored)
+    targets = targets.reshape(-1)
+    loss = F.cross_entropy(rows, targets, ignore_index=ignored, label_smoothing=smoothing)
+    return loss + z * torch.logsumexp(rows, -1)[targets != ignored].square().mean()
+
+
+def weighted_entropy(p, x, z, weight):
+    """PyTorch's, and the same written out, because PyTorch's has no gradient for the weight."""
+    loss = -(weight * z * F.logsigmoid(x) + (1 - z) * F.logsigmoid(-x)).mean()
+    torch.testing.assert_close(loss, F.binary_cross_entropy_with_logits(x, z, pos_weight=weight.detach()))
+    return loss
+
+
+def contrastive(p, similarity):
+    return F.cross_entropy(similarity, torch.arange(len(similarity)))
 
 
 # By the function's name: the parameters that it made, then its arguments (a scope is left out).
@@ -52,6 +65,9 @@ FUNCTIONS = {
     "silu": lambda p, x: F.silu(x),
     "gelu": lambda p, x: F.gelu(x),
     "gelu_tanh": lambda p, x: F.gelu(x, approximate="tanh"),
+    "abs_of": lambda p, x: torch.abs(x),
+    "clamp": lambda p, x, low, high: torch.clamp(x, low, high),
+    "softplus": lambda p, x: F.softplus(x, threshold=1e9),
     "scale": lambda p, x, value: x * value,
     "shift": lambda p, x, value: x + value,
     "add": lambda p, a, b: a + b,
@@ -75,6 +91,24 @@ FUNCTIONS = {
     "embedding": lambda p, tokens, vocab, width: F.embedding(tokens, p["weight"]),
     "cross_entropy": cross_entropy,
     "cross_entropy_ignore": cross_entropy,
+    "cross_entropy_smooth": lambda p, x, t, smoothing: cross_entropy(p, x, t, smoothing=smoothing),
+    "cross_entropy_z": lambda p, x, t, z: cross_entropy(p, x, t, z=z),
+    "cross_entropy_with": cross_entropy,
+    "log_sum_exp": lambda p, x: torch.logsumexp(x, -1),
+    "log_softmax": lambda p, x: torch.log_softmax(x, -1),
+    "normalize": lambda p, x: F.normalize(x, dim=-1),
+    "cosine_similarity": lambda p, a, b: F.cosine_similarity(a, b, dim=-1),
+    "binary_cross_entropy_with_logits": lambda p, x, z: F.binary_cross_entropy_with_logits(x, z),
+    "binary_cross_entropy_with_logits_weighted": weighted_entropy,
+    "mse_loss": lambda p, x, t: F.mse_loss(x, t),
+    "l1_loss": lambda p, x, t: F.l1_loss(x, t),
+    "huber_loss": lambda p, x, t, delta: F.huber_loss(x, t, delta=delta),
+    "smooth_l1_loss": lambda p, x, t, beta: F.smooth_l1_loss(x, t, beta=beta),
+    "kl_div": lambda p, x, t: F.kl_div(x, t),
+    "kl_div_log_target": lambda p, x, t: F.kl_div(x, t, log_target=True),
+    "contrastive_loss": contrastive,
+    "clip_loss": lambda p, x: (contrastive(p, x) + contrastive(p, x.T)) / 2,
+    "triplet_margin_loss": lambda p, a, b, c, margin: F.triplet_margin_loss(a, b, c, margin=margin),
     "sum": lambda p, x, axis: x.sum(axis),
     "mean": lambda p, x, axis: x.mean(axis),
     "sum_all": lambda p, x: x.sum(),

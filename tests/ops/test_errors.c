@@ -91,6 +91,28 @@ static const struct bad_call calls[] = {
      {0},
      "cross_entropy: targets ('in0') [4] must be [3], one for each row of logits [3][4]"},
     {"cross_entropy", "tt", {S(3, 4), S(3)}, {0}, "cross_entropy: targets [3] is float32, where int32 is needed"},
+    {"cross_entropy_smooth",
+     "tkr",
+     {S(3, 4), S(3)},
+     {1.5},
+     "cross_entropy: label smoothing must be within 0 and 1, not 1.5"},
+    {"mse_loss", "tt", {S(3, 1), S(3)}, {0}, "mse_loss: [3][1] and [3] must have one shape"},
+    {"huber_loss", "ttr", {S(3), S(3)}, {0}, "huber_loss: where the square becomes a line must be above 0, not 0"},
+    {"kl_div", "tt", {S(3, 4), S(4)}, {0}, "kl_div: [3][4] and [4] must have one shape"},
+    {"binary_cross_entropy_with_logits",
+     "tt",
+     {S(3, 1), S(3)},
+     {0},
+     "bce_with_logits: targets [3] must be [3][1], one for each logit"},
+    {"binary_cross_entropy_with_logits_weighted",
+     "ttt",
+     {S(3), S(3), S(2, 3)},
+     {0},
+     "binary_cross_entropy_with_logits_weighted: the weight [2][3] must broadcast to the logits' [3]"},
+    {"clip_loss", "t", {S(3, 4)}, {0}, "clip_loss: similarities [3][4] must be square, of each row with each"},
+    {"normalize", "t", {{0}}, {0}, "normalize: a scalar has no rows"},
+    {"clamp", "trr", {S(3)}, {2, 1}, "clamp: the lower bound 2 is above the upper bound 1"},
+    {"arange", "i", {{0}}, {0}, "arange: the count must be at least 1, not 0"},
     {"sum", "ti", {S(3, 4)}, {2}, "sum: axis 2 is out of range for [3][4], which has 2 dimensions"},
     {"mean", "ti", {S(3)}, {-2}, "mean: axis -2 is out of range for [3], which has 1 dimension"},
     {"reshape_to", "tiii", {S(3, 4)}, {2, 5, 2}, "reshape: x [3][4] has 12 elements, [5][2] has 10"},
@@ -161,7 +183,8 @@ static void check_call(void **state) {
 /* An argument that went wrong before (NULL) makes no second error. */
 static void errors_are_told_once(void **state) {
   (void)state;
-  static const char *const functions[] = {"add", "matmul", "gelu", "softmax", "layer_norm", "sum_all"};
+  static const char *const functions[] = {"add",      "matmul", "gelu",      "softmax",   "layer_norm", "sum_all",
+                                          "mse_loss", "kl_div", "clip_loss", "normalize", "log_softmax"};
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     struct lab *lab = lab_new(1);
     if (strcmp(functions[i], "layer_norm") == 0) lab_scope(lab);

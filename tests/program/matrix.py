@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 from harness import MODELS, TREE
 
+LOSSES = TREE / "tests" / "program" / "models" / "losses"
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
@@ -19,7 +20,7 @@ class Case:
 
     def __init__(self, name, model, config, program="train", data=None, **groups):
         self.name, self.program = name, program
-        self.table = model == "mlp_table"
+        self.table = model in ("mlp_table", LOSSES)
         source = {"path": "rows.csv", "format": "csv"} if self.table else {"path": "corpus.txt", "format": "bytes"}
         self.job = {
             "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config)},
@@ -69,6 +70,7 @@ CASES = [
     mlp("mlp_eval", training={"eval_interval": 1, "eval_iters": 2}, optimizer={"name": "sgd", "momentum": 0.9}),
     mlp("mlp_accumulation", accumulation={"num_steps": 2}, optimizer={**ADAMW, "weight_decay": 0}),
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
+    Case("losses", LOSSES, {"width": 7}, data={"batch_size": 9}),
     gpt("gpt2_groups", optimizer={**ADAMW, "param_groups": NO_DECAY}, schedule={"name": "one_cycle"}),
     mlp("mlp_rmsprop", optimizer={"name": "rmsprop", "momentum": 0.9, "centered": True, "param_groups": NO_DECAY[:1]}),
     mlp("mlp_nadam", optimizer={"name": "nadam", "clip_grad_norm": 1.0, "norm_type": "inf"}),

@@ -241,28 +241,41 @@ def entropy_inputs(rng, shape, v, ignored):
     return logits, targets
 
 
-def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False):
+def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False, smoothing=0.0, z=0.0):
     logits, targets = entropy_inputs(rng, shape, v, ignored)
     x, t, lse, counts, picked = entropy64(logits, targets, -1)
+    picked = (1 - smoothing) * picked + np.where(counts, smoothing * (lse - x.mean(-1)) + z * lse**2, 0)
     rows = len(t)
     kernel = Kernel("cross_entropy", [Operand("loss", []), Operand("lse", [rows]), Operand("scale", [])],
-                    [Operand("logits", [*shape, v]), Operand("targets", shape, dtype="int32_t")], name, ignore=-1)
+                    [Operand("logits", [*shape, v]), Operand("targets", shape, dtype="int32_t")], name, ignore=-1,
+                    smoothing=smoothing, z=z)
     return Case(kernel, {"logits": logits, "targets": targets},
                 {"loss": picked.sum() / counts.sum(), "lse": lse, "scale": 1 / counts.sum()}, tolerance=1e-6, scales={"loss": 0.1, "lse": 0.1})
 
 
-def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_place=False, accumulate=False):
+def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_place=False, accumulate=False, smoothing=0.0,
+                                 z=0.0):
     logits, targets = entropy_inputs(rng, shape, v, ignored)
     x, t, lse, counts, _ = entropy64(logits, targets, -1)
     rows = len(t)
-    p = np.exp(x - lse[:, None])
-    p[np.arange(rows)[counts], t[counts]] -= 1
+    p = np.exp(x - lse[:, None]) * (1 + 2 * z * lse[:, None]) - smoothing / v
+    p[np.arange(rows)[counts], t[counts]] -= 1 - smoothing
     truth = (0.7 / counts.sum() * p * counts[:, None]).reshape(logits.shape)
     kernel = Kernel("cross_entropy_backward", [Operand("dlogits", [*shape, v], accumulate=accumulate)],
                     [Operand("d_loss", []), Operand("logits", [*shape, v]), Operand("lse", [rows]), Operand("scale", []),
-                     Operand("targets", shape, dtype="int32_t")], name, ignore=-1)
+                     Operand("targets", shape, dtype="int32_t")], name, ignore=-1, smoothing=smoothing, z=z)
     return Case(kernel, {"d_loss": np.float32(0.7), "logits": logits, "lse": lse, "scale": 1 / counts.sum(), "targets": targets},
                 {"dlogits": truth}, {"dlogits": "logits"} if in_place else None)
+
+
+def build_log_sum_exp(name, rng, shape=(1,)):
+    x = normal(rng, *shape) * 3
+    truth = np.log(np.exp(x.astype(np.float64)).sum(-1))
+    return Case(Kernel("log_sum_exp", [Operand("y", shape[:-1])], [Operand("x", shape)], name), {"x": x}, {"y": truth})
+
+
+def build_arange(name, rng, count=1):
+    return Case(Kernel("arange", [Operand("y", [count], dtype="int32_t")], [], name, count=count), {}, {"y": np.arange(count)})
 
 
 def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
@@ -318,6 +331,8 @@ BUILDERS = {
     "attention_backward": build_attention_backward,
     "cross_entropy": build_cross_entropy,
     "cross_entropy_backward": build_cross_entropy_backward,
+    "log_sum_exp": build_log_sum_exp,
+    "arange": build_arange,
     "sum": build_sum,
     "dropout": build_dropout,
     "slice_backward": build_slice_backward,
@@ -350,9 +365,14 @@ FIXED = {
        dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
        dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
     "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
-    + [dict(shape=(50,), v=33, ignored=True)],
+    + [dict(shape=(50,), v=33, ignored=True), dict(shape=(5, 7), v=17, smoothing=0.1),
+       dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4), dict(shape=(9,), v=5, z=0.01)],
     "cross_entropy_backward": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65)]]
-    + [dict(shape=(50,), v=33, ignored=True, in_place=True), dict(shape=(5, 7), v=17, accumulate=True)],
+    + [dict(shape=(50,), v=33, ignored=True, in_place=True), dict(shape=(5, 7), v=17, accumulate=True),
+       dict(shape=(5, 7), v=17, smoothing=0.1), dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4),
+       dict(shape=(9,), v=5, z=0.01, accumulate=True)],
+    "log_sum_exp": ROWS,
+    "arange": [dict(count=n) for n in (1, 7, 1000)],
     "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
             [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
              ((3, 5, 7), (0, 2)), ((3, 5, 65), (0, 1)), ((2, 3, 5, 7), (1, 3)), ((2, 3, 5, 7), (0, 2)),
@@ -399,6 +419,8 @@ def fuzzed(kind, rng):
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
+    if kind == "arange":
+        return dict(count=size())
     if kind in ("dropout",):
         return dict(shape=shape, p=float(rng.choice([0.1, 0.2, 0.5])), site=int(rng.integers(100)))
     return dict(shape=(size(), size()))

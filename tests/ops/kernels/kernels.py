@@ -23,7 +23,7 @@ FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-W
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 CACHE = ROOT / "build" / "tests" / "kernels"
-HELPERS = ["accel_exp", "accel_log", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
+HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>

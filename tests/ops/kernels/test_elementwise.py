@@ -32,6 +32,11 @@ KINDS = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "greater": lambda a, b: (a > b) * 1.0,
+    "abs": np.abs,
+    "clamp": lambda a: np.clip(a, -0.75, 2),
+    "softplus": lambda a: np.logaddexp(a, 0),
+    "huber": lambda a: np.where(np.abs(a) < 0.75, a * a / 2, 0.75 * (np.abs(a) - 0.375)),
+    "bce_with_logits": lambda a, b: np.maximum(a, 0) - a * b + np.log1p(np.exp(-np.abs(a))),
     "scale": lambda a: a * -1.5,
     "shift": lambda a: a - 1.5,
     "neg": np.negative,
@@ -50,6 +55,8 @@ KINDS = {
     "copy": lambda a: a,
     "broadcast": lambda a: a,
     "constant": lambda: np.float64(-1.5),
+    "abs_backward": lambda dy, x: dy * np.sign(x),
+    "clamp_backward": lambda dy, x: np.where((x >= -0.75) & (x <= 2), dy, 0),
     "relu_backward": lambda dy, x: np.where(x > 0, dy, 0),
     "silu_backward": slope(lambda x: x * sigmoid(x)),
     "gelu_backward": slope(gelu),
@@ -79,7 +86,7 @@ def text_of(kind, arity, attributes):
 
 def main():
     rng = np.random.default_rng(3)
-    attributes = type("Attributes", (), {"value": -1.5})()
+    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75})()
     helpers, body, failures = [], "", 0
     for kind, truth in KINDS.items():
         helpers += [name for name in kit.support_of(kind) if name not in helpers]

@@ -10,10 +10,11 @@ import kernels as kit
 BOUNDS = {
     "accel_exp": ("exp", 1.1),
     "accel_log": ("log", 1.5),
+    "accel_log1p": ("log1p", 2.0),
     "accel_tanh": ("tanh", 2.0),
     "accel_normal": ("normal", 4.0),  # absolute: units of a half's last place, 6e-8
 }
-HELPERS = ["accel_exp", "accel_log", "accel_tanh", "accel_normal"]
+HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_tanh", "accel_normal"]
 
 TRUTHS = """
 static double normal(double x) {

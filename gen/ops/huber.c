@@ -1,0 +1,62 @@
+/* Huber's function of d = prediction - target (The Annals of Mathematical Statistics 35, 1964): d^2 / 2 within delta,
+ * delta (|d| - delta / 2) outside; its gradient is d held within [-delta, delta]. The losses are its mean over all
+ * places, and that divided by delta: the smooth l1 (Girshick, arXiv:1504.08083, eq. 3). */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static double apply(const struct node *node, const double *x) {
+  double delta = node_real(node, "delta"), d = fabs(x[0]);
+  return d < delta ? d * d / 2 : delta * (d - delta / 2);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_map(node, inputs, outputs[0], apply);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  double delta = node_real(node, "delta");
+  dx[0] = builder_binary(builder, "mul", dy[0], op_clamp(builder, node->inputs[0], -delta, delta));
+}
+
+static const struct op_kind kind = {
+    .name = "huber",
+    .class = OP_ELEMENTWISE,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = op_infer_elementwise,
+    .gradient = gradient,
+    .in_place = {1},
+    .autocast = AUTOCAST_FLOAT32,
+    .reference = reference,
+};
+
+/* The mean of Huber's function; NULL after an error. */
+static struct value *huber(struct builder *builder, const char *function, const struct argument *arguments) {
+  double delta = arguments[2].real;
+  if (!(delta > 0)) {
+    builder_error(builder, "%s: where the square becomes a line must be above 0, not %g", function, delta);
+    return NULL;
+  }
+  struct value *x = op_tensor(arguments, 0), *target = op_tensor(arguments, 1);
+  if (!op_same_shape(builder, function, x, target)) return NULL;
+  struct value *d = builder_binary(builder, "sub", x, target);
+  struct attribute attribute = attribute_real("delta", delta);
+  return op_mean_all(builder, builder_op(builder, "huber", &d, 1, &attribute, 1));
+}
+
+static struct value *build_huber(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return huber(builder, "huber_loss", arguments);
+}
+
+static struct value *build_smooth_l1(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return op_scale(builder, huber(builder, "smooth_l1_loss", arguments), 1 / arguments[2].real);
+}
+
+const struct op_file op_file_huber = {
+    .name = "huber",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"huber_loss", build_huber}, {"smooth_l1_loss", build_smooth_l1}, {0}},
+};

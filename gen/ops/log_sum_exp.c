@@ -1,0 +1,67 @@
+/* y[r] = ln of the sum of e^x[r], over the last dimension, which is then gone; dx[r][c] = dy[r] e^(x[r][c] - y[r]). */
+#include <math.h>
+
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  return op_result(shapes, dtypes, op_leading(node->inputs[0]->shape), DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  for (int64_t r = 0; r < rows; r++) {
+    const double *x = inputs[0] + r * columns;
+    double highest = x[0], sum = 0;
+    for (int64_t c = 1; c < columns; c++) highest = fmax(highest, x[c]);
+    for (int64_t c = 0; c < columns; c++) sum += exp(x[c] - highest);
+    outputs[0][r] = highest + log(sum);
+  }
+}
+
+/* One for each row, beside the row's columns. */
+static struct value *as_column(struct builder *builder, struct value *y, const struct value *x) {
+  return op_reshape(builder, y, op_with_extent(x->shape, x->shape.rank - 1, 1));
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *x = node->inputs[0];
+  struct value *shifted = builder_binary(builder, "sub", x, as_column(builder, node->outputs[0], x));
+  struct value *share = builder_unary(builder, "exp", shifted);
+  dx[0] = builder_binary(builder, "mul", share, as_column(builder, dy[0], x));
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 4); /* maximum, difference, exponential, sum */
+}
+
+static const struct op_kind kind = {
+    .name = "log_sum_exp",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = AUTOCAST_FLOAT32,
+    .flops = flops,
+    .reference = reference,
+};
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return builder_unary(builder, "log_sum_exp", op_tensor(arguments, 0));
+}
+
+/* x - log_sum_exp(x) */
+static struct value *build_log_softmax(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0), *y = builder_unary(builder, "log_sum_exp", x);
+  return y == NULL ? NULL : builder_binary(builder, "sub", x, as_column(builder, y, x));
+}
+
+const struct op_file op_file_log_sum_exp = {
+    .name = "log_sum_exp",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"log_sum_exp", build}, {"log_softmax", build_log_softmax}, {0}},
+};
