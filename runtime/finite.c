@@ -4,12 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-void accel_require_finite(struct accel_run *run, int64_t at, struct accel_report report) {
+void accel_require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
-  if (isfinite(report.loss) && isfinite(report.grad_norm)) return;
+  if (isfinite(value)) return;
   rt_log_clear(&run->log);
-  rt_problem(&problem, "step %" PRId64 ": the loss is %g and the gradient's norm %g; stopped before its update", at + 1,
-             report.loss, report.grad_norm);
+  rt_problem(&problem, "step %" PRId64 ": %s is %g; stopped before its update", at + 1, what, value);
   rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
                     "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
   rt_fail(&problem, 1);

@@ -3,7 +3,6 @@
 
 #include "safetensors.h"
 
-
 /* How often the progress line moves, in seconds. */
 static const double progress_pace = 0.25;
 
@@ -52,6 +51,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .loss = report.loss,
       .lr = report.lr,
       .grad_norm = report.grad_norm,
+      .loss_scale = report.loss_scale,
       .skipped = report.skipped,
       .has_eval = run->eval_at == at,
       .eval_loss = run->eval_loss,

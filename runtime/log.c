@@ -42,6 +42,7 @@ void rt_metrics_text(char *out, size_t size, const struct figures *figures) {
   add_figure(out, size, "tokens_per_s", "%.1f", figures->tokens_per_s);
   add_figure(out, size, "step_ms", "%.4f", figures->step_ms);
   if (figures->first_step_s >= 0) add_figure(out, size, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  if (figures->loss_scale > 0) add_figure(out, size, "loss_scale", "%.9g", figures->loss_scale);
   if (figures->skipped > 0) add_figure(out, size, "skipped", "%.0f", (double)figures->skipped);
   size_t at = strlen(out);
   snprintf(out + at, size - at, "}\n");

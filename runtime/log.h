@@ -11,7 +11,8 @@
 /* The figures of one line. */
 struct figures {
   int64_t step, steps;
-  int64_t skipped; /* steps without their update, from the start of the run */
+  double loss_scale; /* 0: there is none */
+  int64_t skipped;   /* steps without their update, from the start of the run */
   double loss, lr, grad_norm;
   bool has_eval;
   double eval_loss;

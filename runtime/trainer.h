@@ -130,12 +130,13 @@ void accel_load_values(struct accel_run *run, enum accel_split split, int64_t po
 /* What one step left behind, for the log. */
 struct accel_report {
   double loss, lr, grad_norm;
-  int64_t skipped; /* steps so far that ended without an update */
+  int64_t skipped;   /* steps so far that ended without an update */
+  double loss_scale; /* of this step; 0: there is none */
 };
 
-/* Ends the process with status 1 when the loss or the gradient's norm of step `at`, counted from 0, is not finite:
- * before its update, so nothing of that step gets into the weights. */
-void accel_require_finite(struct accel_run *run, int64_t at, struct accel_report report);
+/* Ends the process with status 1 when `value` of step `at`, counted from 0, is not finite. Called before the update, so
+ * that nothing of that step gets into the weights. what: "the loss". */
+void accel_require_finite(struct accel_run *run, int64_t at, const char *what, double value);
 
 /* Tells whether the newest step ended without its update. */
 void accel_tell_skipped(struct accel_run *run, bool skipped);

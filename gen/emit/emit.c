@@ -61,11 +61,25 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   return value;
 }
 
+static struct jinja_value scaler_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  set_real(arena, value, "init_scale", job->precision.grad_scaler.init_scale);
+  set_real(arena, value, "growth_factor", job->precision.grad_scaler.growth_factor);
+  set_real(arena, value, "backoff_factor", job->precision.grad_scaler.backoff_factor);
+  set_int(arena, value, "growth_interval", job->precision.grad_scaler.growth_interval);
+  return value;
+}
+
 static struct jinja_value border_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   const struct border border = job_border(job);
+  set_bool(arena, value, "seeded", border_seed(job).input != NULL);
+  set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
   set_bool(arena, value, "skips", border.skips);
+  set_bool(arena, value, "unscales", border.unscales);
   set_bool(arena, value, "factor", border.factor);
+  set_bool(arena, value, "scales", border.scaler);
+  if (border.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
   return value;
 }
 

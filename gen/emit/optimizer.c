@@ -49,6 +49,7 @@ struct jinja_value optimizer_value(const struct program *program) {
   set_text(arena, value, "norm_type", job->optimizer.norm_type == NORM_INF ? "inf" : "2");
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", job_border(job).factor);
+  set_bool(arena, value, "unscales", job_border(job).unscales);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "counts_steps", optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_states(job));

@@ -184,16 +184,25 @@ static void take_primals(struct pass *pass, struct region *backward, struct inte
   backward->nodes = adoption.views;
 }
 
+/* What the gradient of the entry's result starts from. */
+static struct value *seed_value(struct pass *pass, struct region *backward, const struct seed *seed,
+                                struct shape shape) {
+  if (seed->input == NULL) return filled(pass, shape, seed->constant);
+  struct value *input = region_input(pass->graph, backward, shape, DTYPE_FLOAT32);
+  input->name = seed->input;
+  return input;
+}
+
 static void begin_gradients(struct pass *pass, struct region *forward, struct region *backward,
-                            struct interface *interface, bool entry, double seed) {
+                            struct interface *interface, const struct seed *seed) {
   pass->n_values = pass->graph->next_value;
   pass->sums = arena_alloc(pass->arena, ((size_t)pass->n_values + 1) * sizeof *pass->sums);
   interface->of_results = arena_alloc(pass->arena, ((size_t)forward->results.count + 1) * sizeof(int));
   for (int i = 0; i < forward->results.count; i++) {
     struct value *result = forward->results.items[i];
     if (!result->differentiable) continue;
-    if (entry) {
-      contribute(pass, result, filled(pass, result->shape, seed));
+    if (seed != NULL) {
+      contribute(pass, result, seed_value(pass, backward, seed, result->shape));
       continue;
     }
     struct value *input = region_input(pass->graph, backward, result->shape, result->dtype);
@@ -224,7 +233,8 @@ static void end_gradients(struct pass *pass, struct region *forward, struct regi
   }
 }
 
-static void differentiate_region(struct pass *pass, struct region *forward, bool entry, double seed) {
+/* seed: of the entry alone, else NULL. */
+static void differentiate_region(struct pass *pass, struct region *forward, const struct seed *seed) {
   bool depends = false;
   for (int i = 0; i < forward->results.count; i++) depends |= forward->results.items[i]->differentiable;
   struct interface *interface = &pass->interfaces[forward->id];
@@ -234,7 +244,7 @@ static void differentiate_region(struct pass *pass, struct region *forward, bool
   backward->forward = forward;
   interface->backward = pass->backward = backward;
   builder_enter(pass->builder, backward);
-  begin_gradients(pass, forward, backward, interface, entry, seed);
+  begin_gradients(pass, forward, backward, interface, seed);
   for (int i = forward->nodes.count - 1; i >= 0; i--) {
     struct node *node = forward->nodes.items[i];
     builder_at(pass->builder, node->where);
@@ -259,7 +269,7 @@ static void reach(const struct region *region, bool *reached) {
   }
 }
 
-struct region *differentiate(struct builder *builder, double seed) {
+struct region *differentiate(struct builder *builder, const struct seed *seed) {
   struct graph *graph = builder_graph(builder);
   struct region *entry = graph->entry;
   builder_at(builder, entry->where);
@@ -278,7 +288,7 @@ struct region *differentiate(struct builder *builder, double seed) {
   bool *reached = arena_alloc(graph->arena, (size_t)n * sizeof(bool));
   reach(entry, reached);
   for (int i = 0; i < n; i++)
-    if (reached[i]) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry, seed);
+    if (reached[i]) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry ? seed : NULL);
   for (int i = 0; i < n; i++)
     if (pass.interfaces[i].backward != NULL) graph_add(graph, pass.interfaces[i].backward);
   return pass.interfaces[entry->id].backward;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/plan/border.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
@@ -25,10 +26,10 @@ static bool pass_read(struct context *context) {
   return context->builder != NULL;
 }
 
-/* The loss of a step is the mean over its micro-batches. */
 static bool pass_differentiate(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
-  return differentiate(context->builder, 1.0 / context->program->job->accumulation.num_steps) != NULL;
+  const struct seed seed = border_seed(context->program->job);
+  return differentiate(context->builder, &seed) != NULL;
 }
 
 /* The copy for evaluation is not called from the entry, so it gets no backward. */

@@ -26,17 +26,18 @@ static void add_optimizer(struct program *program, int64_t elements) {
 static void add_number(struct program *program, const char *file, const char *name, const char *member,
                        enum dtype dtype) {
   struct state_slice *slice = arena_alloc(program->arena, sizeof *slice);
-  add(program, (struct state){.file = file,
-                              .name = name,
-                              .member = member,
-                              .dtype = dtype,
-                              .count = 1,
-                              .slices = slice,
-                              .n_slices = 1});
+  add(program,
+      (struct state){
+          .file = file, .name = name, .member = member, .dtype = dtype, .count = 1, .slices = slice, .n_slices = 1});
 }
 
 static void add_border(struct program *program) {
-  if (job_border(program->job).skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
+  struct border border = job_border(program->job);
+  if (border.scaler) {
+    add_number(program, "scaler", "scale", "scale", DTYPE_FLOAT32);
+    add_number(program, "scaler", "_growth_tracker", "growth_tracker", DTYPE_INT32);
+  }
+  if (border.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }
 
 void plan_state(struct program *program) {

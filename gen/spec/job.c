@@ -145,6 +145,17 @@ static void bind_schedule(struct job *job) {
   job->schedule.stable_steps = stable ? integer(job, "schedule.stable_steps") : -1;
 }
 
+/* Without a word about it, the scaler is there for the format whose range needs it. */
+static void bind_precision(struct job *job) {
+  const struct spec_node *enabled = spec_find(job->tree, "precision.grad_scaler.enabled");
+  bool fp16 = strcmp(string(job, "precision.mixed_precision"), "fp16") == 0;
+  job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : fp16;
+  job->precision.grad_scaler.init_scale = real(job, "precision.grad_scaler.init_scale");
+  job->precision.grad_scaler.growth_factor = real(job, "precision.grad_scaler.growth_factor");
+  job->precision.grad_scaler.backoff_factor = real(job, "precision.grad_scaler.backoff_factor");
+  job->precision.grad_scaler.growth_interval = integer(job, "precision.grad_scaler.growth_interval");
+}
+
 static void bind_run(struct job *job) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
@@ -170,6 +181,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_optimizer(job);
   bind_groups(arena, job);
   bind_schedule(job);
+  bind_precision(job);
   bind_run(job);
   return job;
 }

@@ -88,6 +88,14 @@ struct job {
   } data;
 
   struct {
+    struct {
+      bool enabled;
+      double init_scale, growth_factor, backoff_factor;
+      int64_t growth_interval; /* steps */
+    } grad_scaler;
+  } precision;
+
+  struct {
     int num_steps; /* micro-batches of one optimizer step */
   } accumulation;
 

@@ -108,7 +108,7 @@ static struct bench read_model(const struct model_case *at) {
                                   .n_inputs = 2};
   struct model *source = model_parse(arena, at->file, &diags);
   if (source != NULL) bench.graph = model_graph(arena, source, &request, &diags);
-  if (bench.graph != NULL) bench.backward = differentiate(builder_on(bench.graph, &diags), 1);
+  if (bench.graph != NULL) bench.backward = differentiate(builder_on(bench.graph, &diags), &(struct seed){1, NULL});
   if (bench.backward == NULL) diag_print(&diags, stderr, false);
   assert_non_null(bench.backward);
   bool table = at->table;

@@ -110,7 +110,7 @@ static void check(const struct model_case *at, uint64_t seed, int micro_steps) {
   bench.inputs[1] = random_numbers(&bench, at->table ? BATCH : BATCH * TOKENS, at->table ? CLASSES : VOCABULARY);
 
   struct graph *graph = read_graph(&bench, at, &diags);
-  struct region *backward = differentiate(builder_on(graph, &diags), 1.0 / micro_steps);
+  struct region *backward = differentiate(builder_on(graph, &diags), &(struct seed){1.0 / micro_steps, NULL});
   assert_non_null(backward);
   struct evaluator *evaluator = evaluator_new(bench.arena, graph, lookup, &bench);
   struct frame_data *frame = evaluate_region(evaluator, graph->entry, bench.inputs);

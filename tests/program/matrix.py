@@ -12,6 +12,7 @@ LOSSES = TREE / "tests" / "program" / "models" / "losses"
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
+SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
 NO_DECAY = [{"match": "*.bias", "weight_decay": 0}, {"match": "*ln_*.weight", "weight_decay": 0, "lr_scale": 2}]
 
 
@@ -77,6 +78,9 @@ CASES = [
     gru("gru_lion", optimizer={"name": "lion", "clip_grad_value": 0.5}, schedule={"name": "wsd", "warmup_fraction": 0.1}),
     mlp("mlp_skip", training={"on_nonfinite": "skip"}, optimizer=ADAMW, schedule=COSINE),
     mlp("mlp_skip_accumulation", training={"on_nonfinite": "skip"}, optimizer={"name": "sgd"}, accumulation={"num_steps": 2}),
+    mlp("mlp_scaler", precision=SCALER, optimizer={**ADAMW, "norm_type": "inf"}),
+    gpt("gpt2_scaler", precision=SCALER, training={"on_nonfinite": "skip", "eval_interval": 2}, optimizer={"name": "sgd"},
+        accumulation={"num_steps": 2}, config={"dropout": 0.1}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 

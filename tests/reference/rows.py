@@ -41,10 +41,10 @@ def random_weights(seed=3):
 class Rows:
     """`count` random rows, a job over all of them, its trainer, and the model's weights at the start."""
 
-    def __init__(self, count, batch, steps=None, spoiled=(), model=None, config=None, **groups):
-        """spoiled: rows whose features are so large that the loss is not finite."""
+    def __init__(self, count, batch, steps=None, spoiled=(), spread=1, model=None, config=None, **groups):
+        """spread: the deviation of features. spoiled: rows with features so large that the loss is not finite."""
         rng = np.random.default_rng(11)
-        self.features = rng.normal(size=(count, FEATURES)).astype(np.float32)
+        self.features = rng.normal(0, spread, (count, FEATURES)).astype(np.float32)
         self.features[list(spoiled)] = 3e38
         self.labels = rng.integers(CLASSES, size=count)
         self.batch, self.weights = batch, random_weights()

@@ -460,7 +460,8 @@ static void step(struct accel_run *run, int64_t at) {
   for (int64_t i = 0; i < 2; i++) micro_step(run, at * 2 + i);
   report.lr = learning_rate(at);
   report.grad_norm = gradient_norm();
-  accel_require_finite(run, at, report);
+  accel_require_finite(run, at, "the loss", report.loss);
+  accel_require_finite(run, at, "the gradient's norm", report.grad_norm);
   update(at, report.lr);
 }
 

@@ -47,9 +47,8 @@ static struct accel_report step(struct accel_run *run, int64_t at) {
     arena->bias[i] -= (float)(5 * gradient[i]);
   }
   if (at + 1 == number("FAKE_NAN_AT", -1)) loss = NAN;
-  const struct accel_report report = {.loss = loss, .lr = 5, .grad_norm = sqrt(norm)};
-  accel_require_finite(run, at, report);
-  return report;
+  accel_require_finite(run, at, "the loss", loss);
+  return (struct accel_report){.loss = loss, .lr = 5, .grad_norm = sqrt(norm)};
 }
 
 static double evaluate(struct accel_run *run) {
