@@ -52,8 +52,8 @@ static bool open_file(struct data_file *file, struct accel_source source, const 
 static void cut(struct data_split *split, const struct data_file *file, const struct accel_program *program,
                 enum accel_split which, int64_t first, int64_t count) {
   split->file = file;
-  split->order = is_table(file) ? rt_order_of_rows(program->seed, which, program->shuffle, first, count)
-                                : rt_order_of_windows(program->seed, which, program->shuffle, first, count,
+  split->order = is_table(file) ? rt_order_of_rows(program->data_seed, which, program->shuffle, first, count)
+                                : rt_order_of_windows(program->data_seed, which, program->shuffle, first, count,
                                                       program->sequence_length);
 }
 

@@ -3,6 +3,8 @@
 
 #include "safetensors.h"
 
+#include <stdio.h>
+
 /* How often the progress line moves, in seconds. */
 static const double progress_pace = 0.25;
 
@@ -25,6 +27,15 @@ bool accel_eval_is_due(const struct accel_run *run, int64_t at) {
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss) {
   run->eval_at = at;
   run->eval_loss = eval_loss;
+}
+
+void accel_report_metric(struct accel_run *run, const char *name, double value) {
+  struct problem problem;
+  char whole[64];
+  snprintf(whole, sizeof whole, "eval_%s", name);
+  if (rt_extras_set(&run->extras, whole, value, true)) return;
+  rt_problem(&problem, "no memory for a metric");
+  rt_fail(&problem, 1);
 }
 
 static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
@@ -55,6 +66,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .skipped = report.skipped,
       .has_eval = run->eval_at == at,
       .eval_loss = run->eval_loss,
+      .extras = &run->extras,
       .tokens_per_s = step > 0 ? (double)run->program->tokens_per_step / step : 0,
       .step_ms = 1e3 * step,
       .left_s = seconds_left(run, at),
@@ -90,5 +102,6 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   }
   if (!rt_log_line(&run->log, &figures, &problem)) rt_fail(&problem, 1);
   run->first_step_told = true;
+  rt_extras_told(&run->extras);
   rt_stopwatch_reset(run->watch);
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,38 +25,64 @@ bool rt_log_open(struct log *log, const char *folder, bool is_table, struct prob
   return log->metrics >= 0 || metrics_failed(log, problem);
 }
 
-/* Adds `"name": value` to an object's text. */
-static void add_figure(char *out, size_t size, const char *name, const char *format, double value) {
-  char text[48] = "null";
-  if (isfinite(value)) snprintf(text, sizeof text, format, value);
-  size_t at = strlen(out);
-  snprintf(out + at, size - at, ", \"%s\": %s", name, text);
+static void add_string(FILE *out, const char *text) {
+  putc('"', out);
+  for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+    if (*c == '"' || *c == '\\')
+      fprintf(out, "\\%c", *c);
+    else
+      fprintf(out, *c < 0x20 ? "\\u%04x" : "%c", *c);
+  }
+  putc('"', out);
 }
 
-void rt_metrics_text(char *out, size_t size, const struct figures *figures) {
-  snprintf(out, size, "{\"step\": %" PRId64, figures->step);
+/* Adds `"name": value` to an object's text. */
+static void add_figure(FILE *out, const char *name, const char *format, double value) {
+  char text[48] = "null";
+  if (isfinite(value)) snprintf(text, sizeof text, format, value);
+  fputs(", ", out);
+  add_string(out, name);
+  fprintf(out, ": %s", text);
+}
+
+void rt_metrics_text(FILE *out, const struct figures *figures) {
+  fprintf(out, "{\"step\": %" PRId64, figures->step);
   /* 9 digits tell every float32 from its neighbours. */
-  add_figure(out, size, "loss", "%.9g", figures->loss);
-  if (figures->has_eval) add_figure(out, size, "eval_loss", "%.9g", figures->eval_loss);
-  add_figure(out, size, "lr", "%.9g", figures->lr);
-  add_figure(out, size, "grad_norm", "%.9g", figures->grad_norm);
-  add_figure(out, size, "tokens_per_s", "%.1f", figures->tokens_per_s);
-  add_figure(out, size, "step_ms", "%.4f", figures->step_ms);
-  if (figures->first_step_s >= 0) add_figure(out, size, "start_to_first_step_s", "%.3f", figures->first_step_s);
-  if (figures->loss_scale > 0) add_figure(out, size, "loss_scale", "%.9g", figures->loss_scale);
-  if (figures->skipped > 0) add_figure(out, size, "skipped", "%.0f", (double)figures->skipped);
-  size_t at = strlen(out);
-  snprintf(out + at, size - at, "}\n");
+  add_figure(out, "loss", "%.9g", figures->loss);
+  if (figures->has_eval) add_figure(out, "eval_loss", "%.9g", figures->eval_loss);
+  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
+    if (figures->extras->items[i].waits)
+      add_figure(out, figures->extras->items[i].name, "%.9g", figures->extras->items[i].value);
+  add_figure(out, "lr", "%.9g", figures->lr);
+  add_figure(out, "grad_norm", "%.9g", figures->grad_norm);
+  add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
+  add_figure(out, "step_ms", "%.4f", figures->step_ms);
+  if (figures->first_step_s >= 0) add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  if (figures->loss_scale > 0) add_figure(out, "loss_scale", "%.9g", figures->loss_scale);
+  if (figures->skipped > 0) add_figure(out, "skipped", "%.0f", (double)figures->skipped);
+  fputs("}\n", out);
+}
+
+static char *metrics_line(const struct figures *figures, size_t *length) {
+  char *text = NULL;
+  FILE *out = open_memstream(&text, length);
+  if (out == NULL) return NULL;
+  rt_metrics_text(out, figures);
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
 }
 
 /* A line goes out in one call; what a full disk took of it is taken back, so that the file is lines and nothing else.
  */
 static bool add_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
-  char text[512];
-  rt_metrics_text(text, sizeof text, figures);
-  ssize_t length = (ssize_t)strlen(text), written = write(log->metrics, text, (size_t)length);
-  if (written == length) {
-    log->whole += length;
+  size_t length = 0;
+  char *text = metrics_line(figures, &length);
+  if (text == NULL) return metrics_failed(log, problem);
+  ssize_t written = write(log->metrics, text, length);
+  free(text);
+  if (written == (ssize_t)length) {
+    log->whole += written;
     return true;
   }
   if (written >= 0) errno = ENOSPC;
@@ -85,6 +112,9 @@ static void print_figures(const struct figures *figures) {
   printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
          figures->step_ms < 10 ? 2 : 1, figures->step_ms, left);
   if (figures->skipped > 0) printf("   %" PRId64 " skipped", figures->skipped);
+  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
+    if (figures->extras->items[i].waits && figures->extras->items[i].printed)
+      printf("   %s %.4f", figures->extras->items[i].name, figures->extras->items[i].value);
   if (figures->saved != NULL) printf("   saved %s", figures->saved);
 }
 

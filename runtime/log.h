@@ -2,6 +2,7 @@
 #ifndef RUNTIME_LOG_H
 #define RUNTIME_LOG_H
 
+#include "extras.h"
 #include "problem.h"
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@ struct figures {
   double loss, lr, grad_norm;
   bool has_eval;
   double eval_loss;
+  const struct extras *extras; /* those that wait are told; NULL: none */
   double tokens_per_s, step_ms;
   double left_s;       /* to the end of the run */
   double first_step_s; /* from the process's start to the end of its first step; negative: told before */
@@ -46,7 +48,7 @@ void rt_log_clear(struct log *log);
 
 bool rt_log_close(struct log *log, struct problem *problem);
 
-/* One object of metrics.jsonl, with its line end. A figure that is not finite is null, for JSON has no other. */
-void rt_metrics_text(char *out, size_t size, const struct figures *figures);
+/* Writes one object of metrics.jsonl, with its line end. A figure that is not finite is null, for JSON has no other. */
+void rt_metrics_text(FILE *out, const struct figures *figures);
 
 #endif

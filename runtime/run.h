@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "data.h"
 #include "events.h"
+#include "extras.h"
 #include "log.h"
 #include "stopwatch.h"
 #include "trainer.h"
@@ -23,6 +24,7 @@ struct accel_run {
   int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */
   double eval_loss;
+  struct extras extras;
   bool first_step_told;
   bool skipped; /* the newest step ended without its update */
 };

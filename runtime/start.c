@@ -51,6 +51,10 @@ void *accel_arena(struct accel_run *run) {
   return run->arena.base;
 }
 
+int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
+  return run->data.split[split].order.samples;
+}
+
 int64_t accel_steps(const struct accel_run *run) {
   return run->cadences.steps;
 }
@@ -84,6 +88,7 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
 static void free_run(struct accel_run *run) {
   rt_data_close(&run->data);
   rt_arena_close(&run->arena);
+  rt_extras_free(&run->extras);
   free(run);
 }
 

@@ -63,6 +63,7 @@ struct accel_program {
 
   int64_t steps;
   uint64_t seed;
+  uint64_t data_seed;       /* of the samples' order */
   int64_t samples_per_step; /* batch size x micro-batches */
   int64_t tokens_per_step;  /* samples_per_step x sequence length; rows for tables */
 
@@ -127,6 +128,9 @@ void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t p
 void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
                        float *labels);
 
+/* Samples of a split: the positions from 0 up to it name each one once. */
+int64_t accel_samples(const struct accel_run *run, enum accel_split split);
+
 /* What one step left behind, for the log. */
 struct accel_report {
   double loss, lr, grad_norm;
@@ -143,9 +147,32 @@ void accel_tell_skipped(struct accel_run *run, bool skipped);
 
 /* Whether it did. */
 bool accel_step_was_skipped(const struct accel_run *run);
+/* Tells a metric of an evaluation, before its loss. The name is static. */
+void accel_report_metric(struct accel_run *run, const char *name, double value);
 
 /* Tells the result of an evaluation, for the next log line. */
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
+
+/* Predictions compared with labels, class by class. */
+struct accel_class {
+  int64_t labels, predictions, both;
+};
+struct accel_score {
+  struct accel_class *classes;
+  int64_t n_classes, labels, right; /* of all classes */
+};
+
+/* An empty score over `classes`, which are set to zero. */
+struct accel_score accel_score_of(struct accel_class *classes, int64_t n_classes);
+
+/* Notes `count` predictions and their labels. A label below 0 does not count. */
+void accel_score(struct accel_score *score, const int32_t *predictions, const int32_t *labels, int64_t count);
+
+/* The share of labels that were predicted. F1 = 2 both / (labels + predictions) of class 1, 0 where neither occurs; and
+ * the mean of F1 over the classes that occur: f1_score of scikit-learn with average "binary" and "macro". */
+double accel_accuracy(const struct accel_score *score);
+double accel_f1_binary(const struct accel_score *score);
+double accel_f1_macro(const struct accel_score *score);
 
 /* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
  * model.safetensors. */

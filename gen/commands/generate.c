@@ -76,6 +76,7 @@ static struct graph *read_graph(struct travel *travel) {
   struct model_input inputs[2];
   struct model_request request = {.entry = entry,
                                   .loss = travel->kind == PROGRAM_TRAIN,
+                                  .prediction = travel->kind == PROGRAM_TRAIN && job_wants_predictions(job),
                                   .config = job->model.config,
                                   .n_config = job->model.n_config,
                                   .config_where = job_where(job, "model.config"),

@@ -54,6 +54,7 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   set_real(arena, value, "eval_fraction", job->data.eval_fraction);
   set_int(arena, value, "batch_size", job->data.batch_size);
   set_bool(arena, value, "shuffle", job->data.shuffle);
+  set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);
   set_int(arena, value, "features", job->data.features);
   set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
@@ -95,6 +96,10 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
   set_literal(arena, value, "weights", job->model.weights);
   set_int(arena, value, "threads", job->devices.threads);
+  struct jinja_value metrics = jinja_list(arena);
+  for (int i = 0; i < METRICS; i++)
+    if (job->training.metrics[i]) jinja_push(arena, metrics, jinja_string(arena, job_metric_names[i]));
+  jinja_set(arena, value, "metrics", metrics);
   return value;
 }
 
@@ -116,9 +121,24 @@ static struct jinja_value batch_value(const struct program *program) {
     set_text(arena, value, "type", input->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
     set_text(arena, value, "extent", extent_text(arena, input->shape));
     set_text(arena, value, "shape", shape_text(arena, input->shape));
+    set_int(arena, value, "row", shape_count(input->shape) / input->shape.dim[0]);
     jinja_push(arena, list, value);
   }
   return list;
+}
+
+/* What an evaluation gives besides its loss: {name, extent, shape, count, labels, classes}; nothing without it. */
+static struct jinja_value predictions_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  if (program->predictions.values == NULL) return value;
+  set_text(arena, value, "name", program->predictions.values->name);
+  set_text(arena, value, "extent", extent_text(arena, program->predictions.values->shape));
+  set_text(arena, value, "shape", shape_text(arena, program->predictions.values->shape));
+  set_int(arena, value, "count", shape_count(program->predictions.values->shape));
+  set_text(arena, value, "labels", program->predictions.labels->name);
+  set_int(arena, value, "classes", program->predictions.classes);
+  return value;
 }
 
 static struct jinja_value bytes_value(const struct program *program) {
@@ -207,6 +227,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "kernels", kernels_value(program));
   jinja_set(arena, context, "functions", functions_value(program));
   jinja_set(arena, context, "batch", batch_value(program));
+  jinja_set(arena, context, "predictions", predictions_value(program));
   set_texts(context, program, options);
   set_entries(context, program);
   set_result(context, program);

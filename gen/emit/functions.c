@@ -293,7 +293,8 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
-  for (int i = 0; i < region->results.count; i++) jinja_push(arena, list, arena_member(arena, "result", NULL, false));
+  for (int i = 0; i < region->results.count; i++)
+    jinja_push(arena, list, arena_member(arena, i == 0 ? "result" : region->results.items[i]->name, NULL, false));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
       jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));

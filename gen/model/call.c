@@ -135,6 +135,8 @@ struct datum call_function(struct evaluator *evaluator, const struct function *f
     run_region(evaluator, activation);
   else
     run_body(evaluator, activation);
+  bool by_entry = evaluator->activation != NULL && evaluator->activation->caller == NULL;
+  if (by_entry && strcmp(function->name, "predict") == 0) evaluator->predicted = activation->result;
   return activation->result;
 }
 

@@ -24,11 +24,12 @@ struct evaluator {
   const struct model *program;
   struct activation *activation;
   int n_activations;
-  int depth;             /* nesting of evaluation, so that the generator's own stack is bounded */
-  int n_loops;           /* loops open in the builder's current region */
-  long steps;            /* what was done so far, so that every evaluation ends */
-  struct datum *lasting; /* the values of the program's lasting variables */
-  jmp_buf failure;       /* where an error goes, once it is reported */
+  int depth;              /* nesting of evaluation, so that the generator's own stack is bounded */
+  int n_loops;            /* loops open in the builder's current region */
+  long steps;             /* what was done so far, so that every evaluation ends */
+  struct datum *lasting;  /* the values of the program's lasting variables */
+  struct datum predicted; /* what the entry's newest call of 'predict' gave */
+  jmp_buf failure;        /* where an error goes, once it is reported */
 };
 
 /* A place that can be read and assigned. */

@@ -82,6 +82,14 @@ static void check_result(struct evaluator *evaluator, const struct function *fun
                   "the loss of '%s' depends on no parameter", function->name);
 }
 
+/* Metrics compare what 'predict' gave with the labels; only the entry's own call of it gives a value of the entry. */
+static struct value *prediction_of(struct evaluator *evaluator, const struct function *function) {
+  if (evaluator->predicted.kind == DATUM_TENSOR) return evaluator->predicted.tensor;
+  evaluate_fail(evaluator, function->where,
+                "write 'tensor predict(scope s, struct config c, ...)' that returns logits, and let the entry call it",
+                "metrics need what the model predicts, but '%s' calls no 'predict'", function->name);
+}
+
 static void run_entry(struct evaluator *evaluator, const struct function *function,
                       const struct model_request *request) {
   struct scope *root;
@@ -93,7 +101,8 @@ static void run_entry(struct evaluator *evaluator, const struct function *functi
     evaluate_fail(evaluator, request->config[0].name_where, NULL, "the model takes no config");
   struct datum result = call_function(evaluator, function, arguments, function->where);
   check_result(evaluator, function, result, request);
-  builder_end_region(evaluator->builder, &result.tensor, 1, NULL);
+  struct value *results[] = {result.tensor, request->prediction ? prediction_of(evaluator, function) : NULL};
+  builder_end_region(evaluator->builder, results, request->prediction ? 2 : 1, NULL);
 }
 
 /* Alone in its function, so that no variable of it lives across the jump. */

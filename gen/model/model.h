@@ -17,6 +17,7 @@ struct model_input {
 struct model_request {
   const char *entry; /* the function: "model", "predict" */
   bool loss;         /* its result must be a scalar */
+  bool prediction;   /* what its call of 'predict' gave becomes the entry's second result */
   const struct config_value *config;
   int n_config;
   struct location config_where; /* of model.config in the job, for what is missing there */

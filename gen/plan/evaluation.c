@@ -1,5 +1,8 @@
 #include "gen/plan/evaluation.h"
 
+#include <string.h>
+
+#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
@@ -72,12 +75,75 @@ static struct region *copy_region(struct copying *copying, const struct region *
   return to;
 }
 
-struct region *add_evaluation(struct graph *graph) {
-  if (!is_random(graph)) return NULL;
+/* The input that predictions are compared with, as the data names it; NULL where the model does not take it. */
+static struct value *label_input(const struct program *program, const struct region *entry) {
+  const char *name = program->job->data.train.format == DATA_CSV ? "labels" : "targets";
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (strcmp(entry->inputs.items[i]->name, name) == 0) return entry->inputs.items[i];
+  return NULL;
+}
+
+static bool check_predictions(const struct program *program, const struct value *logits, const struct value *labels,
+                              struct diagnostics *diags) {
+  struct location where = job_where(program->job, "training.metrics");
+  if (labels == NULL || labels->dtype != DTYPE_INT32) {
+    diag_error(diags, where, "these metrics compare predictions with classes, which the model does not take");
+    diag_help(diags, "perplexity is a metric of the loss alone");
+    return false;
+  }
+  struct shape rows = logits->shape;
+  if (rows.rank > labels->shape.rank) rows.rank = labels->shape.rank;
+  bool each = logits->shape.rank - rows.rank <= 1 && shape_equal(rows, labels->shape);
+  if (each) return true;
+  diag_error(diags, where, "these metrics need a prediction for each label: 'predict' gives %s, and %s is %s",
+             shape_text(program->arena, logits->shape), labels->name, shape_text(program->arena, labels->shape));
+  diag_help(diags, "let 'predict' return logits: the labels' shape with the number of classes behind it");
+  return false;
+}
+
+static bool check_classes(const struct program *program, int64_t classes, struct diagnostics *diags) {
+  if (!program->job->training.metrics[METRIC_F1_BINARY] || classes == 2) return true;
+  diag_error(diags, job_where(program->job, "training.metrics"), "f1_binary is of two classes; 'predict' gives %lld",
+             (long long)classes);
+  diag_help(diags, "f1_macro takes any number");
+  return false;
+}
+
+/* The copy's logits become classes, so that nobody keeps them. */
+static bool decide(struct program *program, struct builder *builder, struct region *copy, struct diagnostics *diags) {
+  struct value *logits = copy->results.items[1], *labels = label_input(program, copy);
+  if (!check_predictions(program, logits, labels, diags)) return false;
+  bool single = logits->shape.rank == labels->shape.rank; /* one logit a label */
+  int64_t last = single ? 1 : logits->shape.dim[logits->shape.rank - 1];
+  builder_enter(builder, copy);
+  builder_at(builder, copy->where);
+  if (single) {
+    struct shape columns = labels->shape;
+    columns.dim[columns.rank++] = 1;
+    struct attribute dims = attribute_ints("dims", columns);
+    logits = builder_op(builder, "reshape", &logits, 1, &dims, 1);
+  }
+  copy->results.items[1] = builder_unary(builder, "decide", logits);
+  builder_leave(builder);
+  builder_name(builder, copy->results.items[1], "predictions");
+  name_values(program->arena, copy);
+  program->predictions.values = copy->results.items[1];
+  program->predictions.labels = labels;
+  program->predictions.classes = last == 1 ? 2 : last;
+  return check_classes(program, program->predictions.classes, diags);
+}
+
+bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct graph *graph = program->graph;
+  bool predicts = graph->entry->results.count > 1;
+  if (!is_random(graph) && !predicts) return true;
   int n = graph->n_regions;
   struct copying copying = {.graph = graph};
   copying.regions = arena_alloc(graph->arena, (size_t)n * sizeof(struct region *));
   copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
   for (int i = 0; i < n; i++) copying.regions[i] = copy_region(&copying, graph->regions[i]);
-  return copying.regions[graph->entry->id];
+  program->evaluation_entry = copying.regions[graph->entry->id];
+  if (!predicts) return true;
+  graph->entry->results.count = 1;
+  return decide(program, builder, program->evaluation_entry, diags);
 }

@@ -38,7 +38,7 @@ static bool pass_evaluate(struct context *context) {
   if (program->kind != PROGRAM_TRAIN)
     drop_random(program->graph);
   else if (program->job->training.eval_interval > 0)
-    program->evaluation_entry = add_evaluation(program->graph);
+    return add_evaluation(program, context->builder, context->diags);
   return true;
 }
 

@@ -190,8 +190,13 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
-  struct region *evaluation_entry;     /* the entry without random operations; NULL: the entry has none */
+  struct region *evaluation_entry;     /* the entry as it is evaluated; NULL: as it is trained */
   struct function *evaluation;         /* its function */
+  struct {
+    struct value *values; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
+    struct value *labels; /* the evaluation's input that they are compared with */
+    int64_t classes;
+  } predictions;
 
   struct weight_node *root;
   struct weight_struct **structs; /* members' types before the types that hold them */

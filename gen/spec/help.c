@@ -40,6 +40,16 @@ static void add_bound(struct helper *h, const json_t *schema, const char *name, 
   if (bound != NULL) text_printf(&h->out, " %s %s", words, schema_value_text(h->arena, bound));
 }
 
+/* "an integer or text" */
+static void add_types(struct helper *h, const json_t *types) {
+  size_t i;
+  const json_t *type;
+  json_array_foreach(types, i, type) {
+    text_puts(&h->out, i == 0 ? "" : i + 1 < json_array_size(types) ? ", " : " or ");
+    text_puts(&h->out, schema_type_words(json_string_value(type)));
+  }
+}
+
 /* "number greater than 0; default 0.001" */
 static void add_type(struct helper *h, const json_t *schema, bool required) {
   const json_t *type = keyword(h, schema, "type"), *choices = keyword(h, schema, "enum");
@@ -49,7 +59,7 @@ static void add_type(struct helper *h, const json_t *schema, bool required) {
   else if (json_is_string(type))
     text_puts(&h->out, schema_type_words(json_string_value(type)));
   else
-    text_puts(&h->out, "a number, true or false, or text");
+    add_types(h, type);
   add_bound(h, schema, "minItems", "of");
   add_bound(h, schema, "minimum", "from");
   add_bound(h, schema, "exclusiveMinimum", "greater than");

@@ -156,6 +156,21 @@ static void bind_precision(struct job *job) {
   job->precision.grad_scaler.growth_interval = integer(job, "precision.grad_scaler.growth_interval");
 }
 
+const char *const job_metric_names[] = {"accuracy", "perplexity", "f1_macro", "f1_binary", NULL};
+
+bool job_wants_predictions(const struct job *job) {
+  bool wants = false;
+  for (int i = 0; i < METRICS; i++) wants |= job->training.metrics[i] && i != METRIC_PERPLEXITY;
+  return wants;
+}
+
+static void bind_metrics(struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "training.metrics");
+  for (int i = 0; list != NULL && i < list->count; i++)
+    for (int m = 0; m < METRICS; m++)
+      if (strcmp(job_metric_names[m], list->entries[i].value->text) == 0) job->training.metrics[m] = true;
+}
+
 static void bind_run(struct job *job) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
@@ -164,8 +179,11 @@ static void bind_run(struct job *job) {
   job->training.steps = integer(job, "training.steps");
   job->training.seed = (uint64_t)integer(job, "training.seed");
   job->training.eval_interval = integer(job, "training.eval_interval");
-  job->training.eval_iters = integer(job, "training.eval_iters");
   job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);
+  job->training.eval_iters = integer(job, "training.eval_iters"); /* a word, "all", is 0 */
+  bind_metrics(job);
+  bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
+  job->data.data_seed = seeded ? (uint64_t)integer(job, "data.data_seed") : job->training.seed;
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
   job->checkpoint.every = integer(job, "checkpoint.every");
   job->tracking.every = integer(job, "tracking.every");

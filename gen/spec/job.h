@@ -39,6 +39,7 @@ enum schedule_name {
 };
 enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
 enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
+enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum device_kind { DEVICE_CPU };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 
@@ -85,6 +86,7 @@ struct job {
     int features;        /* CSV: columns before the label */
     enum data_label label;
     bool shuffle;
+    uint64_t data_seed; /* of the samples' order */
   } data;
 
   struct {
@@ -135,8 +137,9 @@ struct job {
     int64_t steps;
     uint64_t seed;
     int64_t eval_interval; /* 0: never */
-    int64_t eval_iters;
     enum on_nonfinite on_nonfinite;
+    int64_t eval_iters;    /* batches of one evaluation; 0: all samples, each once */
+    bool metrics[METRICS];
   } training;
 
   struct {
@@ -165,6 +168,12 @@ struct job *job_read(struct arena *arena, const char *file, const struct job_ove
 /* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL behind its `length` bytes. */
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
+
+/* The metrics' names, ended by NULL: as the job and the log write them. */
+extern const char *const job_metric_names[];
+
+/* Whether a metric compares predictions with labels. */
+bool job_wants_predictions(const struct job *job);
 
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */

@@ -81,6 +81,11 @@ CASES = [
     mlp("mlp_scaler", precision=SCALER, optimizer={**ADAMW, "norm_type": "inf"}),
     gpt("gpt2_scaler", precision=SCALER, training={"on_nonfinite": "skip", "eval_interval": 2}, optimizer={"name": "sgd"},
         accumulation={"num_steps": 2}, config={"dropout": 0.1}),
+    mlp("mlp_exact_eval", training={"eval_interval": 2, "eval_iters": "all",
+                                    "metrics": ["accuracy", "perplexity", "f1_macro"]}, data={"batch_size": 8}),
+    mlp("mlp_one_sample_eval", training={"eval_interval": 3, "eval_iters": "all"}, data={"batch_size": 1}),
+    gpt("gpt2_exact_eval", config={"dropout": 0.1}, data={"batch_size": 4, "data_seed": 5},
+        training={"eval_interval": 3, "eval_iters": "all", "metrics": ["perplexity", "accuracy"]}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 

@@ -42,7 +42,8 @@ VALUES = {
     "optimizer.param_groups": [[{"match": "*.bias", "weight_decay": 0}], [{"match": "*", "lr_scale": 0.5}]],
     "accumulation.num_steps": [1, 2, 3],
     "training.steps": [10], "training.seed": [0, 7],
-    "training.eval_interval": [0, 5], "training.eval_iters": [1, 2],
+    "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
+    "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.every": [0, 4], "tracking.every": [1],
     "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
     "schedule.gamma": [0.5, 1], "schedule.cycles": [1, 2], "schedule.stable_steps": [0, 4],
@@ -52,6 +53,7 @@ VALUES = {
 
 # What a key, or a key with one value, asks for beside it.
 COMPANIONS = {
+    "training.metrics": {"training.eval_interval": 5},
     "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
     "optimizer.nesterov": {"optimizer.momentum": 0.5},
     ("schedule.name", "exponential"): {"schedule.gamma": 0.5},

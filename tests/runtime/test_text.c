@@ -81,8 +81,15 @@ static void digits(void **state) {
   assert_string_equal(out, "5 min");
 }
 
+static const char *metrics_of(const struct figures *figures) {
+  static char out[512];
+  FILE *file = fmemopen(out, sizeof out, "w");
+  rt_metrics_text(file, figures);
+  fclose(file);
+  return out;
+}
+
 static void metrics(void **state) {
-  char out[512];
   struct figures figures = {.step = 10,
                             .loss = 4.8125,
                             .lr = 6e-5,
@@ -91,15 +98,32 @@ static void metrics(void **state) {
                             .step_ms = 13.9,
                             .first_step_s = 0.25};
   (void)state;
-  rt_metrics_text(out, sizeof out, &figures);
-  assert_string_equal(out, "{\"step\": 10, \"loss\": 4.8125, \"lr\": 6e-05, \"grad_norm\": null, \"tokens_per_s\": "
-                           "55310.0, \"step_ms\": 13.9000, \"start_to_first_step_s\": 0.250}\n");
+  assert_string_equal(metrics_of(&figures),
+                      "{\"step\": 10, \"loss\": 4.8125, \"lr\": 6e-05, \"grad_norm\": null, \"tokens_per_s\": "
+                      "55310.0, \"step_ms\": 13.9000, \"start_to_first_step_s\": 0.250}\n");
   figures.has_eval = true;
   figures.eval_loss = 1.5;
   figures.first_step_s = -1;
-  rt_metrics_text(out, sizeof out, &figures);
-  assert_string_equal(out, "{\"step\": 10, \"loss\": 4.8125, \"eval_loss\": 1.5, \"lr\": 6e-05, \"grad_norm\": null, "
-                           "\"tokens_per_s\": 55310.0, \"step_ms\": 13.9000}\n");
+  assert_string_equal(metrics_of(&figures),
+                      "{\"step\": 10, \"loss\": 4.8125, \"eval_loss\": 1.5, \"lr\": 6e-05, \"grad_norm\": null, "
+                      "\"tokens_per_s\": 55310.0, \"step_ms\": 13.9000}\n");
+}
+
+static void extras_wait_for_a_line(void **state) {
+  struct extras extras = {0};
+  struct figures figures = {.step = 1, .first_step_s = -1, .extras = &extras};
+  double value = 0;
+  (void)state;
+  assert_true(rt_extras_set(&extras, "a \"name\"\n", 0.5, true));
+  assert_true(rt_extras_set(&extras, "b", 2, false) && rt_extras_set(&extras, "b", INFINITY, false));
+  assert_true(rt_extras_find(&extras, "b", &value) && isinf(value));
+  assert_string_equal(metrics_of(&figures),
+                      "{\"step\": 1, \"loss\": 0, \"a \\\"name\\\"\\u000a\": 0.5, \"b\": null, "
+                      "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000}\n");
+  rt_extras_told(&extras);
+  assert_false(rt_extras_find(&extras, "b", &value));
+  assert_true(rt_extras_set(&extras, "b", 3, false) && rt_extras_find(&extras, "b", &value) && value == 3);
+  rt_extras_free(&extras);
 }
 
 /* Frequencies over many draws, against the softmax. */
@@ -145,6 +169,7 @@ int main(void) {
       cmocka_unit_test(bad_flags),
       cmocka_unit_test(digits),
       cmocka_unit_test(metrics),
+      cmocka_unit_test(extras_wait_for_a_line),
       cmocka_unit_test(sampling_follows_the_softmax),
       cmocka_unit_test(top_k_keeps_the_largest),
       cmocka_unit_test(special_logits),

@@ -27,7 +27,7 @@ KEYWORDS = set(
 )
 ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage"}
 # Those that tests/spec/test_yaml.c tries.
-PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$"}
+PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$", "^[a][l][l]$"}
 
 # The keys that not every optimizer has.
 ADAM = {"betas", "eps"}

@@ -57,7 +57,8 @@ class Case:
             if operand.name in self.in_place:
                 outputs.append(given[self.in_place[operand.name]])
             else:
-                outputs.append(Memory(operand, before[operand.name] if operand.accumulate else np.float32(np.nan)))
+                unset = -1 if operand.type == "int32_t" else np.float32(np.nan)
+                outputs.append(Memory(operand, before[operand.name] if operand.accumulate else unset))
         arguments = [m.array for m in outputs] + [given[operand.name].array for operand in self.kernel.inputs]
         function(*arguments, **({} if self.stream is None else {"stream": self.stream}))
         return outputs, before
@@ -108,6 +109,13 @@ def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows
     va, vb = normal(rng, *oa.shape), normal(rng, *ob.shape)
     truth = va.astype(np.float64) @ vb.astype(np.float64)
     return Case(Kernel("matmul", [oy], [oa, ob], name), {"a": va, "b": vb}, {"y": truth})
+
+
+def build_decide(name, rng, shape=(1, 1)):
+    x = np.round(normal(rng, *shape), 1)  # some are equal
+    truth = x.argmax(-1) if shape[-1] > 1 else x[..., 0] > 0
+    kernel = Kernel("decide", [Operand("y", shape[:-1], dtype="int32_t")], [Operand("x", shape)], name)
+    return Case(kernel, {"x": x}, {"y": truth.astype(np.int32)})
 
 
 def build_embedding(name, rng, v=3, c=1, shape=(1,)):
@@ -318,6 +326,7 @@ def build_slice_backward(name, rng, shape=(1,), axis=0, start=0, count=1, accumu
 
 BUILDERS = {
     "matmul": build_matmul,
+    "decide": build_decide,
     "embedding": build_embedding,
     "embedding_backward": build_embedding_backward,
     "layer_norm": lambda name, rng, **a: build_norm("layer_norm", name, rng, **a),
@@ -349,6 +358,7 @@ FIXED = {
        dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads"), dict(m=33, n=17, k=65, accumulate=True),
        dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
        dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns")],
+    "decide": ROWS + [dict(shape=(5, 1)), dict(shape=(3, 40, 65))],
     "embedding": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3)), dict(v=65, c=384, shape=(3, 8))],
     "embedding_backward": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3), accumulate=True),
                            dict(v=65, c=384, shape=(3, 80)), dict(v=5, c=300, shape=(33,), accumulate=True)],

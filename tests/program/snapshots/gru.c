@@ -785,6 +785,7 @@ static const struct accel_program program = {
             "traffic   none (1 rank)\n",
     .steps = 3,
     .seed = 11,
+    .data_seed = 11,
     .samples_per_step = 3,
     .tokens_per_step = 6,
     .tensors = tensors,

@@ -494,6 +494,7 @@ static const struct accel_program program = {
             "traffic   none (1 rank)\n",
     .steps = 3,
     .seed = 11,
+    .data_seed = 11,
     .samples_per_step = 6,
     .tokens_per_step = 6,
     .tensors = tensors,

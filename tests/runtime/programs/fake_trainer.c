@@ -69,6 +69,7 @@ int main(int argc, char **argv) {
       .plan = "model     fake: 304 parameters",
       .steps = number("FAKE_STEPS", 20),
       .seed = 1337,
+      .data_seed = 1337,
       .samples_per_step = BATCH,
       .tokens_per_step = BATCH * LENGTH,
       .tensors = tensors,

@@ -19,6 +19,7 @@ int main(int argc, char **argv) {
       .plan = "",
       .steps = 1,
       .seed = 77,
+      .data_seed = 77,
       .samples_per_step = 1,
       .source = {{argv[1], ACCEL_CSV}, {NULL, ACCEL_CSV}},
       .eval_fraction = 0.25,

@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
       .plan = "",
       .steps = 1,
       .seed = 0x123456789abcdef,
+      .data_seed = 0x123456789abcdef,
       .samples_per_step = 1,
       .source = {{argv[1], ACCEL_NANOGPT}, {NULL, ACCEL_NANOGPT}},
       .eval_fraction = 0.1,

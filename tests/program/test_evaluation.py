@@ -1,0 +1,178 @@
+"""Evaluation: the exact set, metrics, the order of the data; against NumPy and scikit-learn over all samples at once."""
+
+import math
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+from harness import GENERATOR, MODELS, Trainer
+from sklearn.metrics import accuracy_score, f1_score
+
+ROWS, FEATURES = 61, 5
+CONFIG = {"n_layer": 2, "width": 7}
+
+ONE_LOGIT = """#include <accel/model.h>
+tensor predict(scope s, tensor features) {
+  return reshape(linear(s, features, 1), dim(features, 0));
+}
+tensor model(scope s, tensor features, tensor labels) {
+  tensor x = reshape(predict(s, features), dim(features, 0), 1);
+  return cross_entropy(concat(1, scale(x, 0.0), x), labels);
+}
+"""
+
+
+def table(classes, seed=3):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(ROWS, FEATURES)).round(4)
+    return features, (features @ rng.normal(size=(FEATURES, classes))).argmax(1)
+
+
+def make(classes, batch, iters="all", metrics=("accuracy", "f1_macro", "perplexity"), model=None, **training):
+    trainer = Trainer({
+        "model": {"source": str(MODELS / "mlp_table.c"), "config": {**CONFIG, "n_classes": classes}},
+        "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": FEATURES, "batch_size": batch,
+                 "eval_fraction": 0.4},
+        "optimizer": {"name": "adam", "lr": 0.05},
+        "training": {"steps": 6, "seed": 4, "eval_interval": 3, "eval_iters": iters, **training},
+    })
+    if metrics:
+        trainer.job["training"]["metrics"] = list(metrics)
+    if model is not None:
+        (trainer.folder / "model.c").write_text(model)
+        trainer.job["model"] = {"source": "model.c"}
+    trainer.write()
+    features, labels = table(classes)
+    rows = (",".join(map(str, [*x, y])) for x, y in zip(features, labels))
+    (trainer.folder / "rows.csv").write_text("\n".join(rows) + "\n")
+    first = int(ROWS * 0.6)
+    return trainer, features[first:].astype(np.float32).astype(np.float64), labels[first:]
+
+
+def logits_of(weights, x):
+    for i in range(CONFIG["n_layer"]):
+        x = np.maximum(x @ weights[f"hidden.{i}.weight"].T + weights[f"hidden.{i}.bias"], 0)
+    return x @ weights["output.weight"].T + weights["output.bias"]
+
+
+def mean_loss(logits, labels):
+    rest = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1)
+    return float((rest - logits[np.arange(len(labels)), labels]).mean())
+
+
+class Exact(unittest.TestCase):
+    def run_trainer(self, trainer):
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        trainer.build()
+        row = trainer.run()[-1]
+        return row, {name: value.astype(np.float64) for name, value in trainer.weights().items()}
+
+    def test_every_sample_once(self):
+        """Batches that divide the set, that leave one over, that are larger than it, and of one sample."""
+        for batch in (5, 8, 25, 30, 1):
+            trainer, features, labels = make(3, batch)
+            self.assertEqual(len(labels), 25)
+            row, weights = self.run_trainer(trainer)
+            logits = logits_of(weights, features)
+            guess = logits.argmax(1)
+            loss = mean_loss(logits, labels)
+            self.assertLess(abs(row["eval_loss"] / loss - 1), 1e-6, batch)
+            self.assertLess(abs(row["eval_perplexity"] / math.exp(loss) - 1), 2e-6, batch)
+            self.assertAlmostEqual(row["eval_accuracy"], accuracy_score(labels, guess), places=8)
+            self.assertAlmostEqual(row["eval_f1_macro"], f1_score(labels, guess, average="macro"), places=8)
+
+    def test_classes_that_never_occur(self):
+        """scikit-learn leaves them out of the mean."""
+        trainer, features, labels = make(7, 4)
+        row, weights = self.run_trainer(trainer)
+        guess = logits_of(weights, features).argmax(1)
+        self.assertLess(len(set(labels) | set(guess)), 7)
+        self.assertAlmostEqual(row["eval_f1_macro"], f1_score(labels, guess, average="macro", zero_division=0), places=8)
+
+    def test_two_classes(self):
+        trainer, features, labels = make(2, 8, metrics=["f1_binary"])
+        row, weights = self.run_trainer(trainer)
+        guess = logits_of(weights, features).argmax(1)
+        self.assertAlmostEqual(row["eval_f1_binary"], f1_score(labels, guess), places=8)
+
+    def test_one_logit(self):
+        trainer, features, labels = make(2, 8, metrics=["f1_binary", "accuracy"], model=ONE_LOGIT)
+        row, weights = self.run_trainer(trainer)
+        guess = (features @ weights["weight"].T + weights["bias"])[:, 0] > 0
+        self.assertAlmostEqual(row["eval_f1_binary"], f1_score(labels, guess), places=8)
+        self.assertAlmostEqual(row["eval_accuracy"], accuracy_score(labels, guess), places=8)
+
+    def test_some_batches(self):
+        """A number of batches: the metrics are of these alone."""
+        trainer, features, labels = make(3, 5, iters=2)
+        trainer.job["data"]["shuffle"] = False
+        trainer.write()
+        row, weights = self.run_trainer(trainer)
+        logits = logits_of(weights, features[:10])
+        self.assertLess(abs(row["eval_loss"] / mean_loss(logits, labels[:10]) - 1), 1e-6)
+        self.assertAlmostEqual(row["eval_accuracy"], accuracy_score(labels[:10], logits.argmax(1)), places=8)
+
+    def test_metrics_change_no_training(self):
+        """What is told besides leaves weights and losses alone."""
+        runs = []
+        for metrics in ((), ("accuracy",)):
+            trainer, _, _ = make(3, 8, metrics=metrics)
+            runs.append(self.run_trainer(trainer))
+        (plain, before), (told, after) = runs
+        self.assertEqual([plain[k] for k in ("loss", "eval_loss", "grad_norm")],
+                         [told[k] for k in ("loss", "eval_loss", "grad_norm")])
+        for name, value in before.items():
+            self.assertTrue(np.array_equal(value, after[name]), name)
+
+
+class Refusals(unittest.TestCase):
+    """What a model cannot give is refused when the program is generated, with the place and what would work."""
+
+    def check(self, model, expected, metrics=("accuracy",), **data):
+        trainer, _, _ = make(3, 8, metrics=metrics, model=model)
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        trainer.job["data"].update(data)
+        trainer.write()
+        result = subprocess.run([GENERATOR, trainer.path, "-o", "/dev/null"], capture_output=True, text=True)
+        self.assertIn(result.returncode, (1, 2))
+        for text in expected:
+            self.assertIn(text, result.stderr)
+
+    def test_no_predict(self):
+        model = ONE_LOGIT.replace("predict", "guess")
+        self.check(model, ["metrics need what the model predicts", "model.c:5", "tensor predict(scope s"])
+
+    def test_other_shape(self):
+        model = ONE_LOGIT.replace("linear(s, features, 1), dim(features, 0))", "linear(s, features, 1), 2, 4)")
+        self.check(model, ["'predict' gives [2][4], and labels is [8]", "let 'predict' return logits"])
+
+    def test_classes(self):
+        model = ONE_LOGIT.replace("linear(s, features, 1), dim(features, 0)", "linear(s, features, 3), dim(features, 0), 3")
+        model = model.replace("reshape(predict(s, features), dim(features, 0), 1)", "slice(predict(s, features), 1, 0, 1)")
+        self.check(model, ["f1_binary is of two classes; 'predict' gives 3"], metrics=["f1_binary"])
+
+    def test_values(self):
+        model = ONE_LOGIT.replace("cross_entropy(concat(1, scale(x, 0.0), x), labels)", "mean_all(sub(x, reshape(labels, 8, 1)))")
+        self.check(model, ["compare predictions with classes, which the model does not take"], label="value")
+
+
+class Seeds(unittest.TestCase):
+    def numbers(self, **data):
+        trainer, _, _ = make(3, 8, metrics=(), seed=data.pop("seed", 4))
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        trainer.job["data"].update(data)
+        trainer.write()
+        trainer.build()
+        return [row["loss"] for row in trainer.run()]
+
+    def test_data_seed(self):
+        """It alone decides the order: the loss on fresh weights of the same seed, over other samples."""
+        plain = self.numbers()
+        self.assertEqual(plain, self.numbers(data_seed=4), "the default is training.seed")
+        self.assertNotEqual(plain[0], self.numbers(data_seed=5)[0])
+        self.assertNotEqual(plain, self.numbers(data_seed=4, seed=5), "weights come from training.seed")
+
+
+if __name__ == "__main__":
+    unittest.main()
