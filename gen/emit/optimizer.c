@@ -4,47 +4,121 @@
 #include "gen/plan/optimizers.h"
 #include "gen/plan/schedule.h"
 
-static struct jinja_value spans_value(const struct program *program) {
-  struct arena *arena = program->arena;
+/* ---- Numbers ---- */
+
+/* The numbers that a group of parameters may have of its own. */
+static const struct number {
+  const char *name; /* in templates and as a column of the programs' table */
+  size_t offset;
+} numbers[] = {
+    {"lr_scale", offsetof(struct optimizer_numbers, lr_scale)},
+    {"decay", offsetof(struct optimizer_numbers, weight_decay)},
+    {"beta1", offsetof(struct optimizer_numbers, beta1)},
+    {"beta2", offsetof(struct optimizer_numbers, beta2)},
+    {"eps", offsetof(struct optimizer_numbers, eps)},
+    {"momentum", offsetof(struct optimizer_numbers, momentum)},
+};
+enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
+
+static double number_of(const struct optimizer_numbers *of, int which) {
+  return *(const double *)((const char *)of + numbers[which].offset);
+}
+
+static bool differs(const struct span_list *spans, int which) {
+  for (int i = 1; i < spans->count; i++)
+    if (number_of(&spans->items[i].numbers, which) != number_of(&spans->items[0].numbers, which)) return true;
+  return false;
+}
+
+static bool is_any_positive(const struct span_list *spans, const struct optimizer_numbers *of, int which) {
+  for (int i = 0; i < spans->count; i++)
+    if (number_of(&spans->items[i].numbers, which) > 0) return true;
+  return spans->count == 0 && number_of(of, which) > 0;
+}
+
+/* A number that all spans share, as itself; else what a row of the table calls it: "span->decay". */
+static void set_numbers(struct arena *arena, struct jinja_value value, const struct span_list *spans, const char *row,
+                        const struct optimizer_numbers *of) {
+  struct jinja_value columns = jinja_list(arena);
+  if (spans->count > 0) of = &spans->items[0].numbers;
+  for (int n = 0; n < N_NUMBERS; n++) {
+    set_real(arena, value, numbers[n].name, number_of(of, n));
+    if (!differs(spans, n)) continue;
+    struct jinja_value column = jinja_map(arena);
+    set_text(arena, column, "name", numbers[n].name);
+    jinja_push(arena, columns, jinja_get(column, "name"));
+    set_text(arena, value, numbers[n].name, arena_printf(arena, "%s->%s", row, numbers[n].name));
+  }
+  jinja_set(arena, value, "columns", columns);
+  set_bool(arena, value, "decays", is_any_positive(spans, of, 1));
+  set_bool(arena, value, "has_momentum", is_any_positive(spans, of, 5));
+}
+
+/* ---- Tables ---- */
+
+static struct jinja_value row_value(struct arena *arena, const struct span_list *spans, const struct span *span) {
+  struct jinja_value value = jinja_map(arena), list = jinja_list(arena);
+  set_comment(arena, value, "name", span->weight->path);
+  set_int(arena, value, "first", span->first);
+  set_int(arena, value, "count", span->end - span->first);
+  set_int(arena, value, "matrices", span->matrices);
+  set_int(arena, value, "rows", span->rows);
+  set_int(arena, value, "columns", span->columns);
+  set_int(arena, value, "state", span->state[0]);
+  set_int(arena, value, "state_of_columns", span->state[1]);
+  for (int n = 0; n < N_NUMBERS; n++) {
+    if (!differs(spans, n)) continue;
+    struct jinja_value number = jinja_map(arena);
+    set_real(arena, number, "value", number_of(&span->numbers, n));
+    jinja_push(arena, list, jinja_get(number, "value"));
+  }
+  jinja_set(arena, value, "numbers", list);
+  return value;
+}
+
+static struct jinja_value rows_value(struct arena *arena, const struct span_list *spans) {
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->n_spans; i++) {
-    struct jinja_value value = jinja_map(arena);
-    set_comment(arena, value, "name", program->spans[i].name);
-    set_int(arena, value, "first", program->spans[i].first);
-    set_int(arena, value, "end", program->spans[i].end);
-    set_real(arena, value, "lr_scale", program->spans[i].lr_scale);
-    set_real(arena, value, "decay", program->spans[i].weight_decay);
-    jinja_push(arena, list, value);
+  for (int i = 0; i < spans->count; i++) jinja_push(arena, list, row_value(arena, spans, &spans->items[i]));
+  return list;
+}
+
+/* ---- The optimizer ---- */
+
+static struct jinja_value floats_value(struct arena *arena, const double *values, int count) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < count; i++) {
+    struct jinja_value number = jinja_map(arena);
+    set_real(arena, number, "value", values[i]);
+    jinja_push(arena, list, jinja_get(number, "value"));
   }
   return list;
 }
 
-/* Whether any weight decays. */
-static bool decays(const struct program *program) {
-  for (int i = 0; i < program->n_spans; i++)
-    if (program->spans[i].weight_decay > 0) return true;
-  return program->n_spans == 0 && program->job->optimizer.weight_decay > 0;
-}
-
-struct jinja_value optimizer_value(const struct program *program) {
-  struct arena *arena = program->arena;
-  const struct job *job = program->job;
-  struct jinja_value value = jinja_map(arena);
-  set_text(arena, value, "name", job_optimizer(job)->name);
-  set_real(arena, value, "lr", job->optimizer.lr);
-  set_real(arena, value, "beta1", job->optimizer.beta1);
-  set_real(arena, value, "beta2", job->optimizer.beta2);
-  set_real(arena, value, "eps", job->optimizer.eps);
-  set_bool(arena, value, "decays", decays(program));
-  set_real(arena, value, "decay", job->optimizer.weight_decay);
-  if (program->n_spans > 0) set_text(arena, value, "decay", "span->decay");
-  jinja_set(arena, value, "spans", spans_value(program));
-  set_real(arena, value, "momentum", job->optimizer.momentum);
+static void set_own_keys(struct arena *arena, struct jinja_value value, const struct job *job) {
+  static const char *const adjustments[] = {"original", "match_rms_adamw", "spectral_unclamped"};
   set_real(arena, value, "dampening", job->optimizer.dampening);
   set_bool(arena, value, "nesterov", job->optimizer.nesterov);
   set_real(arena, value, "alpha", job->optimizer.alpha);
   set_bool(arena, value, "centered", job->optimizer.centered);
   set_real(arena, value, "momentum_decay", job->optimizer.momentum_decay);
+  set_real(arena, value, "beta2_decay", job->optimizer.beta2_decay);
+  set_real(arena, value, "least_scale", job->optimizer.least_scale);
+  set_real(arena, value, "clip_threshold", job->optimizer.clip_threshold);
+  set_int(arena, value, "ns_steps", job->optimizer.ns_steps);
+  set_text(arena, value, "adjust_lr_fn", adjustments[job->optimizer.adjust_lr_fn]);
+  jinja_set(arena, value, "ns_coefficients", floats_value(arena, job->optimizer.ns_coefficients, 3));
+}
+
+/* The optimizer over a list of spans; none: over all weights alike. */
+static struct jinja_value rule_value(const struct program *program, const struct span_list *spans, const char *row) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", job_optimizer(job)->name);
+  set_text(arena, value, "row", row);
+  set_real(arena, value, "lr", job->optimizer.lr);
+  set_numbers(arena, value, spans, row, &job->optimizer.numbers);
+  set_own_keys(arena, value, job);
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job->optimizer.norm_type == NORM_INF ? "inf" : "2");
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
@@ -52,7 +126,24 @@ struct jinja_value optimizer_value(const struct program *program) {
   set_bool(arena, value, "unscales", job_border(job).unscales);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "counts_steps", optimizer_counts_steps(job));
-  set_int(arena, value, "states", optimizer_states(job));
+  set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));
+  set_bool(arena, value, "packed", optimizer_steps_matrices(job));
+  set_bool(arena, value, "factored", job_optimizer(job)->factored);
+  jinja_set(arena, value, "rows", rows_value(arena, spans));
+  return value;
+}
+
+struct jinja_value optimizer_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = rule_value(program, &program->spans, "span");
+  struct optimizer_products products = optimizer_products(program);
+  set_bool(arena, value, "sweeps_all", program->spans.count == 0 && program->tensors.count == 0);
+  struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
+  if (optimizer_steps_matrices(program->job)) set_bool(arena, whole, "counts_steps", false);
+  jinja_set(arena, value, "by_tensor", whole);
+  set_int(arena, value, "scratch", program->update_scratch);
+  set_int(arena, value, "largest_matrix", products.matrix);
+  set_int(arena, value, "largest_square", products.square);
   return value;
 }
 

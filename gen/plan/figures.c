@@ -56,6 +56,7 @@ static void count_bytes(struct program *program) {
     program->bytes.scratch = program->backward->scratch_bytes;
   if (program->evaluation != NULL && program->evaluation->scratch_bytes > program->bytes.scratch)
     program->bytes.scratch = program->evaluation->scratch_bytes;
+  if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
   program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
                          program->bytes.activations + program->bytes.scratch + program->bytes.batch;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/optimizers.h"
+
 static int least(int a, int b) {
   return a < b ? a : b;
 }
@@ -96,29 +98,81 @@ static const struct weight **sorted_weights(const struct program *program) {
   return sorted;
 }
 
-/* A parameter's span reaches up to the next one: what lies between them is zero and stays so. */
-static void add_weight(struct program *program, const struct weight *weight, int64_t end) {
-  int64_t size = dtype_size(DTYPE_FLOAT32);
-  int g = group_of(program->job, weight->path);
-  const struct param_group *group = g < 0 ? NULL : &program->job->optimizer.groups[g];
-  struct span span = {weight->path, weight->offset / size, end / size, group != NULL ? group->lr_scale : 1,
-                      group != NULL ? group->weight_decay : program->job->optimizer.weight_decay};
-  struct span *last = program->n_spans > 0 ? &program->spans[program->n_spans - 1] : NULL;
-  if (last != NULL && last->lr_scale == span.lr_scale && last->weight_decay == span.weight_decay)
+static bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
+  return a->lr_scale == b->lr_scale && a->weight_decay == b->weight_decay && a->beta1 == b->beta1 &&
+         a->beta2 == b->beta2 && a->eps == b->eps && a->momentum == b->momentum;
+}
+
+/* While the weights are shared out: elements of the states so far. */
+struct sharing {
+  struct program *program;
+  int64_t swept, whole, rows, columns;
+};
+
+/* A parameter on its own, up to its last element. */
+static void add_tensor(struct sharing *sharing, struct span span) {
+  struct program *program = sharing->program;
+  struct shape shape = span.weight->parameter->shape;
+  span.end = span.first + shape_count(shape);
+  if (shape.rank >= 2) {
+    span.rows = shape.dim[shape.rank - 2];
+    span.columns = shape.dim[shape.rank - 1];
+    span.matrices = shape_product(shape, 0, shape.rank - 2);
+  }
+  if (job_optimizer(program->job)->factored && shape.rank >= 2) {
+    span.state[0] = sharing->rows;
+    span.state[1] = sharing->columns;
+    sharing->rows += span.matrices * span.rows;
+    sharing->columns += span.matrices * span.columns;
+  } else if (job_optimizer(program->job)->factored || optimizer_steps_matrices(program->job)) {
+    span.state[0] = sharing->whole;
+    sharing->whole += span.end - span.first;
+  } else {
+    span.state[0] = span.first;
+  }
+  ARENA_PUSH(program->arena, program->tensors, span);
+}
+
+/* A parameter that is swept with its neighbours reaches up to the next one: what lies between is zero and stays so. */
+static void add_part(struct sharing *sharing, struct span span) {
+  struct program *program = sharing->program;
+  struct span *last = program->spans.count > 0 ? &program->spans.items[program->spans.count - 1] : NULL;
+  span.state[0] = optimizer_steps_matrices(program->job) ? sharing->swept : span.first;
+  sharing->swept += span.end - span.first;
+  ARENA_PUSH(program->arena, program->parts, span);
+  if (last != NULL && last->end == span.first && same_numbers(&last->numbers, &span.numbers))
     last->end = span.end;
   else
-    program->spans[program->n_spans++] = span;
+    ARENA_PUSH(program->arena, program->spans, span);
+}
+
+static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end) {
+  const struct job *job = sharing->program->job;
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  int g = group_of(job, weight->path);
+  const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
+  struct span span = {.weight = weight, .first = weight->offset / size, .end = end / size};
+  bool adamw = optimizer_steps_matrices(job) && (weight->parameter->shape.rank != 2 || (group != NULL && group->adamw));
+  if (adamw)
+    span.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
+  else
+    span.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
+  if (optimizer_is_by_tensor(job) && !adamw)
+    add_tensor(sharing, span);
+  else
+    add_part(sharing, span);
 }
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
+  struct sharing sharing = {.program = program};
   bool good = true;
-  if (program->kind != PROGRAM_TRAIN || job->optimizer.n_groups == 0) return true;
+  if (program->kind != PROGRAM_TRAIN || (job->optimizer.n_groups == 0 && !optimizer_is_by_tensor(job))) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
-  program->spans = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *program->spans);
   for (int i = 0; i < program->n_weights; i++)
-    add_weight(program, sorted[i],
+    add_weight(&sharing, sorted[i],
                i + 1 < program->n_weights ? sorted[i + 1]->offset : program->structs[program->n_structs - 1]->bytes);
+  program->update_scratch = optimizer_scratch(program);
   return good;
 }

@@ -5,8 +5,7 @@
 #include "gen/base/diag.h"
 #include "gen/plan/program.h"
 
-/* Fills program->spans; neighbours that are treated alike are one. False, with an error at the job's line, when a
- * group is empty. */
+/* Fills program->parts, spans and tensors. False, with an error at the job's line, when a group is empty. */
 bool plan_groups(struct program *program, struct diagnostics *diags);
 
 /* Whether a whole name matches: * stands for any text, ? for one character. */

@@ -1,5 +1,7 @@
 #include "gen/plan/optimizers.h"
 
+#include "gen/plan/place.h"
+
 static const struct optimizer optimizers[] = {
     [OPTIMIZER_SGD] = {.name = "sgd", .coupled = true},
     [OPTIMIZER_ADAM] = {"adam", {"exp_avg", "exp_avg_sq"}, .coupled = true, .counts_steps = true},
@@ -10,10 +12,20 @@ static const struct optimizer optimizers[] = {
     [OPTIMIZER_ADAGRAD] = {"adagrad", {"sum"}, .coupled = true},
     [OPTIMIZER_RMSPROP] = {"rmsprop", {"square_avg"}, .coupled = true},
     [OPTIMIZER_LION] = {"lion", {"exp_avg"}},
+    [OPTIMIZER_LAMB] = {"lamb", {"exp_avg", "exp_avg_sq"}, BY_TENSOR, .counts_steps = true},
+    [OPTIMIZER_ADAFACTOR] = {.name = "adafactor", .reach = BY_TENSOR, .factored = true, .counts_steps = true},
+    [OPTIMIZER_MUON] = {.name = "muon", .reach = BY_MATRIX, .counts_steps = true},
 };
 
 const struct optimizer *job_optimizer(const struct job *job) {
   return &optimizers[job->optimizer.name];
+}
+
+/* Whether any parameter has a momentum. */
+static bool has_momentum(const struct job *job) {
+  for (int g = 0; g < job->optimizer.n_groups; g++)
+    if (job->optimizer.groups[g].numbers.momentum != 0) return true;
+  return job->optimizer.numbers.momentum != 0;
 }
 
 /* The schema sees to it that only those that have a momentum, or can be centered, are asked for it. */
@@ -25,7 +37,7 @@ int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER
     count++;
   }
   if (job->optimizer.centered) names[count++] = "grad_avg";
-  if (job->optimizer.momentum != 0) names[count++] = "momentum_buffer";
+  if (has_momentum(job) && optimizer->reach == BY_ELEMENT) names[count++] = "momentum_buffer";
   return count;
 }
 
@@ -34,7 +46,32 @@ int optimizer_states(const struct job *job) {
   return optimizer_state_names(job, names);
 }
 
+bool optimizer_is_by_tensor(const struct job *job) {
+  return job_optimizer(job)->reach != BY_ELEMENT;
+}
+
+bool optimizer_steps_matrices(const struct job *job) {
+  return job_optimizer(job)->reach == BY_MATRIX;
+}
+
 bool optimizer_counts_steps(const struct job *job) {
-  bool dampens = job->optimizer.momentum != 0 && job->optimizer.dampening != 0; /* from the second step on */
+  bool dampens = has_momentum(job) && job->optimizer.dampening != 0; /* from the second step on */
   return job_optimizer(job)->counts_steps || dampens;
+}
+
+struct optimizer_products optimizer_products(const struct program *program) {
+  struct optimizer_products products = {0};
+  for (int i = 0; i < program->tensors.count && optimizer_steps_matrices(program->job); i++) {
+    const struct span *span = &program->tensors.items[i];
+    int64_t least = span->rows < span->columns ? span->rows : span->columns;
+    if (span->rows * span->columns > products.matrix) products.matrix = span->rows * span->columns;
+    if (least * least > products.square) products.square = least * least;
+  }
+  return products;
+}
+
+int64_t optimizer_scratch(const struct program *program) {
+  struct optimizer_products products = optimizer_products(program);
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  return 2 * (arena_aligned(products.matrix * size) + arena_aligned(products.square * size));
 }

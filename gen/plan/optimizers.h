@@ -6,14 +6,23 @@
 #ifndef ACCEL_PLAN_OPTIMIZERS_H
 #define ACCEL_PLAN_OPTIMIZERS_H
 
-#include "gen/spec/job.h"
+#include "gen/plan/program.h"
 
 enum { MAX_OPTIMIZER_STATES = 4 };
+
+/* What a rule looks at when it steps an element. */
+enum optimizer_reach {
+  BY_ELEMENT, /* that element alone */
+  BY_TENSOR,  /* its parameter */
+  BY_MATRIX   /* its parameter, where that is a matrix; adamw steps all others */
+};
 
 struct optimizer {
   const char *name;
   const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers kept for each weight, as PyTorch calls them */
-  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
+  enum optimizer_reach reach;
+  bool factored; /* keeps sums over rows and columns, where there are fewer than two dimensions a number an element */
+  bool coupled;  /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
   bool counts_steps; /* the rule depends on the step's number */
 };
 
@@ -25,7 +34,21 @@ int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER
 /* How many these are. */
 int optimizer_states(const struct job *job);
 
+/* Whether a rule steps some parameters as a whole; whether these are the matrices. */
+bool optimizer_is_by_tensor(const struct job *job);
+bool optimizer_steps_matrices(const struct job *job);
+
 /* Whether the update depends on the step's number, the learning rate aside. */
 bool optimizer_counts_steps(const struct job *job);
+
+/* The largest number of elements of the products within the update: of a matrix that it steps, and of the square of its
+ * smaller dimension. Both 0 where it multiplies nothing. */
+struct optimizer_products {
+  int64_t matrix, square;
+};
+struct optimizer_products optimizer_products(const struct program *program);
+
+/* Bytes of memory that the update needs while it runs: two such matrices and two such squares. */
+int64_t optimizer_scratch(const struct program *program);
 
 #endif

@@ -151,11 +151,21 @@ struct weight {
   bool tied;      /* several places of the model name it */
 };
 
-/* Weights in a row, by elements, that the optimizer treats alike. */
+/* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
+ * whole. */
 struct span {
-  const char *name; /* of its first parameter */
+  const struct weight *weight; /* its first parameter */
   int64_t first, end;
-  double lr_scale, weight_decay;
+  int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
+  struct optimizer_numbers numbers;
+  int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
+                                      it has fewer than two */
+};
+
+/* A list of spans in the order of the weights. */
+struct span_list {
+  struct span *items;
+  int count, capacity;
 };
 
 /* ---- State ---- */
@@ -203,8 +213,10 @@ struct program {
   int n_structs, structs_capacity;
   struct weight *weights;
   int n_weights, weights_capacity;
-  struct span *spans; /* of groups of parameters, from the first weight to the last; none without groups */
-  int n_spans;
+  struct span_list parts;   /* swept element by element, one for each parameter */
+  struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
+  struct span_list tensors; /* each stepped as a whole */
+  int64_t update_scratch;   /* bytes that the update needs beside */
   struct {
     struct state *items;
     int count, capacity;

@@ -40,10 +40,50 @@ static void add_border(struct program *program) {
   if (border.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }
 
+/* Which parameters have a state, and which of their dimensions it has. */
+enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED };
+
+static struct shape sliced_shape(const struct span *span, enum slicing slicing) {
+  struct shape shape = span->weight->parameter->shape;
+  if (slicing == ROWS) shape.dim[shape.rank - 1] = 1;
+  if (slicing == COLUMNS) shape.dim[shape.rank - 2] = 1;
+  return shape;
+}
+
+/* A state that some parameters have, each at its place in the array. */
+static void add_sliced(struct program *program, const char *name, const char *member, const struct span_list *list,
+                       enum slicing slicing) {
+  struct state state = {.file = "optimizer", .name = name, .member = member};
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
+  for (int i = 0; i < list->count; i++) {
+    const struct span *span = &list->items[i];
+    bool factored = span->rows > 0;
+    if (slicing != WHOLE && factored != (slicing != UNFACTORED)) continue;
+    struct state_slice slice = {span->weight, span->state[slicing == COLUMNS], sliced_shape(span, slicing)};
+    int64_t length = shape_count(slice.shape);
+    if (list == &program->parts) length = span->end - span->first;
+    state.slices[state.n_slices++] = slice;
+    state.count = slice.first + length;
+  }
+  state.count = arena_aligned(state.count * size) / size;
+  if (state.n_slices > 0) add(program, state);
+}
+
 void plan_state(struct program *program) {
   int64_t elements = program->structs[program->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
   if (program->kind != PROGRAM_TRAIN) return;
   add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
   add_optimizer(program, elements);
+  if (job_optimizer(program->job)->factored) {
+    add_sliced(program, "row_var", "row_var", &program->tensors, ROWS);
+    add_sliced(program, "col_var", "col_var", &program->tensors, COLUMNS);
+    add_sliced(program, "variance", "variance", &program->tensors, UNFACTORED);
+  }
+  if (optimizer_steps_matrices(program->job)) {
+    add_sliced(program, "momentum_buffer", "momentum", &program->tensors, WHOLE);
+    add_sliced(program, "exp_avg", "moment_1", &program->parts, WHOLE);
+    add_sliced(program, "exp_avg_sq", "moment_2", &program->parts, WHOLE);
+  }
   add_border(program);
 }

@@ -50,8 +50,23 @@ static void add_types(struct helper *h, const json_t *types) {
   }
 }
 
-/* "number greater than 0; default 0.001" */
-static void add_type(struct helper *h, const json_t *schema, bool required) {
+/* ", 0.1 for muon": what the conditions of a group say of a key's default, each by the values of one key. */
+static void add_conditional_defaults(struct helper *h, const json_t *group, const char *key) {
+  size_t i;
+  const json_t *part;
+  json_array_foreach(keyword(h, group, "allOf"), i, part) {
+    const json_t *then = json_object_get(json_object_get(part, "then"), "properties");
+    const json_t *value = json_object_get(json_object_get(then, key), "default");
+    const json_t *names = json_object_get(json_object_get(json_object_get(part, "if"), "properties"), "name");
+    const json_t *list = json_object_get(names, "enum"), *one = json_object_get(names, "const");
+    if (value == NULL) continue;
+    text_printf(&h->out, ", %s for %s", schema_value_text(h->arena, value),
+                list != NULL ? schema_list_text(h->arena, list) : schema_value_text(h->arena, one));
+  }
+}
+
+/* "number greater than 0; default 0.001". Of `key` in `group`. */
+static void add_type(struct helper *h, const json_t *group, const char *key, const json_t *schema, bool required) {
   const json_t *type = keyword(h, schema, "type"), *choices = keyword(h, schema, "enum");
   const json_t *value = keyword(h, schema, "default");
   if (choices != NULL)
@@ -67,6 +82,7 @@ static void add_type(struct helper *h, const json_t *schema, bool required) {
   add_bound(h, schema, "exclusiveMaximum", "below");
   if (required) text_puts(&h->out, "; required");
   if (value != NULL) text_printf(&h->out, "; default %s", schema_value_text(h->arena, value));
+  add_conditional_defaults(h, group, key);
 }
 
 static bool is_required(const struct helper *h, const json_t *group, const char *key) {
@@ -88,7 +104,7 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
   json_t *schema;
   json_object_foreach((json_t *)keyword(h, group, "properties"), key, schema) {
     text_printf(&h->out, "%*s%s: ", indent, "", key);
-    add_type(h, schema, is_required(h, group, key));
+    add_type(h, group, key, schema, is_required(h, group, key));
     text_puts(&h->out, "\n");
     add_sentence(h, schema, indent + 4);
     add_keys(h, holder(h, schema), indent + 4);
@@ -129,7 +145,7 @@ const char *job_help(struct arena *arena, const char *key) {
     const json_t *group = group_of(&h, key, &last);
     bool keys = keyword(&h, holder(&h, schema), "properties") != NULL;
     text_printf(&h.out, "%s: ", key);
-    add_type(&h, schema, is_required(&h, group, last));
+    add_type(&h, group, last, schema, is_required(&h, group, last));
     text_puts(&h.out, "\n");
     add_sentence(&h, schema, 2);
     text_puts(&h.out, keys ? "\n" : "");

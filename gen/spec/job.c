@@ -82,13 +82,29 @@ static void bind_data(struct job *job) {
   job->data.shuffle = integer(job, "data.shuffle") != 0;
 }
 
+/* A group's numbers: those that `node` has, else those of `fallback`. */
+static struct optimizer_numbers numbers_of(const struct spec_node *node, struct optimizer_numbers fallback, double lr) {
+  const struct spec_node *rate = spec_find(node, "lr"), *scale = spec_find(node, "lr_scale");
+  const struct spec_node *decay = spec_find(node, "weight_decay"), *betas = spec_find(node, "betas");
+  const struct spec_node *eps = spec_find(node, "eps"), *momentum = spec_find(node, "momentum");
+  struct optimizer_numbers numbers = fallback;
+  if (scale != NULL) numbers.lr_scale = fallback.lr_scale * scale->real;
+  if (rate != NULL) numbers.lr_scale = rate->real / lr;
+  if (decay != NULL) numbers.weight_decay = decay->real;
+  if (betas != NULL) numbers.beta1 = betas->entries[0].value->real;
+  if (betas != NULL) numbers.beta2 = betas->entries[1].value->real;
+  if (eps != NULL) numbers.eps = eps->real;
+  if (momentum != NULL) numbers.momentum = momentum->real;
+  return numbers;
+}
+
 static struct param_group param_group(const struct job *job, const struct spec_node *node) {
-  const struct spec_node *match = spec_find(node, "match"), *scale = spec_find(node, "lr_scale");
-  const struct spec_node *lr = spec_find(node, "lr"), *decay = spec_find(node, "weight_decay");
-  return (struct param_group){.match = match->text,
-                              .where = match->where,
-                              .lr_scale = lr != NULL ? lr->real / job->optimizer.lr : scale->real,
-                              .weight_decay = decay != NULL ? decay->real : job->optimizer.weight_decay};
+  const struct spec_node *match = spec_find(node, "match"), *adamw = spec_find(node, "adamw");
+  struct param_group group = {.match = match->text, .where = match->where, .adamw = adamw != NULL && adamw->integer};
+  group.numbers = numbers_of(node, job->optimizer.numbers, job->optimizer.lr);
+  group.adamw_numbers = numbers_of(node, job->optimizer.adamw, job->optimizer.lr);
+  group.adamw_numbers.momentum = 0; /* it has none */
+  return group;
 }
 
 static void bind_groups(struct arena *arena, struct job *job) {
@@ -98,26 +114,37 @@ static void bind_groups(struct arena *arena, struct job *job) {
   for (int i = 0; i < job->optimizer.n_groups; i++) job->optimizer.groups[i] = param_group(job, list->entries[i].value);
 }
 
+static void bind_muon(struct job *job) {
+  static const char *const adjustments[] = {"original", "match_rms_adamw", "spectral_unclamped", NULL};
+  const struct spec_node *coefficients = spec_find(job->tree, "optimizer.ns_coefficients");
+  const struct spec_node *adamw = spec_find(job->tree, "optimizer.adamw");
+  for (int i = 0; coefficients != NULL && i < 3; i++)
+    job->optimizer.ns_coefficients[i] = coefficients->entries[i].value->real;
+  job->optimizer.ns_steps = integer(job, "optimizer.ns_steps");
+  job->optimizer.adjust_lr_fn = (enum adjust_lr)choice(job, "optimizer.adjust_lr_fn", adjustments);
+  if (adamw != NULL) job->optimizer.adamw = numbers_of(adamw, (struct optimizer_numbers){0}, job->optimizer.lr);
+}
+
 static void bind_optimizer(struct job *job) {
-  static const char *const names[] = {"sgd",   "adam",    "adamw",   "adamax", "nadam",
-                                      "radam", "adagrad", "rmsprop", "lion",   NULL};
+  static const char *const names[] = {"sgd",     "adam", "adamw", "adamax",    "nadam", "radam", "adagrad",
+                                      "rmsprop", "lion", "lamb",  "adafactor", "muon",  NULL};
   static const char *const norms[] = {"2", "inf", NULL};
-  const struct spec_node *betas = spec_find(job->tree, "optimizer.betas");
+  const struct optimizer_numbers none = {0};
   job->optimizer.name = (enum optimizer_name)choice(job, "optimizer.name", names);
   job->optimizer.lr = real(job, "optimizer.lr");
-  job->optimizer.beta1 = betas == NULL ? 0 : betas->entries[0].value->real;
-  job->optimizer.beta2 = betas == NULL ? 0 : betas->entries[1].value->real;
-  job->optimizer.eps = real(job, "optimizer.eps");
-  job->optimizer.weight_decay = real(job, "optimizer.weight_decay");
-  job->optimizer.momentum = real(job, "optimizer.momentum");
+  job->optimizer.numbers = numbers_of(spec_find(job->tree, "optimizer"), none, job->optimizer.lr);
   job->optimizer.dampening = real(job, "optimizer.dampening");
   job->optimizer.nesterov = integer(job, "optimizer.nesterov") != 0;
   job->optimizer.alpha = real(job, "optimizer.alpha");
   job->optimizer.centered = integer(job, "optimizer.centered") != 0;
   job->optimizer.momentum_decay = real(job, "optimizer.momentum_decay");
+  job->optimizer.beta2_decay = real(job, "optimizer.beta2_decay");
+  job->optimizer.least_scale = real(job, "optimizer.least_scale");
+  job->optimizer.clip_threshold = real(job, "optimizer.clip_threshold");
   job->optimizer.clip_grad_norm = real(job, "optimizer.clip_grad_norm");
   job->optimizer.norm_type = (enum norm_type)choice(job, "optimizer.norm_type", norms);
   job->optimizer.clip_grad_value = real(job, "optimizer.clip_grad_value");
+  bind_muon(job);
 }
 
 static void bind_schedule(struct job *job) {

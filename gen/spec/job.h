@@ -22,8 +22,12 @@ enum optimizer_name {
   OPTIMIZER_RADAM,
   OPTIMIZER_ADAGRAD,
   OPTIMIZER_RMSPROP,
-  OPTIMIZER_LION
+  OPTIMIZER_LION,
+  OPTIMIZER_LAMB,
+  OPTIMIZER_ADAFACTOR,
+  OPTIMIZER_MUON
 };
+enum adjust_lr { ADJUST_ORIGINAL, ADJUST_MATCH_RMS_ADAMW, ADJUST_SPECTRAL_UNCLAMPED };
 enum norm_type { NORM_2, NORM_INF };
 enum schedule_name {
   SCHEDULE_CONSTANT,
@@ -60,11 +64,19 @@ struct data_source {
   enum data_format format;
 };
 
+/* The numbers of an optimizer that a group of parameters may have of its own. */
+struct optimizer_numbers {
+  double lr_scale; /* the rate over that of the schedule */
+  double weight_decay, beta1, beta2, eps, momentum;
+};
+
 /* A group of parameters: those of no group before it whose names match. */
 struct param_group {
   const char *match;
   struct location where; /* of the match */
-  double lr_scale, weight_decay;
+  struct optimizer_numbers numbers;
+  struct optimizer_numbers adamw_numbers; /* muon: of those that adamw steps */
+  bool adamw;                             /* muon: all of them are */
 };
 
 struct job {
@@ -108,8 +120,15 @@ struct job {
 
   struct {
     enum optimizer_name name;
-    double lr, beta1, beta2, eps, weight_decay, momentum, dampening, alpha, momentum_decay;
+    double lr;
+    struct optimizer_numbers numbers; /* of parameters in no group: lr_scale is 1 */
+    double dampening, alpha, momentum_decay;
     bool nesterov, centered;
+    double beta2_decay, least_scale, clip_threshold; /* adafactor */
+    int64_t ns_steps;                                /* muon, as all below */
+    double ns_coefficients[3];
+    enum adjust_lr adjust_lr_fn;
+    struct optimizer_numbers adamw;         /* of what it does not step itself: lr_scale is adamw.lr over lr */
     double clip_grad_norm, clip_grad_value; /* 0: no clipping */
     enum norm_type norm_type;
     struct param_group *groups;

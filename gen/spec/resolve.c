@@ -56,8 +56,7 @@ static void normalise_number(struct spec_node *node, const char *type) {
 }
 
 /* A value that the job does not write: its default, or a group of defaults; NULL when it stays away. */
-static struct spec_node *absent(struct resolver *r, const json_t *schema, struct location where) {
-  const json_t *value = schema_keyword(r->root, schema, "default");
+static struct spec_node *absent(struct resolver *r, const json_t *schema, const json_t *value, struct location where) {
   const char *type = json_string_value(schema_keyword(r->root, schema, "type"));
   struct spec_node *node = NULL;
   if (value != NULL)
@@ -90,7 +89,7 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
     if (written != NULL)
       value = resolve(r, property, written->value, there);
     else if (!schema_forbids(r->arena, r->root, conditions, node, key))
-      value = absent(r, property, where);
+      value = absent(r, property, schema_default(r->arena, r->root, conditions, node, key), where);
     if (value != NULL) push(result, arena_string(r->arena, key), value, there);
   }
   for (int i = 0; i < node->count; i++) {

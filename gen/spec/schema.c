@@ -227,3 +227,19 @@ bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schem
   struct subject before = {group, "", "", {0}}, after = {with, "", "", {0}};
   return check_conditions(&c, schema, &before) && !check_conditions(&c, schema, &after);
 }
+
+const json_t *schema_default(struct arena *arena, const json_t *root, const json_t *schema,
+                             const struct spec_node *group, const char *key) {
+  struct check c = {.arena = arena, .root = root};
+  struct subject s = {group, "", "", {0}};
+  const json_t *found = schema_keyword(root, json_object_get(json_object_get(schema, "properties"), key), "default");
+  const json_t *part;
+  size_t i;
+  json_array_foreach(json_object_get(schema, "allOf"), i, part) {
+    const json_t *condition = json_object_get(part, "if");
+    const json_t *then = json_object_get(part, condition == NULL || holds(&c, condition, &s) ? "then" : "else");
+    const json_t *own = json_object_get(json_object_get(json_object_get(then, "properties"), key), "default");
+    if (own != NULL) found = own;
+  }
+  return found;
+}

@@ -32,4 +32,9 @@ bool schema_validate(struct arena *arena, const json_t *root, const struct spec_
 bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
                     const char *key);
 
+/* The default of a group's key, given the keys that `group` holds: the last of its schema's allOf whose condition holds
+ * and that has one for it, else the key's own. NULL for none. */
+const json_t *schema_default(struct arena *arena, const json_t *root, const json_t *schema,
+                             const struct spec_node *group, const char *key);
+
 #endif

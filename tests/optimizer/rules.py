@@ -24,6 +24,72 @@ class Lion(torch.optim.Optimizer):
                 m.mul_(second).add_(p.grad, alpha=1 - second)
 
 
+class Lamb(torch.optim.Optimizer):
+    """Algorithm 2 of arXiv:1904.00962 with phi(z) = z; PyTorch has none."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                m = state.setdefault("exp_avg", torch.zeros_like(p))
+                v = state.setdefault("exp_avg_sq", torch.zeros_like(p))
+                step = state["step"] = state.get("step", 0) + 1
+                m.mul_(first).add_(p.grad, alpha=1 - first)
+                v.mul_(second).add_(p.grad * p.grad, alpha=1 - second)
+                way = m / (1 - first**step) / ((v / (1 - second**step)).sqrt() + group["eps"]) + group["weight_decay"] * p
+                own, whole = p.norm(), way.norm()
+                p.sub_(way, alpha=group["lr"] * (float(own / whole) if own > 0 and whole > 0 else 1))
+
+
+class Muon:
+    """torch.optim.Muon over the matrices of its groups, with products as exact as their parameters, and AdamW, with
+    its own defaults, over the others."""
+
+    def __init__(self, params, lr, **keys):
+        groups = params if isinstance(params[0], dict) else [{"params": params}]
+        own = [{**group, "params": [p for p in group["params"] if p.ndim == 2]} for group in groups]
+        others = [{**group, "params": [p for p in group["params"] if p.ndim != 2]} for group in groups]
+        adamw = {key: keys.pop(key) for key in ("adamw",) if key in keys}.get("adamw", {})
+        keys.setdefault("weight_decay", 0.1)
+        self.parts = []
+        if any(group["params"] for group in own):
+            self.parts.append((torch.optim.Muon([g for g in own if g["params"]], lr=lr, **keys), 1))
+        if any(group["params"] for group in others):
+            rate = adamw.get("lr", 1e-3)
+            self.parts.append((torch.optim.AdamW([g for g in others if g["params"]], **{"lr": rate, **adamw}), rate / lr))
+
+    @property
+    def param_groups(self):
+        return [group for part, _ in self.parts for group in part.param_groups]
+
+    @property
+    def state(self):
+        return {p: state for part, _ in self.parts for p, state in part.state.items()}
+
+    def set_rate(self, rate):
+        for part, scale in self.parts:
+            for group in part.param_groups:
+                group["lr"] = rate * scale
+
+    def zero_grad(self):
+        for part, _ in self.parts:
+            part.zero_grad()
+
+    def step(self):
+        exact = torch.bfloat16
+        torch.bfloat16 = torch.float64  # of the iteration's products
+        try:
+            for part, _ in self.parts:
+                part.step()
+        finally:
+            torch.bfloat16 = exact
+
+
 BETAS = {"betas": [0.8, 0.97]}
 # name: (keys of the job and of PyTorch alike, PyTorch's optimizer)
 RULES = {
@@ -52,6 +118,15 @@ RULES = {
     "rmsprop_centered_momentum": ({"centered": True, "momentum": 0.7, "eps": 1e-6}, torch.optim.RMSprop),
     "lion": ({"betas": [0.9, 0.99]}, Lion),
     "lion_decay": ({"betas": [0.9, 0.99], "weight_decay": 0.1}, Lion),
+    "lamb": ({"eps": 1e-6}, Lamb),
+    "lamb_decay": ({**BETAS, "eps": 1e-4, "weight_decay": 0.1}, Lamb),
+    "adafactor": ({}, torch.optim.Adafactor),
+    "adafactor_decay": ({"beta2_decay": -0.6, "eps": 1e-3, "least_scale": 0.1, "clip_threshold": 1.01,
+                         "weight_decay": 0.1}, torch.optim.Adafactor),
+    "muon": ({"weight_decay": 0.1}, Muon),
+    "muon_plain": ({"nesterov": False, "momentum": 0.8, "adjust_lr_fn": "match_rms_adamw", "ns_steps": 3,
+                    "adamw": {"lr": 0.02, "betas": [0.8, 0.97], "eps": 1e-6, "weight_decay": 0.1}}, Muon),
+    "muon_spectral": ({"adjust_lr_fn": "spectral_unclamped", "eps": 1e-5}, Muon),
 }
 
 
@@ -65,10 +140,16 @@ def peer_of(name, params):
     """PyTorch's optimizer with the same numbers."""
     keys, make = RULES[name]
     keys = {"weight_decay": 0.0, **keys}
+    if make is torch.optim.Adafactor:
+        keys["eps"] = (keys.get("eps", 2.0**-23), keys.pop("least_scale", 1e-3))
+        keys["d"] = keys.pop("clip_threshold", 1.0)
+        return make(params, lr=LR, foreach=False, **keys)
+    if make is Muon:
+        return make(params, lr=LR, **keys)
     if make not in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.RMSprop):
         keys.setdefault("betas", [0.9, 0.999])
     if make not in (torch.optim.SGD, Lion):
-        keys.setdefault("eps", 1e-8)
+        keys.setdefault("eps", 1e-10 if make is torch.optim.Adagrad else 1e-8)
     return make(params, lr=LR, **keys)
 
 

@@ -12,11 +12,13 @@ COUNTED = {"step", "mu_product"}
 
 
 def peer_states(name):
-    weight = torch.nn.Parameter(torch.ones(3))
-    peer = peer_of(name, [weight])
-    weight.grad = torch.ones(3)
+    weights = [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(3, 2))]
+    peer = peer_of(name, weights)
+    for weight in weights:
+        weight.grad = torch.ones_like(weight)
     peer.step()
-    return {key for key, value in peer.state[weight].items() if value is not None and key not in COUNTED}
+    states = [pair for weight in weights for pair in peer.state[weight].items()]
+    return {key for key, value in states if value is not None and key not in COUNTED}
 
 
 class States(unittest.TestCase):

@@ -82,8 +82,8 @@ static void defaults(void **state) {
   assert_int_equal(job->accumulation.num_steps, 1);
   assert_int_equal(job->devices.kind, DEVICE_CPU);
   assert_int_equal(job->devices.threads, 0);
-  assert_true(job->optimizer.beta1 == 0.9 && job->optimizer.beta2 == 0.999 && job->optimizer.eps == 1e-8);
-  assert_true(job->optimizer.momentum == 0 && job->schedule.min_lr == 0);
+  assert_true(job->optimizer.numbers.beta1 == 0.9 && job->optimizer.numbers.beta2 == 0.999 && job->optimizer.numbers.eps == 1e-8);
+  assert_true(job->optimizer.numbers.momentum == 0 && job->schedule.min_lr == 0);
   assert_int_equal(job->training.seed, 1337);
   assert_int_equal(job->training.eval_interval, 0);
   assert_int_equal(job->training.eval_iters, 20);
@@ -114,7 +114,7 @@ static void csv(void **state) {
   assert_int_equal(job->data.label, LABEL_VALUE);
   assert_false(job->data.shuffle);
   assert_int_equal(job->optimizer.name, OPTIMIZER_SGD);
-  assert_true(job->optimizer.momentum == 0.9 && job->optimizer.beta1 == 0);
+  assert_true(job->optimizer.numbers.momentum == 0.9 && job->optimizer.numbers.beta1 == 0);
 }
 
 static void groups(void **state) {
@@ -133,8 +133,8 @@ static void groups(void **state) {
   assert_int_equal(job->optimizer.n_groups, 2);
   assert_string_equal(job->optimizer.groups[0].match, "*.bias");
   assert_int_equal(job->optimizer.groups[0].where.line, 7);
-  assert_true(job->optimizer.groups[0].lr_scale == 0.25 && job->optimizer.groups[0].weight_decay == 0.5);
-  assert_true(job->optimizer.groups[1].lr_scale == 2 && job->optimizer.groups[1].weight_decay == 0);
+  assert_true(job->optimizer.groups[0].numbers.lr_scale == 0.25 && job->optimizer.groups[0].numbers.weight_decay == 0.5);
+  assert_true(job->optimizer.groups[1].numbers.lr_scale == 2 && job->optimizer.groups[1].numbers.weight_decay == 0);
   assert_int_equal(read_job(sketch, NULL)->optimizer.n_groups, 0);
 }
 

@@ -41,6 +41,9 @@ OPTIMIZER_KEYS = {
     "adagrad": {"eps"},
     "rmsprop": {"eps", "momentum", "alpha", "centered"},
     "lion": {"betas"},
+    "lamb": ADAM,
+    "adafactor": {"eps", "beta2_decay", "least_scale", "clip_threshold"},
+    "muon": {"eps", "momentum", "nesterov", "ns_steps", "ns_coefficients", "adjust_lr_fn", "adamw"},
 }
 # The keys that not every schedule has.
 WARM, FALL = {"warmup_steps", "warmup_fraction"}, {"decay_steps", "min_lr"}
@@ -77,14 +80,26 @@ def subschemas(schema):
         yield from subschemas(one)
 
 
-def compared(schema, key):
+def default_of(group, schema, name):
+    """The default of a group's key: the last condition's that holds and has one, else its own."""
+    found = schema["properties"][name].get("default")
+    for part in schema.get("allOf", []):
+        holds = jsonschema.Draft202012Validator(part["if"]).is_valid(group)
+        own = part.get("then" if holds else "else", {}).get("properties", {}).get(name, {})
+        if isinstance(own, dict) and "default" in own:
+            found = own["default"]
+    return found
+
+
+def compared(job, key):
     """A key's value in a job with the defaults, for the rules."""
+    schema = job
     for name in key.split("."):
         schema = schema.get(name, {}) if isinstance(schema, dict) else {}
     if not isinstance(schema, dict):
         return schema
     group, name = key.split(".")
-    return SCHEMA["properties"][group]["properties"][name].get("default")
+    return default_of(job.get(group, {}), SCHEMA["properties"][group], name)
 
 
 def rules_hold(job):
@@ -132,6 +147,8 @@ class Drawer:
             return self.random.random() < 0.5
         if kind == "string":
             return self.random.choice(["a", "m.c", "dir/ä b"]) if self.random.random() < 0.97 else self.text()
+        if kind == "array" and schema.get("minItems", 2) == 3:
+            return [self.random.random() for _ in range(3 if self.random.random() < 0.95 else 2)]
         if kind == "array" and schema["items"].get("type") == "object":
             return [self.group(schema["items"]) for _ in range(self.random.randint(0, 2))]
         if kind == "array":
@@ -188,6 +205,9 @@ class Drawer:
         for group in groups if isinstance(groups, list) else []:
             if isinstance(group, dict) and "lr" in group:
                 group.pop("lr_scale", None)
+            if isinstance(group, dict):
+                for key in {"betas", "eps", "momentum", "adamw"} - own:
+                    group.pop(key, None)
         if "clip_grad_value" in optimizer:
             optimizer.pop("clip_grad_norm", None)
         if optimizer.get("clip_grad_norm", 0) == 0:

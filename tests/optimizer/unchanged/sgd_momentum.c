@@ -32,7 +32,7 @@ static void update(int64_t at, double lr, float factor) {
   float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 64; i++) {
-    const float g = gradients[i] * factor + 0.01f * weights[i];
+    const float g = gradients[i] * factor;
     const float m = 0.9f * moment_1[i] + g;
     moment_1[i] = m;
     const float w = weights[i] - rate * m;

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 714f2aba3cecd86b552bb5007c01240ce2b6f1fbfc1283a436242defda541637
+ * job    job.yaml, 2318e34c5b44e230bfc45e0862271f989d62997aef8fdcde89d2f5b0666b2b64
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -430,7 +430,7 @@ static void update(int64_t at, double lr) {
   float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 192; i++) {
-    const float g = gradients[i] + 0.01f * weights[i];
+    const float g = gradients[i];
     const float m = 0.9f * moment_1[i] + g;
     moment_1[i] = m;
     const float w = weights[i] - rate * m;
@@ -486,7 +486,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "714f2aba3cecd86b552bb5007c01240ce2b6f1fbfc1283a436242defda541637",
+    .job_digest = "2318e34c5b44e230bfc45e0862271f989d62997aef8fdcde89d2f5b0666b2b64",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
