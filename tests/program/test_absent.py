@@ -33,6 +33,7 @@ class Absent(unittest.TestCase):
         for job in contexts(key):
             job = {name: value for name, value in job.items() if name != key}
             never = walk.generate(job, folder)
+            default = walk.default_of(job, key, default)
             named = walk.generate({**job, key: default}, folder)
             if isinstance(never, str) and isinstance(named, str):
                 self.assertEqual(never, named, f"{key}: {default} changes the program")

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 
+import jsonschema
 import numpy as np
 from harness import GENERATOR, MODELS, TREE
 
@@ -39,6 +40,10 @@ VALUES = {
     "optimizer.weight_decay": [0, 0.1],
     "optimizer.clip_grad_norm": [0, 0.5],
     "optimizer.clip_grad_value": [0.01],
+    "optimizer.beta2_decay": [-0.8, -0.5], "optimizer.ns_coefficients": [[3.4445, -4.775, 2.0315]],
+    "optimizer.clip_threshold": [1.0, 2.0], "optimizer.ns_steps": [5, 2],
+    "optimizer.adamw.lr": [1e-3], "optimizer.adamw.betas": [[0.9, 0.95]], "optimizer.adamw.eps": [1e-8],
+    "optimizer.adamw.weight_decay": [0, 0.1],
     "optimizer.param_groups": [[{"match": "*.bias", "weight_decay": 0}], [{"match": "*", "lr_scale": 0.5}]],
     "accumulation.num_steps": [1, 2, 3],
     "training.steps": [10], "training.seed": [0, 7],
@@ -70,6 +75,17 @@ def target(schema):
     if "$ref" not in schema:
         return schema
     return {**SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], **schema}
+
+
+def default_of(job, key, default):
+    """A key's default beside the other keys of its group: the last one whose condition holds, else its own."""
+    group, name = key.split(".")[0], key.split(".")[1:]
+    own = {other.split(".", 1)[1]: value for other, value in job.items() if other.startswith(group + ".")}
+    for part in SCHEMA["properties"][group].get("allOf", []) if len(name) == 1 else []:
+        if jsonschema.Draft202012Validator(part["if"]).is_valid(own):
+            then = part.get("then", {}).get("properties", {}).get(name[0], {})
+            default = then.get("default", default) if isinstance(then, dict) else default
+    return default
 
 
 def by_type(key, schema):
