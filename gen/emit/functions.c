@@ -151,12 +151,6 @@ static struct jinja_value iteration_argument(struct arena *arena, const struct p
   return argument;
 }
 
-static const struct frame *frame_of(const struct function *function, const struct node *call) {
-  for (int i = 0; i < function->n_frames; i++)
-    if (function->frames[i].call == call) return &function->frames[i];
-  return NULL;
-}
-
 static void push_scopes(const struct program *program, const struct function *function, const struct step *step,
                         const char *base, const bool *used, struct jinja_value list) {
   const struct call *call = step->node->call;
@@ -175,8 +169,8 @@ static void push_memory(const struct program *program, const struct function *fu
   const struct call *call = step->node->call;
   if (saving_function(step->callee)->saved_bytes > 0) {
     const struct node *forward = call->forward != NULL ? call->forward : step->node;
-    const struct frame *frame = frame_of(saving_function(function), forward);
-    struct jinja_value saved = argument_value(arena, "saved", true, 0);
+    const struct storage *frame = frame_of(function, forward);
+    struct jinja_value saved = argument_value(arena, frame->kind == STORAGE_SAVED ? "saved" : "scratch", true, 0);
     struct jinja_value part = add_part(arena, saved, frame->name);
     if (call->count > 1) set_index(arena, part, index_value(arena, 0, 1, 0));
     jinja_push(arena, list, saved);

@@ -75,8 +75,18 @@ static const struct value *named_value(const struct function *function, const st
   return NULL;
 }
 
+static struct jinja_value struct_member_value(struct arena *arena, const char *name, const char *type, int count) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", name);
+  set_text(arena, value, "struct", type);
+  set_int(arena, value, "array", count > 1 ? count : 0);
+  return value;
+}
+
 static struct jinja_value storage_value(struct arena *arena, const struct function *function,
                                         const struct storage *storage) {
+  if (storage->frame != NULL)
+    return struct_member_value(arena, storage->name, saved_type(arena, storage->frame), storage->copies);
   struct jinja_value value = jinja_map(arena);
   const struct value *tensor = named_value(function, storage);
   bool same = tensor != NULL && shape_count(tensor->shape) == storage->count;
@@ -90,24 +100,11 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
   return value;
 }
 
-static struct jinja_value struct_member_value(struct arena *arena, const char *name, const char *type, int count) {
-  struct jinja_value value = jinja_map(arena);
-  set_text(arena, value, "name", name);
-  set_text(arena, value, "struct", type);
-  set_int(arena, value, "array", count > 1 ? count : 0);
-  return value;
-}
-
 static struct jinja_value saved_value(struct arena *arena, const struct function *function) {
   struct jinja_value members = jinja_list(arena);
   for (int i = 0; i < function->storages.count; i++)
     if (function->storages.items[i]->kind == STORAGE_SAVED)
       jinja_push(arena, members, storage_value(arena, function, function->storages.items[i]));
-  for (int i = 0; i < function->n_frames; i++) {
-    const struct frame *frame = &function->frames[i];
-    jinja_push(arena, members,
-               struct_member_value(arena, frame->name, saved_type(arena, frame->callee), frame->call->call->count));
-  }
   return members;
 }
 

@@ -159,6 +159,12 @@ static struct node *append_node(struct builder *builder, const struct op_kind *k
   return node;
 }
 
+static void number_calls(struct region *region) {
+  int number = 0;
+  for (int i = 0; i < region->nodes.count; i++)
+    if (region->nodes.items[i]->call != NULL) region->nodes.items[i]->call->number = number++;
+}
+
 /* The call of `callee` in the current region. */
 static struct node *append_call(struct builder *builder, struct region *callee, const struct frame *inner) {
   struct node *node = append_node(builder, &op_call, inner->actual_tensors, callee->inputs.count);
@@ -180,6 +186,7 @@ void builder_end_region(struct builder *builder, struct value *const *results, i
   for (int i = 0; i < n_results; i++) ARENA_PUSH(builder->arena, region->results, results[i]);
   bool kept = frame->caller == NULL || owns_parameters(region);
   if (kept) roll_loops(builder->graph, region, &frame->loops);
+  if (kept) number_calls(region);
   builder->frame = frame->caller;
   if (frame->caller == NULL) {
     name_values(builder->arena, region);

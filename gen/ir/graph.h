@@ -79,14 +79,16 @@ struct scope {
 struct call {
   struct region *callee;
   int count;
+  int number;            /* which call of its region as the model made it; tells the calls' random streams apart */
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
   /* Of a repeated call that is differentiated: behind the callee's results stand outputs that keep what a carried input
    * was in each iteration, [count] + its shape. history[h] is that input. */
   int n_histories;
   int *history;
-  /* Of a call of a backward region: the call that it goes back over. Iterations run from the last to the first, with
-   * that call's scopes and saved values; an input with stacked[i] has a leading dimension, one slice an iteration. */
+  /* Of a call of a backward region: the call that it goes back over, in the forward region or, where that is run again,
+   * before it in the same one. Iterations run from the last to the first, with that call's scopes and saved values; an
+   * input with stacked[i] has a leading dimension, one slice an iteration. */
   struct node *forward;
   bool *stacked;
 };

@@ -85,8 +85,11 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   int n = interface->n_of_results + interface->n_primals;
   struct value **inputs = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof *inputs);
   struct call *call = arena_alloc(pass->arena, sizeof *call);
-  *call =
-      (struct call){.callee = interface->backward, .count = forward->count, .scopes = forward->scopes, .forward = node};
+  *call = (struct call){.callee = interface->backward,
+                        .count = forward->count,
+                        .number = forward->number,
+                        .scopes = forward->scopes,
+                        .forward = node};
   call->carry = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(int));
   call->stacked = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(bool));
   bool flows = false;

@@ -110,7 +110,7 @@ static int n_copies(const struct call *call, bool keeps) {
 
 static const char *row_name(struct layout_pass *pass, const struct node *node, const struct value *formal) {
   const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, node->call->callee->name);
-  int number = call_number(node);
+  int number = node->call->number;
   return number > 0 ? arena_printf(pass->arena, "%s_%d", name, number) : name;
 }
 

@@ -21,6 +21,62 @@ struct storage *storage_root(struct storage *storage) {
   return storage;
 }
 
+/* ---- Frames ---- */
+
+static struct storage *own_frame(const struct function *function, const struct node *call) {
+  for (int i = 0; i < function->storages.count; i++)
+    if (function->storages.items[i]->call == call) return function->storages.items[i];
+  return NULL;
+}
+
+struct storage *frame_of(const struct function *function, const struct node *call) {
+  struct storage *frame = own_frame(function, call);
+  return frame == NULL && function->forward != NULL ? own_frame(function->forward, call) : frame;
+}
+
+/* A name that no storage of the kind has: the base, with a number behind other frames of it. */
+static const char *frame_name(struct program *program, const struct function *function, enum storage_kind kind,
+                              const char *base) {
+  const char *name = base;
+  for (int i = 0, k = 2; i < function->storages.count; i++) {
+    const struct storage *other = function->storages.items[i];
+    if (other->kind != kind || strcmp(other->name, name) != 0) continue;
+    if (other->frame == NULL) return arena_printf(program->arena, "%s_saved", name);
+    name = arena_printf(program->arena, "%s_%d", base, k++);
+    i = -1;
+  }
+  return name;
+}
+
+/* Whether a call of the function goes back over this one. */
+static bool goes_back(const struct function *function, const struct node *call) {
+  for (int s = 0; s < function->n_steps; s++)
+    if (function->steps[s].callee != NULL && function->steps[s].node->call->forward == call) return true;
+  return false;
+}
+
+static void make_frames(struct program *program, struct function *function) {
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee == NULL || step->callee->saved_bytes == 0 || step->node->call->forward != NULL) continue;
+    bool kept = function->backward != NULL && goes_back(function->backward, step->node);
+    enum storage_kind kind = kept ? STORAGE_SAVED : STORAGE_SCRATCH;
+    struct storage *frame = arena_alloc(program->arena, sizeof *frame);
+    *frame = (struct storage){.kind = kind,
+                              .name = frame_name(program, function, kind, step->callee->region->name),
+                              .dtype = DTYPE_FLOAT32,
+                              .count = step->callee->saved_bytes / dtype_size(DTYPE_FLOAT32),
+                              .copies = step->node->call->count,
+                              .function = function,
+                              .first = -1,
+                              .last = -1,
+                              .slot = -1,
+                              .frame = step->callee,
+                              .call = step->node};
+    ARENA_PUSH(program->arena, function->storages, frame);
+  }
+}
+
 /* ---- Lifetimes ---- */
 
 /* First and last uses are those of the function at hand; saved storages are used by the forward and by the backward
@@ -42,6 +98,10 @@ static void find_lifetimes(struct function *function) {
     for (int i = 0; i < step->node->n_inputs; i++) touch(step->inputs[i].storage, s);
     for (int i = 0; i < step->node->n_outputs; i++)
       if (step->outputs[i].storage != NULL) touch(step->outputs[i].storage, s);
+    if (step->callee == NULL) continue;
+    const struct node *forward = step->node->call->forward;
+    struct storage *frame = own_frame(function, forward != NULL ? forward : step->node);
+    if (frame != NULL) touch(frame, s);
   }
 }
 
@@ -185,39 +245,10 @@ static void fill_slots(struct program *program, struct function *function) {
   for (int i = 0; i < function->n_slots; i++) function->scratch_bytes += arena_aligned(function->slots[i].bytes);
 }
 
-/* ---- Frames ---- */
-
-static const char *frame_name(struct program *program, const struct function *function, const char *base) {
-  const char *name = base;
-  for (int i = 0, k = 2; i < function->n_frames; i++)
-    if (strcmp(function->frames[i].name, name) == 0) {
-      name = arena_printf(program->arena, "%s_%d", base, k++);
-      i = -1;
-    }
-  for (int i = 0; i < function->storages.count; i++)
-    if (function->storages.items[i]->kind == STORAGE_SAVED && strcmp(function->storages.items[i]->name, name) == 0)
-      return arena_printf(program->arena, "%s_saved", name);
-  return name;
-}
-
-static void fill_frames(struct program *program, struct function *function) {
-  for (int i = 0; i < function->storages.count; i++)
-    if (function->storages.items[i]->kind == STORAGE_SAVED)
-      function->saved_bytes += arena_aligned(storage_bytes(function->storages.items[i]));
-  for (int s = 0; s < function->n_steps; s++) {
-    const struct step *step = &function->steps[s];
-    if (step->callee == NULL || step->callee->saved_bytes == 0 || step->node->call->forward != NULL) continue;
-    struct frame frame = {frame_name(program, function, step->callee->region->name), step->callee, step->node};
-    function->frames =
-        arena_grow(program->arena, function->frames, function->n_frames, &function->frames_capacity, sizeof frame);
-    function->frames[function->n_frames++] = frame;
-    function->saved_bytes += step->callee->saved_bytes * step->node->call->count;
-  }
-}
-
 void place(struct program *program) {
   for (int f = 0; f < program->n_functions; f++) {
     struct function *function = program->functions[f];
+    make_frames(program, function);
     find_lifetimes(function);
     for (int s = 0; s < function->n_steps; s++) {
       if (function->steps[s].callee != NULL) continue;
@@ -225,6 +256,8 @@ void place(struct program *program) {
       give_output(function, s);
     }
     fill_slots(program, function);
-    if (function->forward == NULL) fill_frames(program, function);
+    for (int i = 0; i < function->storages.count; i++)
+      if (function->storages.items[i]->kind == STORAGE_SAVED)
+        function->saved_bytes += arena_aligned(storage_bytes(function->storages.items[i]));
   }
 }

@@ -5,11 +5,15 @@
 
 #include "gen/plan/program.h"
 
-/* Fills slots, frames, saved_bytes and scratch_bytes of every function. */
+/* Makes the frames of calls; fills slots, saved_bytes and scratch_bytes of every function. */
 void place(struct program *program);
 
 /* The storage whose memory this one uses: itself, unless it took over another's. */
 struct storage *storage_root(struct storage *storage);
+
+/* The frame of a forward call in the memory of a function or of its forward function; NULL: its callee saves nothing.
+ */
+struct storage *frame_of(const struct function *function, const struct node *call);
 
 /* Bytes of all copies of a storage. */
 int64_t storage_bytes(const struct storage *storage);

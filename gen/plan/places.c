@@ -96,11 +96,3 @@ int history_index(const struct call *call, int input) {
     if (call->history[h] == input) return h;
   return -1;
 }
-
-int call_number(const struct node *node) {
-  const struct node *forward = node->call->forward != NULL ? node->call->forward : node;
-  int number = 0;
-  for (int i = 0; i < forward->region->nodes.count && forward->region->nodes.items[i] != forward; i++)
-    number += forward->region->nodes.items[i]->call != NULL;
-  return number;
-}

@@ -45,7 +45,4 @@ int final_copy(const struct call *call, int copies);
 /* Which of the call's histories keeps this carried input; -1 when none does. */
 int history_index(const struct call *call, int input);
 
-/* Which call of its region a node is, counted in the forward region. */
-int call_number(const struct node *node);
-
 #endif

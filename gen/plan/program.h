@@ -21,7 +21,10 @@ enum storage_kind {
   STORAGE_SCRATCH   /* dead when the function returns */
 };
 
-/* A piece of memory: `count` elements in a row, `copies` times (the iterations of a repeated call). */
+/* A piece of memory: `count` elements in a row, `copies` times (the iterations of a repeated call).
+ *
+ * A frame is what a callee saves, once for each iteration of its call: saved, too, where the backward function comes
+ * back to it; scratch where the same function does, after it has run a forward function again, or nobody. */
 struct storage {
   enum storage_kind kind;
   const char *name; /* a C identifier, unique among its function's storages of the kind */
@@ -35,6 +38,8 @@ struct storage {
   struct storage *shared;     /* taken over by an output in place: the storage that it became part of */
   const struct node *carrier; /* of a row of carried values: the repeated call, and which of its inputs */
   int carried_input;
+  struct function *frame;  /* of a frame: the callee whose saved values lie here */
+  const struct node *call; /* and its call */
 };
 
 /* Where a value lies: elements of a storage under strides. */
@@ -55,13 +60,6 @@ struct slot {
   struct storage_list storages;
   struct function **callees;
   int n_callees, callees_capacity;
-};
-
-/* A callee's saved values inside of the caller's: one member a call, an array for a repeated call. */
-struct frame {
-  const char *name;
-  struct function *callee;
-  const struct node *call;
 };
 
 /* ---- Code ---- */
@@ -90,7 +88,7 @@ struct step {
   struct node *node;
   struct kernel *kernel;   /* NULL for a call */
   struct function *callee; /* NULL for a kernel */
-  int call_number;         /* of a call: which of the (forward) region's calls it is; tells random streams apart */
+  int call_number;         /* of a call: the number of it that tells random streams apart */
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
 };
@@ -104,8 +102,6 @@ struct function {
   struct storage_list storages; /* all that it owns */
   struct slot *slots;
   int n_slots, slots_capacity;
-  struct frame *frames;
-  int n_frames, frames_capacity;
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */

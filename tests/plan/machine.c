@@ -42,18 +42,7 @@ static int64_t saved_offset(const struct function *function, const struct storag
     if (at == storage) return bytes / ELEMENT;
     if (at->kind == STORAGE_SAVED) bytes += arena_aligned(storage_bytes(at));
   }
-  assert(storage == NULL);
-  return bytes / ELEMENT;
-}
-
-static int64_t frame_offset(const struct function *function, const struct node *call) {
-  int64_t offset = saved_offset(function, NULL);
-  for (int i = 0; i < function->n_frames; i++) {
-    const struct frame *frame = &function->frames[i];
-    if (frame->call == call) return offset;
-    offset += frame->callee->saved_bytes * frame->call->call->count / ELEMENT;
-  }
-  assert(!"a call that saves has a frame");
+  assert(!"the storage is one of the function's");
   return 0;
 }
 
@@ -189,10 +178,10 @@ static void run_iteration(struct machine *machine, const struct activation *run,
   for (int i = 0; i < callee->results.count; i++)
     inner.results[i] = many ? row_copy(machine, run, &step->outputs[i], k + (back ? 0 : 1))
                             : memory_of(machine, run, &step->outputs[i]);
-  const struct node *forward = back ? call->forward : step->node;
-  if (saving(step->callee)->saved_bytes > 0)
-    inner.saved =
-        run->saved + frame_offset(saving(run->function), forward) + k * saving(step->callee)->saved_bytes / ELEMENT;
+  if (saving(step->callee)->saved_bytes > 0) {
+    struct place frame = {.storage = frame_of(run->function, back ? call->forward : step->node)};
+    inner.saved = memory_of(machine, run, &frame) + k * saving(step->callee)->saved_bytes / ELEMENT;
+  }
   if (step->callee->scratch_bytes > 0) inner.scratch = run->scratch + callee_offset(run->function, step->callee);
   run_function(machine, &inner);
 }
