@@ -97,7 +97,7 @@ static int travel_to_program(struct travel *travel) {
   if (graph == NULL) return STATUS_BAD_JOB;
   struct builder *builder = builder_on(graph, &travel->diags);
   travel->program = plan(builder, travel->job, travel->kind, &travel->diags, options->dump, &travel->dumped);
-  return travel->program != NULL ? STATUS_OK : STATUS_CANNOT;
+  return travel->program != NULL ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 static bool is_pass(const char *name) {

@@ -204,6 +204,13 @@ static void push_operands(const struct program *program, const struct function *
   }
 }
 
+/* The random stream of a call: a new one for each iteration, or that of a group's first iteration. */
+static void set_stream(struct arena *arena, struct jinja_value value, const struct call *call) {
+  set_text(arena, value, "stream", call->callee->group ? "first" : "new");
+  set_int(arena, value, "call_number", call->number);
+  jinja_set(arena, value, "iteration", index_value(arena, call->first, call->count > 1 ? call->step : 0, 0));
+}
+
 static struct jinja_value call_value(const struct program *program, const struct function *function,
                                      const struct step *step) {
   struct arena *arena = program->arena;
@@ -218,7 +225,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
   set_bool(arena, value, "random", step->callee->random);
-  set_int(arena, value, "call_number", step->call_number);
+  set_stream(arena, value, call);
   return value;
 }
 
@@ -235,7 +242,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   set_int(arena, value, "count", 1);
   set_bool(arena, value, "reverse", false);
   set_bool(arena, value, "random", step->node->kind->random);
-  set_int(arena, value, "call_number", -1);
+  set_text(arena, value, "stream", "same");
   return value;
 }
 
@@ -260,8 +267,11 @@ static struct jinja_value function_value(const struct program *program, const st
 
 struct jinja_value functions_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  for (int i = 0; i < program->n_functions; i++)
-    jinja_push(program->arena, list, function_value(program, program->functions[i]));
+  for (int i = 0; i < program->n_functions; i++) {
+    const struct function *function = program->functions[i];
+    bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/prune.h */
+    if (called) jinja_push(program->arena, list, function_value(program, function));
+  }
   return list;
 }
 

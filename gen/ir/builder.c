@@ -161,8 +161,13 @@ static struct node *append_node(struct builder *builder, const struct op_kind *k
 
 static void number_calls(struct region *region) {
   int number = 0;
-  for (int i = 0; i < region->nodes.count; i++)
-    if (region->nodes.items[i]->call != NULL) region->nodes.items[i]->call->number = number++;
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct call *call = region->nodes.items[i]->call;
+    if (call == NULL) continue;
+    call->number = number++;
+    call->first = 0;
+    call->step = 1;
+  }
 }
 
 /* The call of `callee` in the current region. */

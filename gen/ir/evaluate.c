@@ -117,7 +117,8 @@ static void keep_histories(struct evaluator *evaluator, struct frame_data *frame
 static void run_call(struct evaluator *evaluator, struct frame_data *frame, const struct node *node) {
   const struct call *call = node->call;
   bool back = call->forward != NULL;
-  const struct called *over = back ? find_call(frame->forward, call->forward) : NULL;
+  bool here = back && call->forward->region == frame->region;
+  const struct called *over = back ? find_call(here ? frame : frame->forward, call->forward) : NULL;
   struct called called = {.node = node};
   called.iterations = arena_alloc(evaluator->arena, (size_t)call->count * sizeof *called.iterations);
   struct frame_data *last = NULL;

@@ -79,7 +79,9 @@ struct scope {
 struct call {
   struct region *callee;
   int count;
-  int number;            /* which call of its region as the model made it; tells the calls' random streams apart */
+  /* Which call of its region it is, as the model made it, and as which of its iterations iteration i counts there:
+   * first + step i. It tells random streams apart. */
+  int number, first, step;
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
   /* Of a repeated call that is differentiated: behind the callee's results stand outputs that keep what a carried input
@@ -115,6 +117,7 @@ struct node {
   struct location where; /* the model's line */
   struct call *call;     /* of a call node */
   struct node_list body; /* of a fused elementwise node: its parts, in order */
+  bool again;            /* of a backward region: makes a value of the forward region again */
 };
 
 struct parameter_list {
@@ -147,6 +150,10 @@ struct region {
    * what it uses is kept from the forward run. */
   struct region *forward;
   struct gradient_list gradients;
+  /* Activation checkpointing: nothing that the region makes is kept; its backward region makes it again from the inputs
+   * (Chen, Xu, Zhang, Guestrin, arXiv:1604.06174). */
+  bool recompute;
+  bool group; /* made by the plan: calls of one function that follow each other */
 };
 
 struct graph {

@@ -31,6 +31,16 @@ void graph_add(struct graph *graph, struct region *region) {
   graph->regions[graph->n_regions++] = region;
 }
 
+void graph_insert(struct graph *graph, struct region *region, int index) {
+  if (region->id >= graph->n_regions || graph->regions[region->id] != region) graph_add(graph, region);
+  for (int i = region->id; i > index; i--) {
+    graph->regions[i] = graph->regions[i - 1];
+    graph->regions[i]->id = i;
+  }
+  graph->regions[index] = region;
+  region->id = index;
+}
+
 struct value *value_new(struct graph *graph, struct region *region, enum value_kind kind, int index, struct shape shape,
                         enum dtype dtype) {
   struct value *value = arena_alloc(graph->arena, sizeof *value);
@@ -69,6 +79,12 @@ struct value *node_output(struct graph *graph, struct node *node, struct shape s
 void region_append(struct graph *graph, struct region *region, struct node *node) {
   node->region = region;
   ARENA_PUSH(graph->arena, region->nodes, node);
+}
+
+void region_insert(struct graph *graph, struct region *region, int index, struct node *node) {
+  region_append(graph, region, node);
+  for (int i = region->nodes.count - 1; i > index; i--) region->nodes.items[i] = region->nodes.items[i - 1];
+  region->nodes.items[index] = node;
 }
 
 void region_remove(struct region *region, const struct node *node) {

@@ -30,8 +30,12 @@ struct node *node_new(struct graph *graph, const struct op_kind *kind, struct va
 /* A new output at the end of the node's outputs. */
 struct value *node_output(struct graph *graph, struct node *node, struct shape shape, enum dtype dtype);
 
-/* Puts a node at the end of a region, or takes one out. */
+/* Moves a region of the graph, or one that is new, to place `index` among the regions. */
+void graph_insert(struct graph *graph, struct region *region, int index);
+
+/* Puts a node at the end of a region, or at place `index` there, or takes one out. */
 void region_append(struct graph *graph, struct region *region, struct node *node);
+void region_insert(struct graph *graph, struct region *region, int index, struct node *node);
 void region_remove(struct region *region, const struct node *node);
 
 /* Whether a node other than `but` (may be NULL), or the region's results, uses the value. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/ir/copy.h"
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
 
@@ -24,6 +25,13 @@ struct pass {
   struct interface *interfaces; /* by forward region id */
   struct value_list *sums;      /* by value id: contributions to its gradient, in the region at hand */
   int n_values;
+  /* By id: the copies of a region that recomputations call in its place, [true] within a group but for its last call;
+   * NULL: none yet. */
+  struct region **again[2];
+  struct {
+    struct region **items;
+    int count, capacity;
+  } made; /* the backward regions, callees first */
 };
 
 static void contribute(struct pass *pass, const struct value *value, struct value *gradient) {
@@ -88,6 +96,8 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   *call = (struct call){.callee = interface->backward,
                         .count = forward->count,
                         .number = forward->number,
+                        .first = forward->first,
+                        .step = forward->step,
                         .scopes = forward->scopes,
                         .forward = node};
   call->carry = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof(int));
@@ -196,13 +206,13 @@ static struct value *seed_value(struct pass *pass, struct region *backward, cons
   return input;
 }
 
-static void begin_gradients(struct pass *pass, struct region *forward, struct region *backward,
-                            struct interface *interface, const struct seed *seed) {
+static void begin_gradients(struct pass *pass, struct region *forward, const struct copying *copying,
+                            struct region *backward, struct interface *interface, const struct seed *seed) {
   pass->n_values = pass->graph->next_value;
   pass->sums = arena_alloc(pass->arena, ((size_t)pass->n_values + 1) * sizeof *pass->sums);
   interface->of_results = arena_alloc(pass->arena, ((size_t)forward->results.count + 1) * sizeof(int));
   for (int i = 0; i < forward->results.count; i++) {
-    struct value *result = forward->results.items[i];
+    struct value *result = copy_of(copying, forward->results.items[i]);
     if (!result->differentiable) continue;
     if (seed != NULL) {
       contribute(pass, result, seed_value(pass, backward, seed, result->shape));
@@ -236,6 +246,42 @@ static void end_gradients(struct pass *pass, struct region *forward, struct regi
   }
 }
 
+static void differentiate_region(struct pass *pass, struct region *forward, const struct seed *seed);
+
+/* The copy of a region that runs where a recomputation needs what it makes: it saves, as the region itself did without
+ * checkpointing, and it need not give what only went out of the recomputed region. Within a group, its calls save
+ * whatever is asked of them alone. */
+static void add_again(struct pass *pass, struct region *region, bool within) {
+  struct region **again = pass->again[within];
+  if (again[region->id] != NULL) return;
+  bool recompute = region->recompute && !within;
+  struct copying copying = {.graph = pass->graph, .callees = recompute ? NULL : again};
+  copying.values = arena_alloc(pass->arena, ((size_t)pass->graph->next_value + 1) * sizeof(struct value *));
+  for (int i = 0; i < region->nodes.count && !recompute; i++)
+    if (region->nodes.items[i]->call != NULL) add_again(pass, region->nodes.items[i]->call->callee, within);
+  struct region *copy = copy_region(&copying, region, "again");
+  copy->recompute = recompute;
+  name_values(pass->arena, copy);
+  again[region->id] = copy;
+  differentiate_region(pass, copy, NULL);
+}
+
+/* Lets the backward region begin with the nodes of its forward region. What the last call of a group gives goes out of
+ * it, so that nothing but its own backward, which makes it again, needs what it saves. */
+static void repeat_forward(struct pass *pass, struct region *forward, struct region *backward,
+                           struct copying *copying) {
+  struct node *last = forward->nodes.items[forward->nodes.count - 1];
+  for (int i = 0; i < forward->nodes.count; i++) {
+    struct node *node = forward->nodes.items[i];
+    if (node->call != NULL && !(forward->group && node == last)) add_again(pass, node->call->callee, forward->group);
+  }
+  copying->callees = pass->again[forward->group];
+  copying->values = arena_alloc(pass->arena, ((size_t)pass->graph->next_value + 1) * sizeof(struct value *));
+  copy_nodes(copying, forward, backward);
+  for (int i = 0; i < backward->nodes.count; i++) backward->nodes.items[i]->again = true;
+  if (forward->group) backward->nodes.items[backward->nodes.count - 1]->call->callee = last->call->callee;
+}
+
 /* seed: of the entry alone, else NULL. */
 static void differentiate_region(struct pass *pass, struct region *forward, const struct seed *seed) {
   bool depends = false;
@@ -245,11 +291,15 @@ static void differentiate_region(struct pass *pass, struct region *forward, cons
   struct region *backward = region_new(pass->arena, forward->function, forward->where, forward->n_scopes);
   backward->name = arena_printf(pass->arena, "%s_backward", forward->name);
   backward->forward = forward;
+  backward->group = forward->group;
+  struct copying copying = {.graph = pass->graph};
+  if (forward->recompute) repeat_forward(pass, forward, backward, &copying);
+  struct node_list nodes = forward->recompute ? backward->nodes : forward->nodes;
   interface->backward = pass->backward = backward;
   builder_enter(pass->builder, backward);
-  begin_gradients(pass, forward, backward, interface, seed);
-  for (int i = forward->nodes.count - 1; i >= 0; i--) {
-    struct node *node = forward->nodes.items[i];
+  begin_gradients(pass, forward, &copying, backward, interface, seed);
+  for (int i = nodes.count - 1; i >= 0; i--) {
+    struct node *node = nodes.items[i];
     builder_at(pass->builder, node->where);
     if (node->call != NULL)
       differentiate_call(pass, node);
@@ -261,14 +311,16 @@ static void differentiate_region(struct pass *pass, struct region *forward, cons
   take_primals(pass, backward, interface);
   name_values(pass->arena, forward); /* it may have new outputs: histories */
   name_values(pass->arena, backward);
+  ARENA_PUSH(pass->arena, pass->made, backward);
 }
 
-/* Marks a region and all that it calls, by id. */
+/* Marks a region and all that it calls and keeps something of, by id. */
 static void reach(const struct region *region, bool *reached) {
   reached[region->id] = true;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
-    if (call != NULL && !reached[call->callee->id]) reach(call->callee, reached);
+    bool kept = !region->recompute || region->group;
+    if (call != NULL && kept && !reached[call->callee->id]) reach(call->callee, reached);
   }
 }
 
@@ -287,12 +339,14 @@ struct region *differentiate(struct builder *builder, const struct seed *seed) {
   }
   int n = graph->n_regions;
   struct pass pass = {.builder = builder, .arena = graph->arena, .graph = graph};
-  pass.interfaces = arena_alloc(graph->arena, (size_t)n * sizeof *pass.interfaces);
+  size_t most = 3 * (size_t)n; /* no copy is copied */
+  pass.interfaces = arena_alloc(graph->arena, most * sizeof *pass.interfaces);
+  for (int within = 0; within < 2; within++)
+    pass.again[within] = arena_alloc(graph->arena, most * sizeof(struct region *));
   bool *reached = arena_alloc(graph->arena, (size_t)n * sizeof(bool));
   reach(entry, reached);
   for (int i = 0; i < n; i++)
     if (reached[i]) differentiate_region(&pass, graph->regions[i], graph->regions[i] == entry ? seed : NULL);
-  for (int i = 0; i < n; i++)
-    if (pass.interfaces[i].backward != NULL) graph_add(graph, pass.interfaces[i].backward);
+  for (int i = 0; i < pass.made.count; i++) graph_add(graph, pass.made.items[i]);
   return pass.interfaces[entry->id].backward;
 }

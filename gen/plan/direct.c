@@ -132,8 +132,8 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     int64_t size = shape_count(formal->shape);
     struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
     const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
-    struct storage *row =
-        new_storage(pass, kept != NULL ? STORAGE_SAVED : STORAGE_SCRATCH, name, formal->dtype, size, copies);
+    struct storage *row = new_storage(pass, kept != NULL && keeps_memory(pass, kept) ? STORAGE_SAVED : STORAGE_SCRATCH,
+                                      name, formal->dtype, size, copies);
     row->carrier = node;
     row->carried_input = i;
     if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, 0, kept->shape);

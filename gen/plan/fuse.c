@@ -83,6 +83,8 @@ static void merge_groups(struct pass *pass) {
       int producer = pass->position[node->inputs[k]->id];
       if (producer < 0 || !is_fusible(pass->nodes[producer]) || is_constant(pass->nodes[producer])) continue;
       if (!shape_equal(node->inputs[k]->shape, node->outputs[0]->shape)) continue;
+      /* A value that is made again is rounded to memory before the gradient uses it, as it was in the forward. */
+      if (pass->nodes[producer]->again != node->again) continue;
       int from = pass->group[producer], to = pass->group[i];
       if (from == to || !can_merge(pass, from, to)) continue;
       for (int m = 0; m < pass->n; m++)

@@ -136,7 +136,6 @@ static void lower_call(struct layout_pass *pass, struct node *node) {
   int at = (int)(new_step(pass, node) - pass->function->steps);
   pass->function->steps[at].inputs = inputs;
   pass->function->steps[at].callee = callee;
-  pass->function->steps[at].call_number = node->call->number;
   for (int i = 0; i < n_results; i++) {
     struct place made = call_output(pass, node, i);
     struct place *wanted = place_of(pass->program, node->outputs[i]);

@@ -12,6 +12,7 @@
 #include "gen/plan/layout.h"
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
+#include "gen/plan/recompute.h"
 #include "gen/plan/signatures.h"
 #include "gen/plan/state.h"
 #include "gen/plan/weights.h"
@@ -23,7 +24,8 @@ struct context {
 };
 
 static bool pass_read(struct context *context) {
-  return context->builder != NULL;
+  context->program->n_layers = count_layers(context->program->graph);
+  return true;
 }
 
 static bool pass_differentiate(struct context *context) {
@@ -40,6 +42,11 @@ static bool pass_evaluate(struct context *context) {
   else if (program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
   return true;
+}
+
+static bool pass_recompute(struct context *context) {
+  struct program *program = context->program;
+  return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
 static bool pass_prune(struct context *context) {
@@ -101,6 +108,7 @@ static const struct pass {
 } passes[] = {
     {"read", pass_read},
     {"evaluate", pass_evaluate},
+    {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},
     {"prune", pass_prune},
     {"fuse", pass_fuse},

@@ -88,7 +88,6 @@ struct step {
   struct node *node;
   struct kernel *kernel;   /* NULL for a call */
   struct function *callee; /* NULL for a kernel */
-  int call_number;         /* of a call: the number of it that tells random streams apart */
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
 };
@@ -224,6 +223,7 @@ struct program {
   int n_kernels, kernels_capacity;
 
   /* Figures. */
+  int n_layers;                 /* of the model's longest loop over functions */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */

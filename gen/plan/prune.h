@@ -4,7 +4,9 @@
 
 #include "gen/ir/graph.h"
 
-/* Removes every node, calls excepted, whose outputs no node, result or gradient uses. */
+/* Removes every node whose outputs no node, result or gradient uses, but for calls whose gradients or saved values are
+ * wanted; and every result of a region that none of its calls uses. A region that
+ * nothing calls any more keeps its parameters alone, for its backward. */
 void prune(struct graph *graph);
 
 #endif

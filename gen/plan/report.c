@@ -34,21 +34,9 @@ static const char *base_name(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-/* The longest repeated call of the program: what people call its layers. */
-static int count_layers(const struct program *program) {
-  int layers = 0;
-  for (int f = 0; f < program->n_functions; f++)
-    for (int s = 0; s < program->functions[f]->n_steps; s++) {
-      const struct step *step = &program->functions[f]->steps[s];
-      if (step->callee != NULL && step->node->call->count > layers) layers = step->node->call->count;
-    }
-  return layers;
-}
-
 static void add_model(struct text *text, const struct program *program) {
   text_printf(text, "model     %s: ", base_name(program->job->model.source));
-  int layers = count_layers(program);
-  if (layers > 1) text_printf(text, "%d layers, ", layers);
+  if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
   text_printf(text, "%s parameters", grouped(text->arena, program->n_parameters));
   if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
   text_puts(text, "\n");
@@ -87,8 +75,7 @@ const char *report_text(const struct program *program) {
 }
 
 const char *report_summary(const struct program *program) {
-  int layers = count_layers(program);
-  const char *first = layers > 1 ? arena_printf(program->arena, "%d layers, ", layers) : "";
+  const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
   return arena_printf(program->arena, "%s%.2f M parameters, float32", first, (double)program->n_parameters / 1e6);
 }
 

@@ -122,11 +122,21 @@ static void add_weight(struct walk *walk, const struct parameter *parameter, con
 
 static void visit_parameters(struct walk *walk, const struct region *region, const struct node *after,
                              const char *const *prefixes) {
-  if (after != NULL) return;
+  if (after != NULL || region->forward != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     add_weight(walk, p, join(walk->program->arena, prefixes[p->scope], p->path));
   }
+}
+
+/* The region whose scopes a region has: a backward region those of its forward region. */
+static const struct region *named_region(const struct region *region) {
+  return region->forward != NULL ? region->forward : region;
+}
+
+/* Of a scope of a region: the node of the tree with which it was first bound. */
+static struct weight_node **binding(const struct program *program, const struct region *region, int formal) {
+  return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
 }
 
 static void visit_bindings(struct walk *walk, const struct region *region, const struct node *after,
@@ -134,11 +144,10 @@ static void visit_bindings(struct walk *walk, const struct region *region, const
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!region_uses_scope(walk->program, region, i)) continue;
-    struct weight_node *node = node_at(walk->program->root, prefixes[i]);
+    struct weight_node *node = node_at(walk->program->root, prefixes[i]), **first = binding(walk->program, region, i);
     node->bound = true;
-    if (node->binder == NULL) node->binder = region;
-    if (walk->program->bindings[region->id * walk->program->bindings_stride + i] == NULL)
-      walk->program->bindings[region->id * walk->program->bindings_stride + i] = node;
+    if (node->binder == NULL && !region->group) node->binder = named_region(region);
+    if (*first == NULL) *first = node;
   }
 }
 
@@ -262,7 +271,7 @@ static void visit_types(struct walk *walk, const struct region *region, const st
   for (int i = 0; i < region->n_scopes; i++) {
     if (!region_uses_scope(walk->program, region, i)) continue;
     const struct weight_node *node = node_at(walk->program->root, prefixes[i]);
-    const struct weight_node *first = walk->program->bindings[region->id * walk->program->bindings_stride + i];
+    const struct weight_node *first = *binding(walk->program, region, i);
     const struct weight_struct *type = node->array ? NULL : node->type;
     if (type == (first->array ? NULL : first->type) && type != NULL) continue;
     diag_error(walk->diags, region->where,
@@ -273,11 +282,19 @@ static void visit_types(struct walk *walk, const struct region *region, const st
   }
 }
 
-/* From the entry, and from its copy for evaluation. */
+static const struct region *entry_backward(const struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++)
+    if (graph->regions[r]->forward == graph->entry) return graph->regions[r];
+  return NULL;
+}
+
+/* From the entry, from its copy for evaluation, and from its backward, which may run forward regions of its own. */
 static void walk_entries(struct walk *walk) {
   const char *root[] = {""};
+  const struct region *backward = entry_backward(walk->program->graph);
   walk_region(walk, walk->program->graph->entry, root);
   if (walk->program->evaluation_entry != NULL) walk_region(walk, walk->program->evaluation_entry, root);
+  if (backward != NULL) walk_region(walk, backward, root);
 }
 
 bool plan_weights(struct program *program, struct diagnostics *diags) {
@@ -340,9 +357,7 @@ static void visit_zeros(struct walk *walk, const struct region *region, const st
 
 void plan_gradients(struct program *program) {
   const struct graph *graph = program->graph;
-  const struct region *backward = NULL;
-  for (int r = 0; r < graph->n_regions; r++)
-    if (graph->regions[r]->forward == graph->entry) backward = graph->regions[r];
+  const struct region *backward = entry_backward(graph);
   if (backward == NULL) return;
   struct walk walk = {.program = program, .visit = visit_gradients};
   const char *root[] = {""};
@@ -363,8 +378,7 @@ void plan_gradients(struct program *program) {
 /* ---- Access ---- */
 
 static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
-  if (region->forward != NULL) region = region->forward;
-  return program->bindings[region->id * program->bindings_stride + formal];
+  return *binding(program, region, formal);
 }
 
 const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {

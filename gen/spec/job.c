@@ -125,6 +125,18 @@ static void bind_muon(struct job *job) {
   if (adamw != NULL) job->optimizer.adamw = numbers_of(adamw, (struct optimizer_numbers){0}, job->optimizer.lr);
 }
 
+static void bind_memory(struct arena *arena, struct job *job) {
+  static const char *const words[] = {"none", "all", "every", "layers", "functions", NULL};
+  const struct spec_node *list = spec_find(job->tree, "memory.checkpoint_functions");
+  job->memory.activation_checkpointing = (enum checkpointing)choice(job, "memory.activation_checkpointing", words);
+  job->memory.checkpoint_every = (int)integer(job, "memory.checkpoint_every");
+  job->memory.checkpoint_layers = (int)integer(job, "memory.checkpoint_layers");
+  job->memory.n_functions = list == NULL ? 0 : list->count;
+  job->memory.functions = arena_alloc(arena, ((size_t)job->memory.n_functions + 1) * sizeof *job->memory.functions);
+  for (int i = 0; i < job->memory.n_functions; i++)
+    job->memory.functions[i] = (struct named){list->entries[i].value->text, list->entries[i].value->where};
+}
+
 static void bind_optimizer(struct job *job) {
   static const char *const names[] = {"sgd",     "adam", "adamw", "adamax",    "nadam", "radam", "adagrad",
                                       "rmsprop", "lion", "lamb",  "adafactor", "muon",  NULL};
@@ -223,6 +235,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   job->tree = tree;
   bind_model(arena, job, diags);
   bind_data(job);
+  bind_memory(arena, job);
   bind_optimizer(job);
   bind_groups(arena, job);
   bind_schedule(job);
@@ -280,7 +293,8 @@ struct job *job_read(struct arena *arena, const char *file, const struct job_ove
 
 struct location job_where(const struct job *job, const char *key) {
   const struct spec_node *node = job->tree;
-  struct location where = node->where;
+  struct location where = {.file = job->file};
+  if (node != NULL) where = node->where;
   while (node != NULL && *key != '\0') {
     size_t length = strcspn(key, ".");
     char name[64];

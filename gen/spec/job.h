@@ -46,6 +46,13 @@ enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum device_kind { DEVICE_CPU };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
+enum checkpointing {
+  CHECKPOINTING_NONE,
+  CHECKPOINTING_ALL,
+  CHECKPOINTING_EVERY,
+  CHECKPOINTING_LAYERS,
+  CHECKPOINTING_FUNCTIONS
+};
 
 /* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
 enum config_kind { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_STRING };
@@ -77,6 +84,12 @@ struct param_group {
   struct optimizer_numbers numbers;
   struct optimizer_numbers adamw_numbers; /* muon: of those that adamw steps */
   bool adamw;                             /* muon: all of them are */
+};
+
+/* A name and where the job has it. */
+struct named {
+  const char *name;
+  struct location where;
 };
 
 struct job {
@@ -112,6 +125,13 @@ struct job {
   struct {
     int num_steps; /* micro-batches of one optimizer step */
   } accumulation;
+
+  struct {
+    enum checkpointing activation_checkpointing;
+    int checkpoint_every, checkpoint_layers;
+    struct named *functions; /* checkpoint_functions */
+    int n_functions;
+  } memory;
 
   struct {
     enum device_kind kind;
@@ -170,7 +190,7 @@ struct job {
     int64_t every; /* a log line every so many steps */
   } tracking;
 
-  const struct spec_node *tree; /* the resolved document behind it: gen/spec's own */
+  const struct spec_node *tree; /* the resolved document behind it: gen/spec's own; NULL: there is none */
 };
 
 /* An override of the command line: --set key=value. */

@@ -16,6 +16,7 @@
 #include "gen/model/model.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/plan.h"
+#include "gen/plan/recompute.h"
 #include "tests/plan/machine.h"
 
 enum { BATCH = 2, TOKENS = 3, VOCABULARY = 7, COLUMNS = 4, CLASSES = 3 };
@@ -103,37 +104,81 @@ static void compare(const char *what, const double *found, const double *expecte
   }
 }
 
-static void check(const struct model_case *at, uint64_t seed, int micro_steps) {
+/* A graph differentiated and run as it is: its loss, and an evaluator that has its gradients. */
+static struct evaluator *evaluate(struct bench *bench, const struct model_case *at, const struct job *job,
+                                  struct diagnostics *diags, double *loss) {
+  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, at, diags)};
+  assert_true(choose_recomputation(&draft, diags));
+  struct region *backward =
+      differentiate(builder_on(draft.graph, diags), &(struct seed){1.0 / job->accumulation.num_steps, NULL});
+  assert_non_null(backward);
+  struct evaluator *evaluator = evaluator_new(bench->arena, draft.graph, lookup, bench);
+  struct frame_data *frame = evaluate_region(evaluator, draft.graph->entry, bench->inputs);
+  evaluate_backward(evaluator, backward, frame, NULL);
+  *loss = *evaluated(frame, draft.graph->entry->results.items[0]);
+  return evaluator;
+}
+
+static struct numbers *weight_of(struct bench *bench, const char *path) {
+  for (int i = 0; i < bench->weights.count; i++)
+    if (strcmp(bench->weights.items[i].name, path) == 0) return &bench->weights.items[i];
+  return NULL;
+}
+
+/* Whether the model has the functions that the job wants recomputed: a random one may call none. */
+static bool can_recompute(struct bench *bench, const struct model_case *at, const struct job *job) {
+  struct diagnostics diags = diagnostics_in(bench->arena);
+  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, at, &diags)};
+  return choose_recomputation(&draft, &diags);
+}
+
+/* The planned program, and the graph with what is recomputed, against the graph in which nothing is. */
+static void check(const struct model_case *at, uint64_t seed, const struct job *job) {
   struct bench bench = {.arena = arena_new(), .state = seed};
   struct diagnostics diags = diagnostics_in(bench.arena);
   bench.inputs[0] = random_numbers(&bench, at->table ? BATCH * COLUMNS : BATCH * TOKENS, at->table ? 0 : VOCABULARY);
   bench.inputs[1] = random_numbers(&bench, at->table ? BATCH : BATCH * TOKENS, at->table ? CLASSES : VOCABULARY);
 
-  struct graph *graph = read_graph(&bench, at, &diags);
-  struct region *backward = differentiate(builder_on(graph, &diags), &(struct seed){1.0 / micro_steps, NULL});
-  assert_non_null(backward);
-  struct evaluator *evaluator = evaluator_new(bench.arena, graph, lookup, &bench);
-  struct frame_data *frame = evaluate_region(evaluator, graph->entry, bench.inputs);
-  evaluate_backward(evaluator, backward, frame, NULL);
+  struct job plain = *job;
+  plain.memory.activation_checkpointing = CHECKPOINTING_NONE;
+  if (!can_recompute(&bench, at, job)) job = &plain;
+  double loss, again;
+  struct evaluator *truth = evaluate(&bench, at, &plain, &diags, &loss);
+  struct evaluator *recomputed = evaluate(&bench, at, job, &diags, &again);
+  compare("loss", &again, &loss, 1, at->file);
 
-  struct job job = {.accumulation = {.num_steps = micro_steps}};
   struct graph *fresh = read_graph(&bench, at, &diags);
-  struct program *program = plan(builder_on(fresh, &diags), &job, PROGRAM_TRAIN, &diags, NULL, NULL);
+  struct program *program = plan(builder_on(fresh, &diags), job, PROGRAM_TRAIN, &diags, NULL, NULL);
   if (program == NULL) diag_print(&diags, stderr, false);
   assert_non_null(program);
   struct machine machine = {
       .arena = bench.arena, .program = program, .parameter = lookup, .context = &bench, .inputs = bench.inputs};
   machine_run(&machine);
-  compare("loss", &machine.loss, evaluated(frame, graph->entry->results.items[0]), 1, at->file);
+  compare("loss", &machine.loss, &loss, 1, at->file);
   for (int i = 0; i < program->n_weights; i++) {
-    const struct numbers *weight = NULL;
-    for (int k = 0; k < bench.weights.count; k++)
-      if (strcmp(bench.weights.items[k].name, program->weights[i].path) == 0) weight = &bench.weights.items[k];
+    const struct numbers *weight = weight_of(&bench, program->weights[i].path);
     if (weight == NULL) continue; /* pruned: nothing read it */
-    compare(weight->name, machine.gradients[i], evaluated_gradient(evaluator, weight->name),
-            shape_count(program->weights[i].parameter->shape), at->file);
+    int64_t count = shape_count(program->weights[i].parameter->shape);
+    const double *gradient = evaluated_gradient(truth, weight->name);
+    compare(weight->name, machine.gradients[i], gradient, count, at->file);
+    if (gradient != NULL)
+      compare(weight->name, evaluated_gradient(recomputed, weight->name), gradient, count, at->file);
   }
   arena_free(bench.arena);
+}
+
+/* One of the ways of recomputing, by a number. */
+static struct job job_number(uint64_t number, int micro_steps) {
+  struct job job = {.accumulation = {.num_steps = micro_steps}};
+  static const enum checkpointing ways[] = {CHECKPOINTING_NONE, CHECKPOINTING_ALL, CHECKPOINTING_EVERY,
+                                            CHECKPOINTING_LAYERS, CHECKPOINTING_FUNCTIONS};
+  static struct named functions[] = {{.name = "part0"}, {.name = "part1"}};
+  job.memory.activation_checkpointing = ways[number % 5];
+  job.memory.checkpoint_every = 2 + (int)(number / 5 % 2);
+  job.memory.checkpoint_layers = 1 + (int)(number / 5 % 3);
+  job.memory.functions = functions;
+  job.memory.n_functions = 1 + (int)(number / 5 % 2);
+  return job;
 }
 
 /* ---- The example models ---- */
@@ -159,7 +204,10 @@ static const struct model_case examples[] = {
 static void test_examples(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-    for (int micro_steps = 1; micro_steps <= 2; micro_steps++) check(&examples[i], i + 1, micro_steps);
+    for (uint64_t number = 0; number < 9; number++) {
+      struct job job = job_number(number < 4 ? number : number + 1, 1 + (int)(number % 2)); /* none by name */
+      check(&examples[i], i + 1, &job);
+    }
 }
 
 /* ---- Random models ---- */
@@ -253,7 +301,8 @@ static void check_random(uint64_t seed) {
   fputs(write_model(arena, seed), file);
   assert_int_equal(fclose(file), 0);
   struct model_case at = {.file = path, .table = true};
-  check(&at, seed, 1 + (int)(seed % 2));
+  struct job job = job_number(seed, 1 + (int)(seed % 2));
+  check(&at, seed, &job);
   remove(path); /* a model that fails stays, to be looked at */
   arena_free(arena);
 }
@@ -262,7 +311,8 @@ static void test_random(void **state) {
   (void)state;
   const char *only = getenv("PLAN_SEED"), *count = getenv("PLAN_MODELS"), *file = getenv("PLAN_MODEL");
   if (file != NULL) {
-    check(&(struct model_case){.file = file, .table = true}, 1, 1);
+    struct job job = job_number(0, 1);
+    check(&(struct model_case){.file = file, .table = true}, 1, &job);
     return;
   }
   if (only != NULL) {

@@ -46,6 +46,7 @@ VALUES = {
     "optimizer.adamw.weight_decay": [0, 0.1],
     "optimizer.param_groups": [[{"match": "*.bias", "weight_decay": 0}], [{"match": "*", "lr_scale": 0.5}]],
     "accumulation.num_steps": [1, 2, 3],
+    "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]],
     "training.steps": [10], "training.seed": [0, 7],
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
@@ -58,6 +59,12 @@ VALUES = {
 
 # What a key, or a key with one value, asks for beside it.
 COMPANIONS = {
+    ("memory.activation_checkpointing", "every"): {"memory.checkpoint_every": 2},
+    ("memory.activation_checkpointing", "layers"): {"memory.checkpoint_layers": 1},
+    ("memory.activation_checkpointing", "functions"): {"memory.checkpoint_functions": ["mlp"]},
+    "memory.checkpoint_every": {"memory.activation_checkpointing": "every"},
+    "memory.checkpoint_layers": {"memory.activation_checkpointing": "layers"},
+    "memory.checkpoint_functions": {"memory.activation_checkpointing": "functions"},
     "training.metrics": {"training.eval_interval": 5},
     "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
     "optimizer.nesterov": {"optimizer.momentum": 0.5},

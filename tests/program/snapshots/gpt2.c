@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 4af45607076d233a840a3435727429547a27156748019ea0c9cc5940478b1c78
+ * job    job.yaml, 9450c705a2209d434e559ca578f5aca89f166319702884218331a906ec26f6a6
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1111,7 +1111,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "4af45607076d233a840a3435727429547a27156748019ea0c9cc5940478b1c78",
+    .job_digest = "9450c705a2209d434e559ca578f5aca89f166319702884218331a906ec26f6a6",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d911655f9adcde7c61caaf4c9d35eadc36499b82afc16ebdb2b88d0b1ea7dd5c
+ * job    job.yaml, d3723787451a6fb3820835c7b76fac4e5e195cd8acbbaf08e00b6d52f621571a
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "d911655f9adcde7c61caaf4c9d35eadc36499b82afc16ebdb2b88d0b1ea7dd5c",
+    .job_digest = "d3723787451a6fb3820835c7b76fac4e5e195cd8acbbaf08e00b6d52f621571a",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

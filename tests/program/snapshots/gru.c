@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c5211bf7b939ad52966544c97b8701a13b3be36cf9ec863bebae40fd18a9d97b
+ * job    job.yaml, c461ab31ee6e664e00b3c9f819c43b01d61a423b8b2894891ad60695e2d76283
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -777,7 +777,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "c5211bf7b939ad52966544c97b8701a13b3be36cf9ec863bebae40fd18a9d97b",
+    .job_digest = "c461ab31ee6e664e00b3c9f819c43b01d61a423b8b2894891ad60695e2d76283",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"

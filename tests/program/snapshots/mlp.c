@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 2318e34c5b44e230bfc45e0862271f989d62997aef8fdcde89d2f5b0666b2b64
+ * job    job.yaml, 0047fc5d57ebae865f60dabd07cac8f893c350bed28f7b3cc0ecaf467dc36672
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -486,7 +486,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "2318e34c5b44e230bfc45e0862271f989d62997aef8fdcde89d2f5b0666b2b64",
+    .job_digest = "0047fc5d57ebae865f60dabd07cac8f893c350bed28f7b3cc0ecaf467dc36672",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"

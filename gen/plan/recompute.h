@@ -1,0 +1,15 @@
+/* Recompute: which functions of the model keep nothing from forward to backward (activation checkpointing). */
+#ifndef ACCEL_PLAN_RECOMPUTE_H
+#define ACCEL_PLAN_RECOMPUTE_H
+
+#include "gen/plan/program.h"
+
+/* Marks regions by the job's memory.activation_checkpointing; takes loops apart where their layers differ in it. False
+ * with an error when a function that the job names, or any layer, is not there. */
+bool choose_recomputation(struct program *program, struct diagnostics *diags);
+
+/* The largest number of layers in a loop of the model; 1 when nothing is repeated. To be asked before loops are taken
+ * apart. */
+int count_layers(const struct graph *graph);
+
+#endif

@@ -1,0 +1,120 @@
+"""What memory saves changes no number: a program with activation checkpointing has the losses and the weights, bit for
+bit, of the one without, dropout included."""
+
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from harness import GENERATOR, MODELS, Trainer
+
+GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
+CONFIGS = {"gpt2": GPT, "nanogpt": GPT, "mlp_table": {"n_layer": 5, "width": 7, "n_classes": 3},
+           "gru_bytes": {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 6}}
+
+
+GATED = """#include <accel/model.h>
+struct config { int n_layer, width, n_classes; };
+const struct config defaults = {0};
+static tensor hidden(scope s, tensor x, int width) {
+  tensor gate = mul(linear(at(s, "a"), x, width), linear(at(s, "b"), x, width));
+  return add(mul(gelu_tanh(gate), x), linear(at(s, "c"), square(gate), width));
+}
+tensor model(scope s, struct config c, tensor features, tensor labels) {
+  tensor x = linear(at(s, "in"), features, c.width);
+  for (int i = 0; i < c.n_layer; i++) x = hidden(nth(s, "h", i), x, c.width);
+  return cross_entropy(linear(at(s, "out"), x, c.n_classes), labels);
+}
+"""
+
+
+def every(count):
+    return {"activation_checkpointing": "every", "checkpoint_every": count}
+
+
+def functions(*names):
+    return {"activation_checkpointing": "functions", "checkpoint_functions": list(names)}
+
+
+ALL = {"activation_checkpointing": "all"}
+LAYERS = {"activation_checkpointing": "layers", "checkpoint_layers": 2}
+
+
+def make(name, memory, **groups):
+    """A trainer with its data."""
+    table = name == "mlp_table"
+    source = {"path": "rows.csv", "format": "csv"} if table else {"path": "corpus.txt", "format": "bytes"}
+    trainer = Trainer({
+        "model": {"source": str(MODELS / f"{name}.c"), "config": CONFIGS[name]},
+        "data": {"train": source, "batch_size": 3, **({"features": 5} if table else {})},
+        "training": {"steps": 20, "seed": 11}, "memory": memory, "optimizer": {"clip_grad_norm": 1.0}, **groups})
+    rng = np.random.default_rng(5)
+    (trainer.folder / "corpus.txt").write_bytes(rng.integers(97, 123, 1500).astype(np.uint8).tobytes())
+    rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(60)]
+    (trainer.folder / "rows.csv").write_text("\n".join(rows) + "\n")
+    return trainer
+
+
+def train(name, memory, **groups):
+    """The losses of 20 steps, the weights behind them and the plan."""
+    trainer = make(name, memory, **groups)
+    trainer.build()
+    return [line["loss"] for line in trainer.run()], trainer.weights(), trainer.plan()
+
+
+class Checkpointing(unittest.TestCase):
+    def check(self, name, ways, **groups):
+        losses, weights, plain = train(name, {}, **groups)
+        for memory in ways:
+            with self.subTest(model=name, **memory):
+                again, others, plan = train(name, memory, **groups)
+                self.assertEqual(again, losses)
+                self.assertEqual(set(others), set(weights))
+                for key in weights:
+                    np.testing.assert_array_equal(others[key], weights[key], key)
+                self.assertLess(plan["arena_bytes"]["activations"], plain["arena_bytes"]["activations"])
+                self.assertGreater(plan["flops_per_step"], plain["flops_per_step"])
+
+    def test_gpt2(self):
+        self.check("gpt2", [ALL, every(2), every(3), LAYERS, functions("mlp"), functions("block", "mlp")])
+
+    def test_nanogpt(self):
+        self.check("nanogpt", [every(4), LAYERS], accumulation={"num_steps": 2})
+
+    def test_gru(self):
+        self.check("gru_bytes", [ALL, functions("cell")])
+
+    def test_mlp(self):
+        self.check("mlp_table", [ALL])
+
+    def test_rounding(self):
+        """A product that the forward rounds before the backward adds to it is rounded when it is made again."""
+        model = tempfile.NamedTemporaryFile("w", suffix=".c")
+        model.write(GATED)
+        model.flush()
+        self.check("mlp_table", [ALL], model={"source": model.name, "config": CONFIGS["mlp_table"]})
+
+
+class Refusals(unittest.TestCase):
+    def check(self, name, memory, *lines, **groups):
+        result = subprocess.run([GENERATOR, "plan", make(name, memory, **groups).path], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for line in lines:
+            self.assertIn(line, result.stderr)
+
+    def test_function(self):
+        self.check("gpt2", functions("mlp", "heads"), ":1:", "the model calls no function 'heads' that has parameters",
+                   "its functions with parameters are predict, block, attend, mlp")
+
+    def test_no_layer(self):
+        model = tempfile.NamedTemporaryFile("w", suffix=".c")
+        model.write("#include <accel/model.h>\nstruct config { int n_classes; };\nconst struct config defaults = {3};\n"
+                    "tensor model(scope s, struct config c, tensor features, tensor labels) {\n"
+                    "  return cross_entropy(linear(s, features, c.n_classes), labels);\n}\n")
+        model.flush()
+        self.check("mlp_table", ALL, "the model calls no function with parameters",
+                   model={"source": model.name, "config": {}})
+
+
+if __name__ == "__main__":
+    unittest.main()
