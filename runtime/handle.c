@@ -1,7 +1,7 @@
 /* What happens between steps: lines, evaluations, saves. */
 #include "run.h"
 
-#include "safetensors.h"
+#include "save.h"
 
 #include <stdio.h>
 
@@ -39,10 +39,8 @@ void accel_report_metric(struct accel_run *run, const char *name, double value) 
 }
 
 static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
-  const struct accel_program *program = run->program;
-  if (run->weights == NULL) return true;
   run->saved_at = at;
-  return rt_safetensors_write(run->model_path, program->tensors, program->n_tensors, run->weights, problem);
+  return rt_save(run, problem);
 }
 
 /* The rest of the run at its pace so far, evaluations and saves included, the first step not. */

@@ -19,7 +19,8 @@ struct accel_run {
   struct data data;
   struct log log;
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
-  const void *weights;     /* as remembered for saving; NULL: none yet */
+  void *weights;           /* as remembered for saving; NULL: none yet */
+  void *averages;          /* NULL: none are kept */
   int64_t saved_at;        /* the step count of the last save; -1: none */
   int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */

@@ -4,7 +4,7 @@
 #include "digits.h"
 #include "files.h"
 #include "flags.h"
-#include "safetensors.h"
+#include "save.h"
 #include "weights.h"
 
 #include <omp.h>
@@ -85,6 +85,11 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
   print_headline(run);
 }
 
+void accel_fill_averages(struct accel_run *run, void *averages) {
+  memcpy(averages, run->weights, run->program->weights_bytes);
+  run->averages = averages;
+}
+
 static void free_run(struct accel_run *run) {
   rt_data_close(&run->data);
   rt_arena_close(&run->arena);
@@ -94,10 +99,7 @@ static void free_run(struct accel_run *run) {
 
 int accel_finish(struct accel_run *run) {
   struct problem problem;
-  const struct accel_program *program = run->program;
-  bool saved = run->weights == NULL || run->saved_at == run->reported_at;
-  if (!saved && !rt_safetensors_write(run->model_path, program->tensors, program->n_tensors, run->weights, &problem))
-    rt_fail(&problem, 1);
+  if (run->saved_at != run->reported_at && !rt_save(run, &problem)) rt_fail(&problem, 1);
   if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
   free_run(run);
   return fflush(stdout) == 0 ? 0 : 1;

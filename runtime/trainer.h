@@ -105,6 +105,10 @@ void *accel_arena(struct accel_run *run);
  * threads. Remembers `weights` for saving. Prints the headline of the run. */
 void accel_fill_weights(struct accel_run *run, void *weights);
 
+/* Fills the moving averages of the parameters at `averages`, after accel_fill_weights: a copy of the parameters.
+ * Remembers `averages`, which are saved with the weights, as ema.safetensors. */
+void accel_fill_averages(struct accel_run *run, void *averages);
+
 /* Steps of this run: program->steps or --steps. */
 int64_t accel_steps(const struct accel_run *run);
 

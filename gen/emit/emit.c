@@ -100,6 +100,7 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   for (int i = 0; i < METRICS; i++)
     if (job->training.metrics[i]) jinja_push(arena, metrics, jinja_string(arena, job_metric_names[i]));
   jinja_set(arena, value, "metrics", metrics);
+  set_bool(arena, value, "averaged", job->training.ema.evaluate);
   return value;
 }
 
@@ -176,6 +177,19 @@ static void set_texts(struct jinja_value context, const struct program *program,
   jinja_set(arena, context, "comments", comments);
 }
 
+/* The entry as it is evaluated, where that is another function than the one that is trained, or over other weights. */
+static void set_evaluation(struct jinja_value context, const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct function *evaluation = program->evaluation;
+  bool averaged = program->job->training.ema.evaluate;
+  set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
+  if (evaluation == NULL && averaged) evaluation = program->forward;
+  set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
+  if (evaluation != NULL)
+    jinja_set(arena, context, "evaluation_arguments",
+              entry_arguments_value(program, evaluation, averaged ? "averages" : "weights"));
+}
+
 /* The entry functions: how main and step call them. */
 static void set_entries(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
@@ -185,15 +199,13 @@ static void set_entries(struct jinja_value context, const struct program *progra
   set_bool(arena, context, "forward_random", forward->random);
   set_bool(arena, context, "forward_saves", forward->saved_bytes > 0);
   set_bool(arena, context, "forward_scratch", forward->scratch_bytes > 0);
-  jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward));
+  jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
   set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
-  if (backward != NULL) jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward));
-  const struct function *evaluation = program->evaluation;
-  set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
-  set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
-  if (evaluation != NULL) jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation));
+  if (backward != NULL)
+    jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward, "weights"));
+  set_evaluation(context, program);
 }
 
 static void set_result(struct jinja_value context, const struct program *program) {

@@ -288,11 +288,12 @@ static const char *scratch_member(const struct program *program, const struct fu
   return function->forward != NULL ? "backward" : "forward";
 }
 
-struct jinja_value entry_arguments_value(const struct program *program, const struct function *function) {
+struct jinja_value entry_arguments_value(const struct program *program, const struct function *function,
+                                         const char *weights) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   const struct region *region = function->region;
-  if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, "weights", NULL, true));
+  if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, weights, NULL, true));
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (function->scratch_bytes > 0)

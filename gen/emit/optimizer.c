@@ -109,6 +109,19 @@ static void set_own_keys(struct arena *arena, struct jinja_value value, const st
   jinja_set(arena, value, "ns_coefficients", floats_value(arena, job->optimizer.ns_coefficients, 3));
 }
 
+/* Of the moving average: {share, decay, every, warms_up, inv_gamma, power}; nothing without one. */
+static struct jinja_value average_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  if (job->training.ema.decay == 0) return value;
+  set_real(arena, value, "share", 1 - job->training.ema.decay);
+  set_real(arena, value, "decay", job->training.ema.decay);
+  set_int(arena, value, "every", job->training.ema.every);
+  set_bool(arena, value, "warms_up", job->training.ema.power > 0);
+  set_real(arena, value, "inv_gamma", job->training.ema.inv_gamma);
+  set_real(arena, value, "power", job->training.ema.power);
+  return value;
+}
+
 /* The optimizer over a list of spans; none: over all weights alike. */
 static struct jinja_value rule_value(const struct program *program, const struct span_list *spans, const char *row) {
   struct arena *arena = program->arena;
@@ -130,6 +143,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "packed", optimizer_steps_matrices(job));
   set_bool(arena, value, "factored", job_optimizer(job)->factored);
   jinja_set(arena, value, "rows", rows_value(arena, spans));
+  jinja_set(arena, value, "ema", average_value(arena, job));
   return value;
 }
 

@@ -42,8 +42,9 @@ struct jinja_value kernels_value(const struct program *program);
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
-/* The arguments with which `step` calls an entry function. */
-struct jinja_value entry_arguments_value(const struct program *program, const struct function *function);
+/* The arguments with which `step` calls an entry function over the arena's member `weights`. */
+struct jinja_value entry_arguments_value(const struct program *program, const struct function *function,
+                                         const char *weights);
 
 /* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
 struct jinja_value optimizer_value(const struct program *program);

@@ -85,5 +85,7 @@ void plan_state(struct program *program) {
     add_sliced(program, "exp_avg", "moment_1", &program->parts, WHOLE);
     add_sliced(program, "exp_avg_sq", "moment_2", &program->parts, WHOLE);
   }
+  if (program->job->training.ema.decay > 0)
+    add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
   add_border(program);
 }

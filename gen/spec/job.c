@@ -210,6 +210,14 @@ static void bind_metrics(struct job *job) {
       if (strcmp(job_metric_names[m], list->entries[i].value->text) == 0) job->training.metrics[m] = true;
 }
 
+static void bind_average(struct job *job) {
+  job->training.ema.decay = real(job, "training.ema.decay");
+  job->training.ema.every = integer(job, "training.ema.every");
+  job->training.ema.inv_gamma = real(job, "training.ema.inv_gamma");
+  job->training.ema.power = real(job, "training.ema.power");
+  job->training.ema.evaluate = integer(job, "training.ema.evaluate") != 0;
+}
+
 static void bind_run(struct job *job) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
@@ -221,6 +229,7 @@ static void bind_run(struct job *job) {
   job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);
   job->training.eval_iters = integer(job, "training.eval_iters"); /* a word, "all", is 0 */
   bind_metrics(job);
+  bind_average(job);
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
   job->data.data_seed = seeded ? (uint64_t)integer(job, "data.data_seed") : job->training.seed;
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");

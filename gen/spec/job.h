@@ -179,6 +179,12 @@ struct job {
     enum on_nonfinite on_nonfinite;
     int64_t eval_iters;    /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];
+    struct {
+      double decay; /* 0: no average is kept */
+      int64_t every;
+      double inv_gamma, power; /* power 0: no warm-up */
+      bool evaluate;
+    } ema;
   } training;
 
   struct {

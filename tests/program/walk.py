@@ -49,6 +49,7 @@ VALUES = {
     "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]],
     "training.steps": [10], "training.seed": [0, 7],
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
+    "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.every": [0, 4], "tracking.every": [1],
     "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
