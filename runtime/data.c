@@ -55,6 +55,7 @@ static void cut(struct data_split *split, const struct data_file *file, const st
   split->order = is_table(file) ? rt_order_of_rows(program->data_seed, which, program->shuffle, first, count)
                                 : rt_order_of_windows(program->data_seed, which, program->shuffle, first, count,
                                                       program->sequence_length);
+  rt_order_batch(&split->order, program->batch_size);
 }
 
 static void cut_splits(struct data *data, const struct accel_program *program) {
@@ -87,7 +88,7 @@ static bool check_size(const struct data_split *split, const struct accel_progra
 }
 
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
-  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, program->samples_per_step, problem)) return false;
+  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, program->batch_size, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-void accel_require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
+static void require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
   if (isfinite(value)) return;
   rt_log_clear(&run->log);
@@ -12,6 +12,14 @@ void accel_require_finite(struct accel_run *run, int64_t at, const char *what, d
   rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
                     "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
   rt_fail(&problem, 1);
+}
+
+void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss) {
+  require_finite(run, at, "the loss", loss);
+}
+
+void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm) {
+  require_finite(run, at, "the gradient's norm", norm);
 }
 
 void accel_tell_skipped(struct accel_run *run, bool skipped) {

@@ -51,6 +51,15 @@ static double seconds_left(const struct accel_run *run, int64_t at) {
   return left * (rt_now() - watch->first_step_end) / (double)(at - 1);
 }
 
+/* Rows for tables; where steps end with epochs, in the mean over an epoch. */
+static double tokens_per_step(const struct accel_run *run) {
+  const struct accel_program *program = run->program;
+  const struct sharing *sharing = &run->sharing;
+  double tokens = (double)program->batch_size * (program->sequence_length > 0 ? (double)program->sequence_length : 1);
+  double micro_batches = (double)sharing->in_epoch / (double)rt_share_steps(sharing, sharing->in_epoch);
+  return tokens * (sharing->with_epochs ? micro_batches : (double)sharing->in_step);
+}
+
 static struct figures figures_of(const struct accel_run *run, int64_t at, struct accel_report report) {
   double step = rt_stopwatch_step(run->watch);
   const struct stopwatch *watch = run->watch;
@@ -65,7 +74,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .has_eval = run->eval_at == at,
       .eval_loss = run->eval_loss,
       .extras = &run->extras,
-      .tokens_per_s = step > 0 ? (double)run->program->tokens_per_step / step : 0,
+      .tokens_per_s = step > 0 ? tokens_per_step(run) / step : 0,
       .step_ms = 1e3 * step,
       .left_s = seconds_left(run, at),
       .first_step_s = run->first_step_told ? -1 : watch->first_step_end - watch->process_start,

@@ -28,6 +28,10 @@ static const struct data_split *split_of(const struct accel_run *run, enum accel
   return split;
 }
 
+struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
+  return rt_share(&run->sharing, at);
+}
+
 void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets) {
   const struct data_split *split = split_of(run, which);

@@ -4,27 +4,31 @@
 #include "philox.h"
 
 struct order rt_order_of_rows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count) {
-  return (struct order){seed, split, shuffle, first, count, 1, 1};
+  return (struct order){seed, split, shuffle, first, count, count, 1, 1};
 }
 
 struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
                                  int64_t length) {
-  struct order order = {seed, split, shuffle, first, 0, length, 1};
+  struct order order = {seed, split, shuffle, first, 0, 0, length, 1};
   if (count <= length) return order;
-  order.samples = (count - 1) / length;
+  order.samples = order.taken = (count - 1) / length;
   if (!shuffle || split == ACCEL_EVAL) return order;
   /* An epoch begins anywhere in the first `length` tokens, so that over epochs every cut between windows is seen. The
    * number of windows must be the same for all offsets (a position is one integer), so it is what fits behind the
    * largest; a file too short for that has fewer offsets. */
-  if (order.samples > 1) order.samples = (count - length) / length;
+  if (order.samples > 1) order.samples = order.taken = (count - length) / length;
   int64_t spare = count - 1 - order.samples * length;
   order.offsets = spare + 1 < length ? spare + 1 : length;
   return order;
 }
 
+void rt_order_batch(struct order *order, int64_t batch) {
+  if (order->split == ACCEL_TRAIN) order->taken = order->samples - order->samples % batch;
+}
+
 /* Evaluation always sees the same samples: its epoch is 0. */
 static uint64_t epoch_of(const struct order *order, int64_t position) {
-  return order->split == ACCEL_EVAL ? 0 : (uint64_t)(position / order->samples);
+  return order->split == ACCEL_EVAL ? 0 : (uint64_t)(position / order->taken);
 }
 
 static int64_t offset_of(const struct order *order, uint64_t epoch) {
@@ -34,7 +38,7 @@ static int64_t offset_of(const struct order *order, uint64_t epoch) {
 }
 
 int64_t rt_order_start(const struct order *order, int64_t position) {
-  uint64_t epoch = epoch_of(order, position), index = (uint64_t)(position % order->samples);
+  uint64_t epoch = epoch_of(order, position), index = (uint64_t)(position % order->taken);
   if (order->shuffle) {
     uint64_t stream = RT_STREAM(RT_USE_SHUFFLE, (uint64_t)order->split << 48 | (epoch & 0xffffffffffff));
     index = rt_permute(order->seed, stream, (uint64_t)order->samples, index);

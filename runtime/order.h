@@ -14,6 +14,7 @@ struct order {
   bool shuffle;
   int64_t first;   /* the split's first token or row in its file */
   int64_t samples; /* in an epoch */
+  int64_t taken;   /* of an epoch: what makes whole batches; each epoch leaves out others when shuffled */
   int64_t stride;  /* tokens between the starts of neighbouring windows; 1 for rows */
   int64_t offsets; /* how many places an epoch's first window can start at; 1: always at `first` */
 };
@@ -26,7 +27,10 @@ struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shu
 /* The order of `count` rows from `first`. */
 struct order rt_order_of_rows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count);
 
-/* Where the sample at `position` >= 0 begins in its file: a token or a row. samples >= 1. */
+/* Lets epochs end with their last whole batch. Evaluation has no epochs. */
+void rt_order_batch(struct order *order, int64_t batch);
+
+/* Where the sample at `position` >= 0 begins in its file: a token or a row. taken >= 1. */
 int64_t rt_order_start(const struct order *order, int64_t position);
 
 #endif

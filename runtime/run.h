@@ -7,6 +7,7 @@
 #include "events.h"
 #include "extras.h"
 #include "log.h"
+#include "share.h"
 #include "stopwatch.h"
 #include "trainer.h"
 
@@ -17,6 +18,7 @@ struct accel_run {
   char model_path[4096]; /* where weights are saved */
   struct arena arena;
   struct data data;
+  struct sharing sharing;
   struct log log;
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
   void *weights;           /* as remembered for saving; NULL: none yet */

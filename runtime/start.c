@@ -44,6 +44,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
   if (!rt_data_open(&run->data, program, data, &problem) || !rt_arena_open(&run->arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
+  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].order.taken / program->batch_size,
+                                  program->micro_batches, program->sync_with_dataloader};
   return run;
 }
 

@@ -63,9 +63,10 @@ struct accel_program {
 
   int64_t steps;
   uint64_t seed;
-  uint64_t data_seed;       /* of the samples' order */
-  int64_t samples_per_step; /* batch size x micro-batches */
-  int64_t tokens_per_step;  /* samples_per_step x sequence length; rows for tables */
+  uint64_t data_seed;        /* of the samples' order */
+  int64_t batch_size;        /* samples of a micro-batch */
+  int64_t micro_batches;     /* of a step */
+  bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
 
   const struct accel_tensor *tensors;
   int n_tensors;
@@ -119,10 +120,19 @@ int64_t accel_next_event(const struct accel_run *run, int64_t at);
 /* Whether an evaluation is due once `at` steps are done. */
 bool accel_eval_is_due(const struct accel_run *run, int64_t at);
 
+/* The micro-batches of a step: `count` from `first`, counted from the start of the run. */
+struct accel_share {
+  int64_t first, count;
+};
+
+/* Those of step `at`: as many as the program says, or what is left of the epoch. A pure function of `at`. */
+struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
+
 /* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
  * tokens that follow them, [count][sequence_length] each. Which window a position is: with shuffle, a keyed permutation
- * of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset); without,
- * in file order. A pure function of (seed, split, position), no state. No allocation, no system call. */
+ * of all windows per epoch, of which those behind the last whole batch are left out (a window starts at a multiple of
+ * the sequence length plus the epoch's offset); without, in file order. A pure function of (seed, split, position), no
+ * state. No allocation, no system call. */
 void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets);
 
@@ -142,9 +152,10 @@ struct accel_report {
   double loss_scale; /* of this step; 0: there is none */
 };
 
-/* Ends the process with status 1 when `value` of step `at`, counted from 0, is not finite. Called before the update, so
- * that nothing of that step gets into the weights. what: "the loss". */
-void accel_require_finite(struct accel_run *run, int64_t at, const char *what, double value);
+/* End the process with status 1 when the loss, or the gradient's norm, of step `at`, counted from 0, is not finite.
+ * Called before the update, so that nothing of that step gets into the weights. */
+void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
+void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
 
 /* Tells whether the newest step ended without its update. */
 void accel_tell_skipped(struct accel_run *run, bool skipped);

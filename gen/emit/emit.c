@@ -74,6 +74,7 @@ static struct jinja_value scaler_value(struct arena *arena, const struct job *jo
 static struct jinja_value border_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   const struct border border = job_border(job);
+  set_bool(arena, value, "short_steps", border.short_steps);
   set_bool(arena, value, "seeded", border_seed(job).input != NULL);
   set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
   set_bool(arena, value, "skips", border.skips);

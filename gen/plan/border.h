@@ -7,10 +7,11 @@
 #include "gen/spec/job.h"
 
 struct border {
-  bool scaler;   /* the loss is scaled by a number that the run changes */
-  bool skips;    /* a step may end without its update, so steps are not what optimizer and schedule count */
-  bool unscales; /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
-  bool factor;   /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
+  bool short_steps; /* a step may have fewer micro-batches than num_steps: the last one of an epoch */
+  bool scaler;      /* the loss is scaled by a number that the run changes */
+  bool skips;       /* a step may end without its update, so steps are not what optimizer and schedule count */
+  bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
+  bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
 };
 
 struct border job_border(const struct job *job);

@@ -221,6 +221,7 @@ static void bind_average(struct job *job) {
 static void bind_run(struct job *job) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
+  job->accumulation.sync_with_dataloader = integer(job, "accumulation.sync_with_dataloader") != 0;
   job->devices.kind = (enum device_kind)choice(job, "devices.kind", kinds);
   job->devices.threads = (int)integer(job, "devices.threads");
   job->training.steps = integer(job, "training.steps");

@@ -124,6 +124,7 @@ struct job {
 
   struct {
     int num_steps; /* micro-batches of one optimizer step */
+    bool sync_with_dataloader;
   } accumulation;
 
   struct {

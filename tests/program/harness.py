@@ -64,7 +64,7 @@ class Trainer:
 def windows(corpus, length, batch, seed, shuffle, fraction):
     """A function from a micro-batch's number to (tokens, targets), as the runtime cuts them."""
     (first, count), _ = splits(len(corpus), fraction)
-    order = Order(seed, TRAIN, shuffle, first, count, length)
+    order = Order(seed, TRAIN, shuffle, first, count, length, batch)
     data = np.frombuffer(corpus, dtype=np.uint8).astype(np.int64)
 
     def batch_at(number):

@@ -102,6 +102,7 @@ CASES = [
     gpt("gpt2_lamb", optimizer={"name": "lamb", "clip_grad_norm": 1.0, "param_groups": NO_DECAY}),
     gpt("gpt2_adafactor", optimizer={"name": "adafactor", "clip_grad_value": 0.5}, accumulation={"num_steps": 2}),
     gpt("gpt2_muon", optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]}),
+    mlp("mlp_without_sync", accumulation={"num_steps": 3, "sync_with_dataloader": False}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]
 

@@ -59,7 +59,7 @@ class Losses(Curve):
         save_file(weights, trainer.folder / "start.safetensors")
         trainer.build()
         (first, count), _ = splits(len(labels), 0)
-        order = Order(SEED, TRAIN, True, first, count)
+        order = Order(SEED, TRAIN, True, first, count, batch=BATCH)
 
         def batches(step):
             rows = [order.start(step * BATCH + i) for i in range(BATCH)]

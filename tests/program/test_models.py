@@ -72,7 +72,7 @@ class Table(Curve):
         save_file(weights, trainer.folder / "start.safetensors")
         trainer.build()
         (first, count), held_out = splits(len(labels), self.FRACTION)
-        order = Order(SEED, TRAIN, True, first, count)
+        order = Order(SEED, TRAIN, True, first, count, batch=self.BATCH)
 
         def batches(step):
             rows = [order.start(step * self.BATCH + i) for i in range(self.BATCH)]

@@ -45,21 +45,25 @@ def permute(seed, stream, n, index):
 
 
 class Order:
-    """samples: in an epoch; start(position): the first token of a window (length given) or the row."""
+    """samples: in an epoch, of which it takes what makes whole batches; start(position): the first token of a window
+    (length given) or the row."""
 
     def __init__(self, seed, split, shuffle, first, count, length=None, batch=1):
         self.seed, self.split, self.shuffle, self.first = seed, split, shuffle, first
         self.samples, self.stride, self.offsets = count, 1, 1
-        if length is None:
-            return
+        if length is not None:
+            self._cut_windows(count, length)
+        self.taken = self.samples - (self.samples % batch if split == TRAIN else 0)
+
+    def _cut_windows(self, count, length):
         self.samples, self.stride = max(0, (count - 1) // length), length
-        if shuffle and split == TRAIN and self.samples > 0:
+        if self.shuffle and self.split == TRAIN and self.samples > 0:
             if self.samples > 1:
                 self.samples = (count - length) // length
             self.offsets = min(length, count - self.samples * length)
 
     def start(self, position):
-        epoch, index = divmod(position, self.samples)
+        epoch, index = divmod(position, self.taken)
         if self.split == EVAL:
             epoch = 0
         if self.shuffle:

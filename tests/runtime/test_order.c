@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include "runtime/order.h"
+#include "runtime/share.h"
 
 #include <stdlib.h>
 
@@ -89,6 +90,42 @@ static void far_positions(void **state) {
   assert_true(start >= 0 && start + 1025 <= INT64_C(1) << 40);
 }
 
+/* Rows behind the last whole batch of an epoch are left out; shuffled, others in the next epoch. */
+static void whole_batches(void **state) {
+  (void)state;
+  struct order order = rt_order_of_rows(1, ACCEL_TRAIN, false, 0, 11);
+  rt_order_batch(&order, 4);
+  assert_int_equal(order.taken, 8);
+  for (int64_t i = 0; i < 20; i++) assert_int_equal(rt_order_start(&order, i), i % 8);
+  bool seen[11] = {false};
+  order.shuffle = true;
+  for (int64_t i = 0; i < 80; i++) seen[rt_order_start(&order, i)] = true;
+  for (int i = 0; i < 11; i++) assert_true(seen[i]);
+}
+
+/* The micro-batches of all steps are those of the run, one after another, and no step has some of two epochs. */
+static void shares(void **state) {
+  (void)state;
+  for (int64_t in_epoch = 1; in_epoch < 12; in_epoch++)
+    for (int64_t in_step = 1; in_step < 6; in_step++) {
+      struct sharing sharing = {in_epoch, in_step, true};
+      int64_t next = 0;
+      for (int64_t at = 0; at < 40; at++) {
+        assert_int_equal(rt_share_steps(&sharing, next), at);
+        struct accel_share share = rt_share(&sharing, at);
+        assert_int_equal(share.first, next);
+        assert_in_range(share.count, 1, in_step);
+        next += share.count;
+        assert_int_equal(share.first / in_epoch, (next - 1) / in_epoch);
+        assert_true(share.count == in_step || next % in_epoch == 0);
+      }
+      sharing.with_epochs = false;
+      assert_int_equal(rt_share(&sharing, 7).first, 7 * in_step);
+      assert_int_equal(rt_share(&sharing, 7).count, in_step);
+      assert_int_equal(rt_share_steps(&sharing, 7 * in_step + 1), 8);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unshuffled),
@@ -98,6 +135,8 @@ int main(void) {
       cmocka_unit_test(seeds_and_splits_differ),
       cmocka_unit_test(evaluation_is_fixed),
       cmocka_unit_test(far_positions),
+      cmocka_unit_test(whole_batches),
+      cmocka_unit_test(shares),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

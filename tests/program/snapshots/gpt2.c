@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9450c705a2209d434e559ca578f5aca89f166319702884218331a906ec26f6a6
+ * job    job.yaml, 53892b8ca15c829a8cad02d326c234d377b21f46c75535731bbd3fdcaceae655
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1051,8 +1051,8 @@ static void step(struct accel_run *run, int64_t at) {
   backward();
   report.lr = learning_rate(at);
   report.grad_norm = gradient_norm();
-  accel_require_finite(run, at, "the loss", report.loss);
-  accel_require_finite(run, at, "the gradient's norm", report.grad_norm);
+  accel_require_finite_loss(run, at, report.loss);
+  accel_require_finite_norm(run, at, report.grad_norm);
   update(at, report.lr, clip_factor(report.grad_norm));
 }
 
@@ -1111,7 +1111,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "9450c705a2209d434e559ca578f5aca89f166319702884218331a906ec26f6a6",
+    .job_digest = "53892b8ca15c829a8cad02d326c234d377b21f46c75535731bbd3fdcaceae655",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1120,8 +1120,9 @@ static const struct accel_program program = {
     .steps = 3,
     .seed = 11,
     .data_seed = 11,
-    .samples_per_step = 3,
-    .tokens_per_step = 12,
+    .batch_size = 3,
+    .micro_batches = 1,
+    .sync_with_dataloader = false,
     .tensors = tensors,
     .n_tensors = 28,
     .states = states,

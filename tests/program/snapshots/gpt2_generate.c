@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d3723787451a6fb3820835c7b76fac4e5e195cd8acbbaf08e00b6d52f621571a
+ * job    job.yaml, c1ba4ec6723df7346b63b101a3c0a934b9d3e32de4955b512697671f3394feb4
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "d3723787451a6fb3820835c7b76fac4e5e195cd8acbbaf08e00b6d52f621571a",
+    .job_digest = "c1ba4ec6723df7346b63b101a3c0a934b9d3e32de4955b512697671f3394feb4",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"
@@ -522,8 +522,9 @@ static const struct accel_program program = {
     .steps = 3,
     .seed = 11,
     .data_seed = 11,
-    .samples_per_step = 3,
-    .tokens_per_step = 12,
+    .batch_size = 3,
+    .micro_batches = 1,
+    .sync_with_dataloader = false,
     .tensors = tensors,
     .n_tensors = 28,
     .weights_bytes = sizeof(struct predict_weights),

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c461ab31ee6e664e00b3c9f819c43b01d61a423b8b2894891ad60695e2d76283
+ * job    job.yaml, 275b0e31225f6b0c9ed64e4adc5b53a1106f851dadfa6071b674256143053b2c
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -748,8 +748,8 @@ static void step(struct accel_run *run, int64_t at) {
   backward();
   report.lr = learning_rate(at);
   report.grad_norm = gradient_norm();
-  accel_require_finite(run, at, "the loss", report.loss);
-  accel_require_finite(run, at, "the gradient's norm", report.grad_norm);
+  accel_require_finite_loss(run, at, report.loss);
+  accel_require_finite_norm(run, at, report.grad_norm);
   update(at, report.lr);
 }
 
@@ -777,7 +777,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "c461ab31ee6e664e00b3c9f819c43b01d61a423b8b2894891ad60695e2d76283",
+    .job_digest = "275b0e31225f6b0c9ed64e4adc5b53a1106f851dadfa6071b674256143053b2c",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -786,8 +786,9 @@ static const struct accel_program program = {
     .steps = 3,
     .seed = 11,
     .data_seed = 11,
-    .samples_per_step = 3,
-    .tokens_per_step = 6,
+    .batch_size = 3,
+    .micro_batches = 1,
+    .sync_with_dataloader = false,
     .tensors = tensors,
     .n_tensors = 8,
     .states = states,

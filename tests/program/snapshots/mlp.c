@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 0047fc5d57ebae865f60dabd07cac8f893c350bed28f7b3cc0ecaf467dc36672
+ * job    job.yaml, d3f80f8b3571ba7e6ae544252167fe0a718e657f9ed49a53905ec2d5b707051f
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -449,19 +449,21 @@ static void load_batch(struct accel_run *run, enum accel_split split, int64_t po
 static void micro_step(struct accel_run *run, int64_t position) {
   load_batch(run, ACCEL_TRAIN, position * 3);
   forward();
-  report.loss += arena->result[0] / 2.0;
+  report.loss += arena->result[0];
   backward();
 }
 
-/* One optimizer step: 2 micro-batches. */
+/* One optimizer step: 2 micro-batches, or those that are left of the epoch. */
 static void step(struct accel_run *run, int64_t at) {
+  const struct accel_share share = accel_share_of(run, at);
   memset(arena->all_gradients, 0, sizeof arena->all_gradients);
   report.loss = 0.0;
-  for (int64_t i = 0; i < 2; i++) micro_step(run, at * 2 + i);
+  for (int64_t i = 0; i < share.count; i++) micro_step(run, share.first + i);
+  report.loss /= (double)share.count;
   report.lr = learning_rate(at);
   report.grad_norm = gradient_norm();
-  accel_require_finite(run, at, "the loss", report.loss);
-  accel_require_finite(run, at, "the gradient's norm", report.grad_norm);
+  accel_require_finite_loss(run, at, report.loss);
+  accel_require_finite_norm(run, at, report.grad_norm);
   update(at, report.lr);
 }
 
@@ -486,7 +488,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "0047fc5d57ebae865f60dabd07cac8f893c350bed28f7b3cc0ecaf467dc36672",
+    .job_digest = "d3f80f8b3571ba7e6ae544252167fe0a718e657f9ed49a53905ec2d5b707051f",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -495,8 +497,9 @@ static const struct accel_program program = {
     .steps = 3,
     .seed = 11,
     .data_seed = 11,
-    .samples_per_step = 6,
-    .tokens_per_step = 6,
+    .batch_size = 3,
+    .micro_batches = 2,
+    .sync_with_dataloader = true,
     .tensors = tensors,
     .n_tensors = 6,
     .states = states,

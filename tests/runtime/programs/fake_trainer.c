@@ -47,7 +47,7 @@ static struct accel_report step(struct accel_run *run, int64_t at) {
     arena->bias[i] -= (float)(5 * gradient[i]);
   }
   if (at + 1 == number("FAKE_NAN_AT", -1)) loss = NAN;
-  accel_require_finite(run, at, "the loss", loss);
+  accel_require_finite_loss(run, at, loss);
   return (struct accel_report){.loss = loss, .lr = 5, .grad_norm = sqrt(norm)};
 }
 
@@ -70,8 +70,8 @@ int main(int argc, char **argv) {
       .steps = number("FAKE_STEPS", 20),
       .seed = 1337,
       .data_seed = 1337,
-      .samples_per_step = BATCH,
-      .tokens_per_step = BATCH * LENGTH,
+      .batch_size = BATCH,
+      .micro_batches = 1,
       .tensors = tensors,
       .n_tensors = 2,
       .weights_bytes = (VOCABULARY + 48) * sizeof(float),
