@@ -120,7 +120,7 @@ static struct jinja_value batch_value(const struct program *program) {
     const struct value *input = entry->inputs.items[i];
     struct jinja_value value = jinja_map(arena);
     set_text(arena, value, "name", input->name);
-    set_text(arena, value, "type", input->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+    set_text(arena, value, "type", element_type(input->dtype));
     set_text(arena, value, "extent", extent_text(arena, input->shape));
     set_text(arena, value, "shape", shape_text(arena, input->shape));
     set_int(arena, value, "row", shape_count(input->shape) / input->shape.dim[0]);
@@ -225,7 +225,9 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_text(arena, context, "job_digest", job->digest);
   set_int(arena, context, "vocabulary", program->vocabulary);
   set_int(arena, context, "classes", program->classes);
-  set_int(arena, context, "elements", program->bytes.weights / dtype_size(DTYPE_FLOAT32));
+  int64_t weights = program->structs[program->n_structs - 1]->bytes;
+  set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
+  set_text(arena, context, "low", low_name(program));
   set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);
   jinja_set(arena, context, "data", data_value(arena, job));
   jinja_set(arena, context, "optimizer", optimizer_value(program));

@@ -28,10 +28,6 @@ static const struct function *saving_function(const struct function *function) {
   return function->forward != NULL ? function->forward : function;
 }
 
-static const char *element_type(const struct value *value) {
-  return value->dtype == DTYPE_FLOAT32 ? "float" : "int32_t";
-}
-
 static const char *result_name(const struct function *function, int index) {
   for (int i = 0; i < function->storages.count; i++) {
     const struct storage *storage = function->storages.items[i];
@@ -49,6 +45,10 @@ static struct jinja_value parameters_value(const struct program *program, const 
       add_parameter(arena, list, "weights", holder_name(arena, "weights", i),
                     region_scope_type(program, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
+    if (function->uses_low_weights[i])
+      add_parameter(arena, list, "weights", holder_name(arena, low_weights(program), i),
+                    low_struct(arena, program, region_scope_type(program, region, i)), "");
+  for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_gradients[i])
       add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
                     region_scope_type(program, region, i)->name, "");
@@ -56,11 +56,11 @@ static struct jinja_value parameters_value(const struct program *program, const 
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
   for (int i = 0; i < region->results.count; i++)
-    add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]),
+    add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]->dtype),
                   extent_text(arena, region->results.items[i]->shape));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
-      add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]),
+      add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
                     extent_text(arena, region->inputs.items[i]->shape));
   if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
   return list;
@@ -126,7 +126,8 @@ static struct jinja_value place_argument(const struct program *program, const st
   struct jinja_value argument;
   if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) {
     const struct parameter *p = parameter_of(function, storage->index);
-    argument = weights_argument(program, function->region, storage->kind == STORAGE_WEIGHT ? "weights" : "gradients",
+    const char *weights = dtype_is_low(storage->dtype) ? low_weights(program) : "weights";
+    argument = weights_argument(program, function->region, storage->kind == STORAGE_WEIGHT ? weights : "gradients",
                                 p->scope, p->path, NULL, false);
   } else if (storage->kind == STORAGE_INPUT || storage->kind == STORAGE_RESULT) {
     argument = argument_value(arena, storage->name, false, 0);
@@ -217,6 +218,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
   const struct call *call = step->node->call;
   push_scopes(program, function, step, "weights", step->callee->uses_weights, arguments);
+  push_scopes(program, function, step, low_weights(program), step->callee->uses_low_weights, arguments);
   push_scopes(program, function, step, "gradients", step->callee->uses_gradients, arguments);
   push_memory(program, function, step, arguments);
   push_operands(program, function, step, arguments);
@@ -294,6 +296,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   struct jinja_value list = jinja_list(arena);
   const struct region *region = function->region;
   if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, weights, NULL, true));
+  if (function->uses_low_weights[0]) jinja_push(arena, list, arena_member(arena, low_weights(program), NULL, true));
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (function->scratch_bytes > 0)

@@ -29,7 +29,7 @@ static struct jinja_value operand_value(struct arena *arena, const struct kernel
   set_bool(arena, value, "dense", operand->dense);
   set_text(arena, value, "extent",
            operand->dense ? extent_text(arena, shape) : arena_printf(arena, "%lld", (long long)operand->extent));
-  set_text(arena, value, "type", operand->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+  set_text(arena, value, "type", element_type(operand->dtype));
   set_bool(arena, value, "accumulate", operand->accumulate);
   jinja_set(arena, value, "loop_strides", strides_value(arena, operand->loop_strides, kernel->n_loops));
   return value;

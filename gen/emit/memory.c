@@ -7,11 +7,17 @@
 
 /* ---- Parameters ---- */
 
-static struct jinja_value weight_member_value(struct arena *arena, const struct weight_member *member) {
+/* low: of the structure of copies. */
+static struct jinja_value weight_member_value(const struct program *program, const struct weight_member *member,
+                                              bool low) {
+  struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   const struct weight_node *node = member->node;
   set_text(arena, value, "name", member->name);
-  set_text(arena, value, "struct", node->parameter == NULL ? node->type->name : "");
+  const char *type = node->parameter != NULL ? "" : low ? low_struct(arena, program, node->type) : node->type->name;
+  set_text(arena, value, "struct", type);
+  if (low) set_text(arena, value, "type", element_type(program->low));
+  set_int(arena, value, "alignment", low ? 32 : 64);
   set_int(arena, value, "array", node->array ? node->n_children : 0);
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
@@ -20,18 +26,24 @@ static struct jinja_value weight_member_value(struct arena *arena, const struct 
   return value;
 }
 
+static struct jinja_value weight_struct_value(const struct program *program, const struct weight_struct *type,
+                                              bool low) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
+  for (int k = 0; k < type->n_members; k++)
+    jinja_push(arena, members, weight_member_value(program, &type->members[k], low));
+  set_text(arena, value, "name", low ? low_struct(arena, program, type) : type->name);
+  set_int(arena, value, "bytes", type->bytes / (low ? 2 : 1));
+  jinja_set(arena, value, "members", members);
+  return value;
+}
+
 struct jinja_value weight_structs_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->n_structs; i++) {
-    const struct weight_struct *type = program->structs[i];
-    struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
-    for (int k = 0; k < type->n_members; k++) jinja_push(arena, members, weight_member_value(arena, &type->members[k]));
-    set_text(arena, value, "name", type->name);
-    set_int(arena, value, "bytes", type->bytes);
-    jinja_set(arena, value, "members", members);
-    jinja_push(arena, list, value);
-  }
+  for (int low = 0; low <= (program->low != DTYPE_FLOAT32); low++)
+    for (int i = 0; i < program->n_structs; i++)
+      jinja_push(arena, list, weight_struct_value(program, program->structs[i], low));
   return list;
 }
 
@@ -92,7 +104,7 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
   bool same = tensor != NULL && shape_count(tensor->shape) == storage->count;
   set_text(arena, value, "name", storage->name);
   set_text(arena, value, "struct", "");
-  set_text(arena, value, "type", storage->dtype == DTYPE_FLOAT32 ? "float" : "int32_t");
+  set_text(arena, value, "type", element_type(storage->dtype));
   set_int(arena, value, "array", storage->copies > 1 ? storage->copies : 0);
   set_text(arena, value, "extent",
            same ? extent_text(arena, tensor->shape) : arena_printf(arena, "%lld", (long long)storage->count));

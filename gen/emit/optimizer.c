@@ -137,6 +137,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", job_border(job).factor);
   set_bool(arena, value, "unscales", job_border(job).unscales);
+  set_text(arena, value, "low", low_name(program));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "counts_steps", optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));

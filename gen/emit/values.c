@@ -24,6 +24,23 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape) {
   return list;
 }
 
+const char *element_type(enum dtype dtype) {
+  static const char *const types[] = {"float", "int32_t", "accel_bf16", "accel_f16"};
+  return types[dtype];
+}
+
+const char *low_name(const struct program *program) {
+  return program->low != DTYPE_FLOAT32 ? dtype_short_name(program->low) : "";
+}
+
+const char *low_weights(const struct program *program) {
+  return arena_printf(program->arena, "weights_%s", low_name(program));
+}
+
+const char *low_struct(struct arena *arena, const struct program *program, const struct weight_struct *type) {
+  return arena_printf(arena, "%s_%s", type->name, low_name(program));
+}
+
 const char *extent_text(struct arena *arena, struct shape shape) {
   if (shape.rank < 2) return arena_printf(arena, "%lld", (long long)shape_count(shape));
   int64_t rows = shape_product(shape, 0, shape.rank - 1), columns = shape.dim[shape.rank - 1];

@@ -20,6 +20,16 @@ void set_comment(struct arena *arena, struct jinja_value map, const char *key, c
 /* [12, 64, 128] */
 struct jinja_value shape_value(struct arena *arena, struct shape shape);
 
+/* The C type of an element: "float", "int32_t", "accel_bf16", "accel_f16". */
+const char *element_type(enum dtype dtype);
+
+/* The type of the weights' copies of 16 bits: "bf16", "f16"; "" where there are none. */
+const char *low_name(const struct program *program);
+
+/* "weights_bf16": the weights' copies of 16 bits in the arena and as a parameter; "block_weights_bf16": their type. */
+const char *low_weights(const struct program *program);
+const char *low_struct(struct arena *arena, const struct program *program, const struct weight_struct *type);
+
 /* "768 * 128": rows times columns, for people who read an extent. */
 const char *extent_text(struct arena *arena, struct shape shape);
 

@@ -25,6 +25,8 @@ struct builder {
   struct graph *graph;
   struct frame *frame;
   struct location where;
+  bool rules; /* the function being built has a rule for its nodes */
+  struct autocast rule;
 };
 
 struct builder *builder_on(struct graph *graph, struct diagnostics *diags) {
@@ -326,6 +328,7 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
   struct node *node = node_new(builder->graph, kind, inputs, n_inputs, builder->where);
   for (int i = 0; i < n_attributes; i++) node->attributes[i] = attributes[i];
   node->n_attributes = n_attributes;
+  if (builder->rules) node->autocast = builder->rule;
   struct shape shapes[6];
   enum dtype dtypes[6];
   const char *error = NULL;
@@ -339,9 +342,21 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
   region_append(builder->graph, builder->frame->region, node);
   for (int i = 0; i < n_outputs; i++) {
     struct value *value = node_output(builder->graph, node, shapes[i], dtypes[i]);
-    value->differentiable = dtypes[i] == DTYPE_FLOAT32 && outputs_differentiable(node);
+    value->differentiable = dtype_is_float(dtypes[i]) && outputs_differentiable(node);
   }
   return node;
+}
+
+void builder_autocast(struct builder *builder, struct autocast rule) {
+  builder->rules = true;
+  builder->rule = rule;
+}
+
+struct value *builder_call(struct builder *builder, const struct op_function *function,
+                           const struct argument *arguments, int count) {
+  struct value *value = function->build(builder, arguments, count);
+  builder->rules = false;
+  return value;
 }
 
 struct value *builder_op(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
@@ -356,6 +371,10 @@ struct value *builder_unary(struct builder *builder, const char *kind, struct va
 
 struct value *builder_binary(struct builder *builder, const char *kind, struct value *x, struct value *y) {
   return builder_op(builder, kind, (struct value *[]){x, y}, 2, NULL, 0);
+}
+
+struct value *builder_cast(struct builder *builder, struct value *x, enum dtype dtype) {
+  return x == NULL || x->dtype == dtype ? x : builder_unary(builder, op_cast_kind(dtype)->name, x);
 }
 
 struct value *builder_unbroadcast(struct builder *builder, struct value *x, struct shape shape) {

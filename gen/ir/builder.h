@@ -79,11 +79,22 @@ struct attribute attribute_ints(const char *name, struct shape value);
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
                           const struct attribute *attributes, int n_attributes);
 
+/* The rule of all nodes that the function of accel/model.h at hand makes from now on, in the place of their kinds':
+ * that of a function which PyTorch's lists name and which is several operations here. */
+void builder_autocast(struct builder *builder, struct autocast rule);
+
+/* Builds what a function of accel/model.h stands for; NULL after an error (reported). */
+struct value *builder_call(struct builder *builder, const struct op_function *function,
+                           const struct argument *arguments, int count);
+
 /* The first output of such a node; with one, two or three inputs. `attributes` may be NULL. */
 struct value *builder_op(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
                          const struct attribute *attributes, int n_attributes);
 struct value *builder_unary(struct builder *builder, const char *kind, struct value *x);
 struct value *builder_binary(struct builder *builder, const char *kind, struct value *x, struct value *y);
+
+/* x in a floating-point type; x itself when that is its own. */
+struct value *builder_cast(struct builder *builder, struct value *x, enum dtype dtype);
 
 /* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
  * broadcast operand. x itself when the shapes are equal. */

@@ -7,6 +7,16 @@ struct value *copy_of(const struct copying *copying, struct value *value) {
   return copy != NULL ? copy : value;
 }
 
+/* NULL for NULL. */
+static struct value *copy_parameter(struct copying *copying, const struct value *original, struct region *to) {
+  if (original == NULL) return NULL;
+  struct value *copy =
+      value_new(copying->graph, to, VALUE_PARAMETER, original->index, original->shape, original->dtype);
+  copy->name = original->name;
+  copy->differentiable = original->differentiable;
+  return copying->values[original->id] = copy;
+}
+
 static void copy_operands(struct copying *copying, const struct region *from, struct region *to) {
   for (int i = 0; i < from->inputs.count; i++) {
     const struct value *input = from->inputs.items[i];
@@ -17,11 +27,8 @@ static void copy_operands(struct copying *copying, const struct region *from, st
   }
   for (int i = 0; i < from->parameters.count; i++) {
     struct parameter parameter = from->parameters.items[i];
-    const struct value *original = parameter.value;
-    parameter.value = value_new(copying->graph, to, VALUE_PARAMETER, i, original->shape, original->dtype);
-    parameter.value->name = original->name;
-    parameter.value->differentiable = original->differentiable;
-    copying->values[original->id] = parameter.value;
+    parameter.value = copy_parameter(copying, parameter.value, to);
+    parameter.low = copy_parameter(copying, parameter.low, to);
     ARENA_PUSH(copying->graph->arena, to->parameters, parameter);
   }
 }

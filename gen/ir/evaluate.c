@@ -158,6 +158,7 @@ static void load_parameters(struct evaluator *evaluator, struct frame_data *fram
     const struct parameter *parameter = &frame->region->parameters.items[i];
     const char *name = parameter_name(evaluator, frame, parameter);
     frame->values[parameter->value->id] = (double *)evaluator->parameter(evaluator->context, name, parameter);
+    if (parameter->low != NULL) frame->values[parameter->low->id] = frame->values[parameter->value->id];
   }
 }
 

@@ -26,6 +26,14 @@ struct attribute {
 
 enum { MAX_ATTRIBUTES = 6 };
 
+/* What autocast does with an operation: it runs in the types of its operands, in the low type, in float32, or in the
+ * widest type of its operands, to which all are cast. PyTorch has a list for each device
+ * (aten/src/ATen/autocast_mode.h); what a list does not name runs as it is. */
+enum autocast_rule { AUTOCAST_AS_IS, AUTOCAST_LOW, AUTOCAST_FLOAT32, AUTOCAST_PROMOTE };
+struct autocast {
+  enum autocast_rule cpu, cuda;
+};
+
 /* How a parameter starts. NORMAL: mean a, deviation b. UNIFORM: [a, b). DEFAULT: what the operation that names the
  * parameter takes by itself. */
 enum initializer_kind { INIT_DEFAULT, INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_UNIFORM };
@@ -42,6 +50,7 @@ struct parameter {
   enum dtype dtype;
   struct initializer init;
   struct value *value; /* the parameter as an operand in its region */
+  struct value *low;   /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
   struct location where;
 };
 
@@ -115,6 +124,7 @@ struct node {
   int n_outputs;
   struct region *region;
   struct location where; /* the model's line */
+  struct autocast autocast;
   struct call *call;     /* of a call node */
   struct node_list body; /* of a fused elementwise node: its parts, in order */
   bool again;            /* of a backward region: makes a value of the forward region again */

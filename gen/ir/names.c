@@ -7,13 +7,13 @@
 
 /* What a C compiler, or the emitted program itself, has for its own. */
 static bool is_reserved(const char *name) {
-  static const char *const words[] = {"auto",    "break",    "case",      "char",   "const",    "continue", "default",
-                                      "do",      "double",   "else",      "enum",   "extern",   "float",    "for",
-                                      "goto",    "if",       "inline",    "int",    "long",     "register", "restrict",
-                                      "return",  "short",    "signed",    "sizeof", "static",   "struct",   "switch",
-                                      "typedef", "union",    "unsigned",  "void",   "volatile", "while",    "weights",
-                                      "saved",   "scratch",  "gradients", "stream", "arena",    "main",     "step",
-                                      "forward", "backward", "bool",      "true",   "false"};
+  static const char *const words[] = {
+      "auto",    "break",     "case",         "char",       "const", "continue", "default", "do",       "double",
+      "else",    "enum",      "extern",       "float",      "for",   "goto",     "if",      "inline",   "int",
+      "long",    "register",  "restrict",     "return",     "short", "signed",   "sizeof",  "static",   "struct",
+      "switch",  "typedef",   "union",        "unsigned",   "void",  "volatile", "while",   "weights",  "saved",
+      "scratch", "gradients", "stream",       "arena",      "main",  "step",     "forward", "backward", "bool",
+      "true",    "false",     "weights_bf16", "weights_f16"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
   return false;
@@ -31,7 +31,7 @@ struct name_table {
   struct name_entry {
     const char *name;
     int next;
-  } *entries;
+  } * entries;
   size_t size; /* a power of two, at most half full */
 };
 
@@ -56,7 +56,7 @@ static void name_one(struct arena *arena, struct name_table *table, struct value
 }
 
 static size_t count_values(const struct region *region) {
-  size_t count = (size_t)region->inputs.count + (size_t)region->parameters.count;
+  size_t count = (size_t)region->inputs.count + 2 * (size_t)region->parameters.count;
   for (int i = 0; i < region->nodes.count; i++) count += (size_t)region->nodes.items[i]->n_outputs;
   return count;
 }
@@ -73,8 +73,11 @@ void name_values(struct arena *arena, struct region *region) {
   while (table.size < 2 * count_values(region)) table.size *= 2;
   table.entries = arena_alloc(arena, table.size * sizeof *table.entries);
   for (int i = 0; i < region->inputs.count; i++) name_one(arena, &table, region->inputs.items[i], "x");
-  for (int i = 0; i < region->parameters.count; i++)
-    name_one(arena, &table, region->parameters.items[i].value, region->parameters.items[i].path);
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *parameter = &region->parameters.items[i];
+    name_one(arena, &table, parameter->value, parameter->path);
+    if (parameter->low != NULL) name_one(arena, &table, parameter->low, parameter->path);
+  }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
     const char *maker = maker_name(arena, node);

@@ -15,3 +15,9 @@ const struct op_function *op_function_find(const char *name) {
       if (strcmp(op_files[i]->functions[k].name, name) == 0) return &op_files[i]->functions[k];
   return NULL;
 }
+
+const struct op_kind *op_cast_kind(enum dtype dtype) {
+  static const char *const names[] = {
+      [DTYPE_FLOAT32] = "cast", [DTYPE_BFLOAT16] = "cast_bfloat16", [DTYPE_FLOAT16] = "cast_float16"};
+  return op_kind_find(names[dtype]);
+}

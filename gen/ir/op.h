@@ -17,9 +17,6 @@ enum op_class {
   OP_CALL         /* another region */
 };
 
-/* PyTorch's autocast lists; for the precision pass. */
-enum autocast { AUTOCAST_WIDEST, AUTOCAST_LOW, AUTOCAST_FLOAT32 };
-
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -30,7 +27,8 @@ struct op_kind {
   const char *input_names[10], *output_names[6];
 
   /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for 6), returns
-   * the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their shapes. */
+   * the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their shapes.
+   */
   int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                const char **error);
 
@@ -60,13 +58,16 @@ struct op_kind {
   /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
   int in_place[6];
 
-  enum autocast autocast;
+  struct autocast autocast;
+
+  /* The result is the input in another element type. */
+  bool converts;
 
   /* Floating-point operations of one execution. NULL: one for each element of the first output. */
   double (*flops)(const struct node *node);
 
-  /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none of
-   * its inputs is an index. */
+  /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
+   * of its inputs is an index. */
   int64_t (*index_limit)(const struct node *node, int input);
 
   /* float64 truth on dense arrays (integers as doubles). */
@@ -109,6 +110,9 @@ extern const int op_file_count;
 /* By name; NULL when there is none. */
 const struct op_kind *op_kind_find(const char *name);
 const struct op_function *op_function_find(const char *name);
+
+/* The kind that casts to a floating-point type. */
+const struct op_kind *op_cast_kind(enum dtype dtype);
 
 /* The one operation that is not in gen/ops: a region's call. */
 extern const struct op_kind op_call;

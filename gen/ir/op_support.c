@@ -40,6 +40,21 @@ bool op_check_dtype(struct arena *arena, const struct node *node, int index, enu
   return false;
 }
 
+bool op_check_float(struct arena *arena, const struct node *node, int index, const char **error) {
+  return dtype_is_float(node->inputs[index]->dtype) || op_check_dtype(arena, node, index, DTYPE_FLOAT32, error);
+}
+
+bool op_check_same_float(struct arena *arena, const struct node *node, int count, const char **error) {
+  for (int i = 0; i < count; i++) {
+    if (!op_check_float(arena, node, i, error)) return false;
+    if (node->inputs[i]->dtype == node->inputs[0]->dtype) continue;
+    op_fail(arena, node, error, "%s is %s, but %s is %s", op_operand_text(arena, node, 0),
+            dtype_name(node->inputs[0]->dtype), op_operand_text(arena, node, i), dtype_name(node->inputs[i]->dtype));
+    return false;
+  }
+  return true;
+}
+
 bool op_check_rank(struct arena *arena, const struct node *node, int index, int rank, const char **error) {
   if (node->inputs[index]->shape.rank >= rank) return true;
   op_fail(arena, node, error, "%s has %d dimension%s, where at least %d %s needed", op_operand_text(arena, node, index),
@@ -55,16 +70,29 @@ bool op_check_shape(struct arena *arena, const struct node *node, int index, str
   return false;
 }
 
+static enum dtype promoted(const struct node *node) {
+  bool scalars = true;
+  for (int i = 0; i < node->n_inputs; i++) scalars &= node->inputs[i]->shape.rank == 0;
+  const struct value *first = NULL;
+  enum dtype widest = DTYPE_FLOAT32;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i]->shape.rank == 0 && !scalars) continue;
+    widest = first == NULL ? node->inputs[i]->dtype : dtype_widest(widest, node->inputs[i]->dtype);
+    first = node->inputs[i];
+  }
+  return widest;
+}
+
 int op_infer_elementwise(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                          const char **error) {
   struct shape shape = node->inputs[0]->shape;
   for (int i = 0; i < node->n_inputs; i++)
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+    if (!op_check_float(arena, node, i, error)) return 0;
   for (int i = 1; i < node->n_inputs; i++)
     if (!shape_broadcast(shape, node->inputs[i]->shape, &shape))
       return op_fail(arena, node, error, "%s and %s do not broadcast", op_operand_text(arena, node, 0),
                      op_operand_text(arena, node, i));
-  return op_result(shapes, dtypes, shape, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, shape, promoted(node));
 }
 
 /* ---- Shapes ---- */

@@ -17,14 +17,19 @@ int op_fail(struct arena *arena, const struct node *node, const char **error, co
 /* One result of this shape and dtype; returns 1, the number of results. */
 int op_result(struct shape *shapes, enum dtype *dtypes, struct shape shape, enum dtype dtype);
 
-/* Whether input `index` has this dtype, or at least this rank, or exactly this shape (as a `what`, which says why); an
- * error otherwise. */
+/* Whether input `index` has this dtype, or is of floating point, or has at least this rank, or exactly this shape (as a
+ * `what`, which says why); an error otherwise. */
 bool op_check_dtype(struct arena *arena, const struct node *node, int index, enum dtype dtype, const char **error);
+bool op_check_float(struct arena *arena, const struct node *node, int index, const char **error);
 bool op_check_rank(struct arena *arena, const struct node *node, int index, int rank, const char **error);
 bool op_check_shape(struct arena *arena, const struct node *node, int index, struct shape shape, const char *what,
                     const char **error);
 
-/* The infer of an elementwise kind over float32: the inputs, broadcast. */
+/* Whether the first `count` inputs are of one floating-point type; an error otherwise. */
+bool op_check_same_float(struct arena *arena, const struct node *node, int count, const char **error);
+
+/* The infer of an elementwise kind over floating point: the inputs, broadcast; the widest of their types, where scalars
+ * count only if all are (PyTorch's type promotion). */
 int op_infer_elementwise(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                          const char **error);
 

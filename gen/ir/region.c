@@ -60,6 +60,7 @@ struct node *node_new(struct graph *graph, const struct op_kind *kind, struct va
   struct node *node = arena_alloc(graph->arena, sizeof *node);
   node->id = graph->next_node++;
   node->kind = kind;
+  node->autocast = kind->autocast;
   node->where = where;
   node->n_inputs = n_inputs;
   node->inputs = arena_alloc(graph->arena, ((size_t)n_inputs + 1) * sizeof *node->inputs);
@@ -111,6 +112,7 @@ struct node *node_copy(struct graph *graph, const struct node *node, struct regi
     if (map[node->inputs[i]->id] != NULL) copy->inputs[i] = map[node->inputs[i]->id];
   memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
   copy->n_attributes = node->n_attributes;
+  copy->autocast = node->autocast;
   if (node->call != NULL) {
     copy->call = arena_alloc(graph->arena, sizeof *copy->call);
     *copy->call = *node->call;
@@ -184,6 +186,7 @@ static bool same_place(const struct region *p, const struct value *a, const stru
 
 static bool same_node(const struct region *p, const struct node *a, const struct region *q, const struct node *b) {
   if (a->kind != b->kind || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs) return false;
+  if (a->autocast.cpu != b->autocast.cpu || a->autocast.cuda != b->autocast.cuda) return false;
   if (!same_attributes(a, b) || !same_call(a->call, b->call)) return false;
   for (int i = 0; i < a->n_inputs; i++)
     if (!same_place(p, a->inputs[i], q, b->inputs[i])) return false;

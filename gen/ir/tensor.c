@@ -5,12 +5,29 @@
 #include "gen/base/text.h"
 
 const char *dtype_name(enum dtype dtype) {
-  return dtype == DTYPE_FLOAT32 ? "float32" : "int32";
+  static const char *const names[] = {"float32", "int32", "bfloat16", "float16"};
+  return names[dtype];
+}
+
+const char *dtype_short_name(enum dtype dtype) {
+  static const char *const names[] = {"f32", "i32", "bf16", "f16"};
+  return names[dtype];
+}
+
+bool dtype_is_float(enum dtype dtype) {
+  return dtype != DTYPE_INT32;
+}
+
+bool dtype_is_low(enum dtype dtype) {
+  return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16;
+}
+
+enum dtype dtype_widest(enum dtype a, enum dtype b) {
+  return a == b ? a : DTYPE_FLOAT32;
 }
 
 int64_t dtype_size(enum dtype dtype) {
-  (void)dtype;
-  return 4;
+  return dtype_is_low(dtype) ? 2 : 4;
 }
 
 struct shape shape_of(int rank, ...) {

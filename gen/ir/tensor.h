@@ -9,7 +9,7 @@
 
 enum { MAX_RANK = 8 };
 
-enum dtype { DTYPE_FLOAT32, DTYPE_INT32 };
+enum dtype { DTYPE_FLOAT32, DTYPE_INT32, DTYPE_BFLOAT16, DTYPE_FLOAT16 };
 
 /* Row-major extents; rank 0 is a scalar. Every extent is at least 1. */
 struct shape {
@@ -17,8 +17,19 @@ struct shape {
   int64_t dim[MAX_RANK];
 };
 
-/* "float32", "int32". */
+/* "float32", "int32", "bfloat16", "float16". */
 const char *dtype_name(enum dtype dtype);
+
+/* The same as a part of a C name: "f32", "i32", "bf16", "f16". */
+const char *dtype_short_name(enum dtype dtype);
+
+bool dtype_is_float(enum dtype dtype);
+
+/* A floating-point type of 16 bits. */
+bool dtype_is_low(enum dtype dtype);
+
+/* The floating-point type that holds both: PyTorch's type promotion. Of two different low types: float32. */
+enum dtype dtype_widest(enum dtype a, enum dtype b);
 
 /* Bytes of one element. */
 int64_t dtype_size(enum dtype dtype);

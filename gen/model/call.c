@@ -213,7 +213,7 @@ static struct datum call_operation(struct evaluator *evaluator, const struct op_
   evaluate_step(evaluator, node->where, 20);
   builder_at(evaluator->builder, node->where);
   int errors = evaluator->diags->errors;
-  struct value *value = function->build(evaluator->builder, arguments.items, arguments.count);
+  struct value *value = builder_call(evaluator->builder, function, arguments.items, arguments.count);
   if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
   if (value == NULL) evaluate_fail(evaluator, node->where, NULL, "'%s' gave nothing", node->text);
   return datum_tensor(value);

@@ -18,8 +18,8 @@ static struct size size_of(struct shape q, struct shape k) {
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
+  if (!op_check_same_float(arena, node, 3, error)) return 0;
   for (int i = 0; i < 3; i++) {
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
     if (node->inputs[i]->shape.rank != 4)
       return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
                      op_operand_text(arena, node, i));
@@ -30,7 +30,8 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
   shapes[0] = q;
   shapes[1] = op_leading(q);
-  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = DTYPE_FLOAT32;
   return 2;
 }
 
@@ -111,7 +112,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .accepts = accepts,
-    .autocast = AUTOCAST_LOW,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,
 };
@@ -121,9 +122,10 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like q", error)) return 0;
+  if (!op_check_same_float(arena, node, 4, error)) return 0;
   for (int i = 0; i < 3; i++) {
     shapes[i] = node->inputs[1 + i]->shape;
-    dtypes[i] = DTYPE_FLOAT32;
+    dtypes[i] = node->inputs[1 + i]->dtype;
   }
   return 3;
 }
@@ -181,7 +183,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accepts = accepts,
     .accumulates = 1 | 2 | 4,
-    .autocast = AUTOCAST_LOW,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_backward,
     .reference = reference_backward,
 };

@@ -38,12 +38,13 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .reference = reference,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *logits = op_tensor(arguments, 0), *targets = op_tensor(arguments, 1);
   return op_mean_all(builder, builder_binary(builder, "bce_with_logits", logits, targets));
 }
@@ -51,6 +52,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
 /* With a weight w of the positive class: (1 - z) softplus(x) + w z softplus(-x). */
 static struct value *build_weighted(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *x = op_tensor(arguments, 0), *z = op_tensor(arguments, 1), *weight = op_tensor(arguments, 2);
   if (!op_same_shape(builder, "binary_cross_entropy_with_logits_weighted", x, z)) return NULL;
   struct value *negative = op_shift(builder, builder_unary(builder, "neg", z), 1);

@@ -58,6 +58,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .part = part,
+    .autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},
     .flops = op_flops_none,
     .reference = reference,
 };

@@ -18,7 +18,7 @@ enum { N_ATTRIBUTES = 3 };
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
   if (!op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
   struct shape logits = node->inputs[0]->shape;
   const char *what = arena_printf(arena, "one for each row of %s", op_operand_text(arena, node, 0));
@@ -79,7 +79,7 @@ static const struct op_kind kind = {
     .output_names = {"loss", "lse", "scale"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops,
     .index_limit = index_limit,
     .reference = reference,
@@ -90,7 +90,7 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[1]->shape, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, node->inputs[1]->shape, node->inputs[1]->dtype);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -120,7 +120,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accumulates = 1,
     .in_place = {2}, /* of the logits */
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .reference = reference_backward,
 };

@@ -4,7 +4,7 @@
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
   return op_result(shapes, dtypes, op_leading(node->inputs[0]->shape), DTYPE_INT32);
 }
 

@@ -6,8 +6,8 @@
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+  if (!op_check_float(arena, node, 0, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
 }
 
 /* Word i of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011, section 4.3) at counter (i / 4, site) under the key 0:

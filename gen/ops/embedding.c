@@ -13,13 +13,13 @@ static bool widened(struct shape tokens, int64_t width, struct shape *shape) {
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_float(arena, node, 0, error)) return 0;
   if (!op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
   struct shape weight = node->inputs[0]->shape, shape;
   if (weight.rank != 2 || !widened(node->inputs[1]->shape, weight.dim[1], &shape))
     return op_fail(arena, node, error, "%s must have 2 dimensions and %s at most %d", op_operand_text(arena, node, 0),
                    op_operand_text(arena, node, 1), MAX_RANK - 1);
-  return op_result(shapes, dtypes, shape, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, shape, node->inputs[0]->dtype);
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -58,7 +58,7 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   if (!widened(node->inputs[1]->shape, op_columns(dy), &shape) || !shape_equal(shape, dy))
     return op_fail(arena, node, error, "%s and %s differ before the last dimension", op_operand_text(arena, node, 0),
                    op_operand_text(arena, node, 1));
-  return op_result(shapes, dtypes, shape_of(2, node_int(node, "rows"), op_columns(dy)), DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, shape_of(2, node_int(node, "rows"), op_columns(dy)), node->inputs[0]->dtype);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {

@@ -24,7 +24,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .reference = reference,
 };
 

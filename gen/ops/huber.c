@@ -27,7 +27,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .reference = reference,
 };
 
@@ -47,11 +47,13 @@ static struct value *huber(struct builder *builder, const char *function, const 
 
 static struct value *build_huber(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   return huber(builder, "huber_loss", arguments);
 }
 
 static struct value *build_smooth_l1(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   return op_scale(builder, huber(builder, "smooth_l1_loss", arguments), 1 / arguments[2].real);
 }
 

@@ -7,6 +7,7 @@
 /* p (ln p - ln q), 0 where p is 0. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *log_q = op_tensor(arguments, 0), *p = op_tensor(arguments, 1);
   if (!op_same_shape(builder, "kl_div", log_q, p)) return NULL;
   struct value *smallest = op_constant(builder, FLT_MIN, (struct shape){0});
@@ -17,6 +18,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
 /* The same where p comes as logarithms too. */
 static struct value *build_log_target(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *log_q = op_tensor(arguments, 0), *log_p = op_tensor(arguments, 1);
   if (!op_same_shape(builder, "kl_div_log_target", log_q, log_p)) return NULL;
   struct value *p = builder_unary(builder, "exp", log_p);

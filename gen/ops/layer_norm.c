@@ -11,7 +11,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   struct shape x = node->inputs[0]->shape;
   if (!op_check_rank(arena, node, 0, 1, error)) return 0;
   for (int i = 0; i < node->n_inputs; i++) {
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+    if (!op_check_float(arena, node, i, error)) return 0;
     if (i > 0 &&
         !op_check_shape(arena, node, i, shape_of(1, op_columns(x)),
                         arena_printf(arena, "one for each column of %s", op_operand_text(arena, node, 0)), error))
@@ -19,7 +19,8 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   }
   shapes[0] = x;
   shapes[1] = shapes[2] = shape_of(1, op_rows(x));
-  dtypes[0] = dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
   return 3;
 }
 
@@ -60,7 +61,7 @@ static const struct op_kind kind = {
     .output_names = {"y", "mean", "rstd"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops,
     .reference = reference,
 };
@@ -72,7 +73,8 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
   shapes[0] = node->inputs[1]->shape;
   shapes[1] = shapes[2] = node->inputs[2]->shape;
-  dtypes[0] = dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  dtypes[0] = node->inputs[1]->dtype;
+  dtypes[1] = dtypes[2] = node->inputs[2]->dtype;
   return node_int(node, "bias") ? 3 : 2;
 }
 
@@ -115,7 +117,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accumulates = 1 | 2 | 4,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .reference = reference_backward,
 };

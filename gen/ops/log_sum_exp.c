@@ -5,7 +5,7 @@
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
   return op_result(shapes, dtypes, op_leading(node->inputs[0]->shape), DTYPE_FLOAT32);
 }
 
@@ -43,7 +43,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is worth nothing under an exponential */
     .flops = flops,
     .reference = reference,
 };

@@ -10,14 +10,15 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
                  const char **error) {
   const struct value *a = node->inputs[0], *b = node->inputs[1];
   for (int i = 0; i < 2; i++)
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, i, 2, error)) return 0;
+    if (!op_check_float(arena, node, i, error) || !op_check_rank(arena, node, i, 2, error)) return 0;
+  if (!op_check_same_float(arena, node, 2, error)) return 0;
   const char *left = op_operand_text(arena, node, 0), *right = op_operand_text(arena, node, 1);
   if (extent(a, 1) != extent(b, 2))
     return op_fail(arena, node, error, "%s and %s: a has %lld columns but b has %lld rows", left, right,
                    (long long)extent(a, 1), (long long)extent(b, 2));
   if (b->shape.rank > 2 && !shape_equal(op_leading(op_leading(a->shape)), op_leading(op_leading(b->shape))))
     return op_fail(arena, node, error, "%s and %s: the dimensions before the last two differ", left, right);
-  return op_result(shapes, dtypes, op_with_extent(a->shape, a->shape.rank - 1, extent(b, 1)), DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, op_with_extent(a->shape, a->shape.rank - 1, extent(b, 1)), a->dtype);
 }
 
 static void multiply(const double *a, const double *b, double *y, int64_t m, int64_t k, int64_t n) {
@@ -82,7 +83,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .accepts = accepts,
     .accumulates = 1,
-    .autocast = AUTOCAST_LOW,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,
 };

@@ -9,11 +9,13 @@ static struct value *difference(struct builder *builder, const char *function, c
 
 static struct value *build_mse(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   return op_mean_all(builder, builder_unary(builder, "square", difference(builder, "mse_loss", arguments)));
 }
 
 static struct value *build_l1(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   return op_mean_all(builder, builder_unary(builder, "abs", difference(builder, "l1_loss", arguments)));
 }
 

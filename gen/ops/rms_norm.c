@@ -10,12 +10,13 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   struct shape x = node->inputs[0]->shape;
   if (!op_check_rank(arena, node, 0, 1, error)) return 0;
   for (int i = 0; i < 2; i++)
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+    if (!op_check_float(arena, node, i, error)) return 0;
   const char *what = arena_printf(arena, "one for each column of %s", op_operand_text(arena, node, 0));
   if (!op_check_shape(arena, node, 1, shape_of(1, op_columns(x)), what, error)) return 0;
   shapes[0] = x;
   shapes[1] = shape_of(1, op_rows(x));
-  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = DTYPE_FLOAT32;
   return 2;
 }
 
@@ -48,7 +49,7 @@ static const struct op_kind kind = {
     .output_names = {"y", "rstd"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops,
     .reference = reference,
 };
@@ -60,7 +61,8 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
   shapes[0] = node->inputs[1]->shape;
   shapes[1] = node->inputs[2]->shape;
-  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  dtypes[0] = node->inputs[1]->dtype;
+  dtypes[1] = node->inputs[2]->dtype;
   return 2;
 }
 
@@ -92,7 +94,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accumulates = 1 | 2,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .reference = reference_backward,
 };

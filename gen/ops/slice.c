@@ -70,9 +70,9 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_float(arena, node, 0, error)) return 0;
   struct shape shape = op_with_extent(node->inputs[0]->shape, (int)node_int(node, "axis"), node_int(node, "size"));
-  return op_result(shapes, dtypes, shape, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, shape, node->inputs[0]->dtype);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {

@@ -5,8 +5,8 @@
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
 }
 
 static void softmax_row(const double *x, double *y, int64_t columns) {
@@ -36,7 +36,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops,
     .reference = reference,
 };
@@ -46,7 +46,7 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like y", error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -72,7 +72,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accumulates = 1,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .reference = reference_backward,
 };

@@ -1,4 +1,4 @@
-/* y = x^2, dx = 2 x dy. float32 under autocast, as PyTorch, whose square is a pow. */
+/* y = x^2, dx = 2 x dy. PyTorch's square is a pow, so CUDA's autocast runs it in float32. */
 #include "gen/ir/op_support.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -22,7 +22,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .reference = reference,
 };
 

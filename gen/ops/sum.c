@@ -12,14 +12,14 @@ static unsigned summed(const struct node *node) {
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   struct shape x = node->inputs[0]->shape, axes = node_ints(node, "axes"), y = {0};
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_float(arena, node, 0, error)) return 0;
   for (int i = 0; i < axes.rank; i++)
     if (axes.dim[i] < 0 || axes.dim[i] >= x.rank)
       return op_fail(arena, node, error, "%s has no axis %lld", op_operand_text(arena, node, 0),
                      (long long)axes.dim[i]);
   for (int i = 0; i < x.rank; i++)
     if (!(summed(node) >> i & 1)) y.dim[y.rank++] = x.dim[i];
-  return op_result(shapes, dtypes, y, DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, y, node->inputs[0]->dtype);
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -59,7 +59,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .accumulates = 1,
-    .autocast = AUTOCAST_FLOAT32,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops,
     .reference = reference,
 };

@@ -11,6 +11,7 @@ static struct value *distance(struct builder *builder, struct value *a, struct v
 /* triplet_margin_loss(anchor, positive, negative, margin) */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
+  builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *anchor = op_tensor(arguments, 0), *near = op_tensor(arguments, 1), *far = op_tensor(arguments, 2);
   if (!op_same_shape(builder, "triplet_margin_loss", anchor, near)) return NULL;
   if (!op_same_shape(builder, "triplet_margin_loss", anchor, far)) return NULL;

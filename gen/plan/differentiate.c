@@ -34,13 +34,19 @@ struct pass {
   } made; /* the backward regions, callees first */
 };
 
+/* A gradient has its value's type; that of a parameter's low copy is taken as it comes, since it ends in float32. */
 static void contribute(struct pass *pass, const struct value *value, struct value *gradient) {
-  if (gradient != NULL && value->id < pass->n_values) ARENA_PUSH(pass->arena, pass->sums[value->id], gradient);
+  if (gradient == NULL || value->id >= pass->n_values) return;
+  if (value->kind != VALUE_PARAMETER || value->dtype == DTYPE_FLOAT32)
+    gradient = builder_cast(pass->builder, gradient, value->dtype);
+  ARENA_PUSH(pass->arena, pass->sums[value->id], gradient);
 }
 
-static struct value *filled(struct pass *pass, struct shape shape, double number) {
-  struct attribute attributes[] = {attribute_real("value", number), attribute_ints("dims", shape)};
-  return builder_op(pass->builder, "constant", NULL, 0, attributes, 2);
+/* A number in all places of a tensor like `value`. */
+static struct value *filled(struct pass *pass, const struct value *value, double number) {
+  struct attribute attributes[] = {attribute_real("value", number), attribute_ints("dims", value->shape)};
+  struct value *constant = builder_op(pass->builder, "constant", NULL, 0, attributes, 2);
+  return builder_cast(pass->builder, constant, value->dtype);
 }
 
 /* The whole gradient of a value; NULL when nothing flows into it. */
@@ -113,7 +119,7 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   }
   if (!flows) return;
   for (int i = 0; i < interface->n_of_results; i++)
-    if (inputs[i] == NULL) inputs[i] = filled(pass, node->outputs[interface->of_results[i]]->shape, 0);
+    if (inputs[i] == NULL) inputs[i] = filled(pass, node->outputs[interface->of_results[i]], 0);
   for (int i = 0; i < interface->n_primals; i++) {
     int primal = interface->primals[i], at = interface->n_of_results + i;
     call->stacked[at] = forward->count > 1 && forward->carry[primal] >= 0;
@@ -199,9 +205,9 @@ static void take_primals(struct pass *pass, struct region *backward, struct inte
 
 /* What the gradient of the entry's result starts from. */
 static struct value *seed_value(struct pass *pass, struct region *backward, const struct seed *seed,
-                                struct shape shape) {
-  if (seed->input == NULL) return filled(pass, shape, seed->constant);
-  struct value *input = region_input(pass->graph, backward, shape, DTYPE_FLOAT32);
+                                const struct value *result) {
+  if (seed->input == NULL) return filled(pass, result, seed->constant);
+  struct value *input = region_input(pass->graph, backward, result->shape, DTYPE_FLOAT32);
   input->name = seed->input;
   return input;
 }
@@ -215,7 +221,7 @@ static void begin_gradients(struct pass *pass, struct region *forward, const str
     struct value *result = copy_of(copying, forward->results.items[i]);
     if (!result->differentiable) continue;
     if (seed != NULL) {
-      contribute(pass, result, seed_value(pass, backward, seed, result->shape));
+      contribute(pass, result, seed_value(pass, backward, seed, result));
       continue;
     }
     struct value *input = region_input(pass->graph, backward, result->shape, result->dtype);
@@ -225,22 +231,29 @@ static void begin_gradients(struct pass *pass, struct region *forward, const str
   }
 }
 
+/* What flows into a parameter, or into its low copy. */
+static void push_gradients(struct pass *pass, struct region *backward, int parameter, const struct value *value,
+                           const char *name) {
+  const struct value_list *list = &pass->sums[value->id];
+  for (int k = 0; k < list->count; k++) {
+    builder_name(pass->builder, list->items[k], arena_printf(pass->arena, "d_%s", name));
+    ARENA_PUSH(pass->arena, backward->gradients, ((struct parameter_gradient){parameter, list->items[k], false}));
+  }
+}
+
 static void end_gradients(struct pass *pass, struct region *forward, struct region *backward,
                           struct interface *interface) {
   for (int i = 0; i < forward->parameters.count; i++) {
-    const struct value_list *list = &pass->sums[forward->parameters.items[i].value->id];
-    for (int k = 0; k < list->count; k++) {
-      builder_name(pass->builder, list->items[k],
-                   arena_printf(pass->arena, "d_%s", forward->parameters.items[i].value->name));
-      ARENA_PUSH(pass->arena, backward->gradients, ((struct parameter_gradient){i, list->items[k], false}));
-    }
+    const struct parameter *parameter = &forward->parameters.items[i];
+    push_gradients(pass, backward, i, parameter->value, parameter->value->name);
+    if (parameter->low != NULL) push_gradients(pass, backward, i, parameter->low, parameter->value->name);
   }
   interface->of_inputs = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
   for (int i = 0; i < forward->inputs.count; i++) {
     const struct value *input = forward->inputs.items[i];
     if (!input->differentiable) continue;
     struct value *gradient = gradient_of(pass, input);
-    if (gradient == NULL) gradient = filled(pass, input->shape, 0);
+    if (gradient == NULL) gradient = filled(pass, input, 0);
     ARENA_PUSH(pass->arena, backward->results, gradient);
     interface->of_inputs[interface->n_of_inputs++] = i;
   }

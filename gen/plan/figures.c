@@ -17,7 +17,7 @@ static double function_flops(const struct function *function, bool products) {
     const struct step *step = &function->steps[s];
     if (step->callee != NULL)
       flops += step->node->call->count * function_flops(step->callee, products);
-    else if (!products || step->node->kind->autocast == AUTOCAST_LOW)
+    else if (!products || step->node->kind->autocast.cuda == AUTOCAST_LOW)
       flops += node_flops(step->node);
   }
   return flops;
@@ -38,7 +38,7 @@ static void count_flops(struct program *program) {
 static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
-  program->bytes.weights = weights;
+  program->bytes.weights = weights + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
   if (program->kind == PROGRAM_TRAIN) program->bytes.gradients = weights;
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;

@@ -149,7 +149,7 @@ static bool is_taken(const struct program *program, const char *name) {
 
 /* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for products the inner
  * one. */
-static const char *kernel_name(struct program *program, const struct kernel *kernel) {
+static const char *kernel_name(struct program *program, struct kernel *kernel) {
   struct text text = text_in(program->arena);
   const struct node *node = kernel->node;
   if (node->body.count > 0)
@@ -159,6 +159,12 @@ static const char *kernel_name(struct program *program, const struct kernel *ker
   bool any_accumulates = false;
   for (int i = 0; i < node->n_outputs; i++) any_accumulates |= kernel->outputs[i].accumulate;
   if (any_accumulates) text_puts(&text, "_add");
+  for (int i = 0; i < n_operands(kernel); i++) {
+    enum dtype dtype = operand_at(kernel, i)->dtype;
+    if (!dtype_is_low(dtype)) continue;
+    text_printf(&text, "_%s", dtype_short_name(dtype));
+    break;
+  }
   const struct kernel_operand *main = node->n_inputs > 0 ? &kernel->inputs[0] : &kernel->outputs[0];
   struct shape shape = node->body.count > 0 ? domain_of(node) : main->shape;
   const char *separator = "_";

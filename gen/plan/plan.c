@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/border.h"
+#include "gen/plan/cast.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
@@ -28,10 +29,21 @@ static bool pass_read(struct context *context) {
   return true;
 }
 
+static bool pass_cast(struct context *context) {
+  static const enum dtype dtypes[] = {DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16};
+  const struct job *job = context->program->job;
+  struct cast_rules rules = {.low = job->precision.autocast ? dtypes[job->precision.mixed] : DTYPE_FLOAT32,
+                             .storage = DTYPE_FLOAT32};
+  context->program->low = cast(context->program->graph, &rules);
+  return true;
+}
+
 static bool pass_differentiate(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
   const struct seed seed = border_seed(context->program->job);
-  return differentiate(context->builder, &seed) != NULL;
+  if (differentiate(context->builder, &seed) == NULL) return false;
+  widen_gradients(context->program->graph);
+  return true;
 }
 
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
@@ -107,6 +119,7 @@ static const struct pass {
   bool (*run)(struct context *context);
 } passes[] = {
     {"read", pass_read},
+    {"cast", pass_cast},
     {"evaluate", pass_evaluate},
     {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},

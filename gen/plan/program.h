@@ -102,6 +102,7 @@ struct function {
   struct slot *slots;
   int n_slots, slots_capacity;
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
+  bool *uses_low_weights;              /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
   bool random;                         /* draws random numbers, itself or in a callee */
@@ -132,7 +133,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } *members;
+  } * members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -203,6 +204,7 @@ struct program {
     int64_t classes;
   } predictions;
 
+  enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
   struct weight_node *root;
   struct weight_struct **structs; /* members' types before the types that hold them */
   int n_structs, structs_capacity;

@@ -4,7 +4,10 @@ static void use_place(struct function *function, const struct place *place) {
   const struct storage *storage = place->storage;
   if (storage == NULL) return;
   const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
-  if (storage->kind == STORAGE_WEIGHT) function->uses_weights[named->parameters.items[storage->index].scope] = true;
+  if (storage->kind == STORAGE_WEIGHT) {
+    bool *uses = dtype_is_low(storage->dtype) ? function->uses_low_weights : function->uses_weights;
+    uses[named->parameters.items[storage->index].scope] = true;
+  }
   if (storage->kind == STORAGE_GRADIENT) function->uses_gradients[named->parameters.items[storage->index].scope] = true;
   if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
 }
@@ -14,6 +17,7 @@ static void use_callee(struct function *function, const struct step *step) {
   for (int i = 0; i < call->callee->n_scopes; i++) {
     int formal = call->scopes[i * call->count]->formal;
     function->uses_weights[formal] |= step->callee->uses_weights[i];
+    function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
     function->uses_gradients[formal] |= step->callee->uses_gradients[i];
   }
 }
@@ -23,6 +27,7 @@ void plan_signatures(struct program *program) {
     struct function *function = program->functions[f];
     const struct region *region = function->region;
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
     for (int s = 0; s < function->n_steps; s++) {

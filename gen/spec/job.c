@@ -187,8 +187,10 @@ static void bind_schedule(struct job *job) {
 /* Without a word about it, the scaler is there for the format whose range needs it. */
 static void bind_precision(struct job *job) {
   const struct spec_node *enabled = spec_find(job->tree, "precision.grad_scaler.enabled");
-  bool fp16 = strcmp(string(job, "precision.mixed_precision"), "fp16") == 0;
-  job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : fp16;
+  static const char *const modes[] = {"no", "bf16", "fp16", NULL};
+  job->precision.mixed = (enum mixed_precision)choice(job, "precision.mixed_precision", modes);
+  job->precision.autocast = job->precision.mixed != PRECISION_NO;
+  job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;
   job->precision.grad_scaler.init_scale = real(job, "precision.grad_scaler.init_scale");
   job->precision.grad_scaler.growth_factor = real(job, "precision.grad_scaler.growth_factor");
   job->precision.grad_scaler.backoff_factor = real(job, "precision.grad_scaler.backoff_factor");

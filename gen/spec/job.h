@@ -92,6 +92,8 @@ struct named {
   struct location where;
 };
 
+enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
+
 struct job {
   const char *file;   /* as the user named it */
   const char *digest; /* SHA-256 of the resolved job, 64 hexadecimal digits */
@@ -115,6 +117,8 @@ struct job {
   } data;
 
   struct {
+    enum mixed_precision mixed;
+    bool autocast; /* operations of autocast's lists run in that type; false with PRECISION_NO */
     struct {
       bool enabled;
       double init_scale, growth_factor, backoff_factor;
@@ -178,7 +182,7 @@ struct job {
     uint64_t seed;
     int64_t eval_interval; /* 0: never */
     enum on_nonfinite on_nonfinite;
-    int64_t eval_iters;    /* batches of one evaluation; 0: all samples, each once */
+    int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];
     struct {
       double decay; /* 0: no average is kept */

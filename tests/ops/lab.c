@@ -116,7 +116,7 @@ void lab_real(struct lab *lab, double value) {
 }
 
 struct value *lab_call(struct lab *lab, const char *function) {
-  return op_function_find(function)->build(lab->builder, lab->arguments, lab->count);
+  return builder_call(lab->builder, op_function_find(function), lab->arguments, lab->count);
 }
 
 /* ---- Measuring ---- */
@@ -150,7 +150,7 @@ static double loss_now(struct lab *lab, const struct graph *graph, const double 
 static void close_entry(struct lab *lab, struct value *y) {
   struct value *weights = new_input(lab, y->shape, DTYPE_FLOAT32, random_elements(lab, y->shape, AROUND_ZERO));
   struct argument product = {.kind = ARGUMENT_TENSOR, .tensor = builder_binary(lab->builder, "mul", y, weights)};
-  struct value *loss = op_function_find("sum_all")->build(lab->builder, &product, 1);
+  struct value *loss = builder_call(lab->builder, op_function_find("sum_all"), &product, 1);
   builder_end_region(lab->builder, &loss, 1, NULL);
 }
 

@@ -268,7 +268,7 @@ static struct value *block(struct lab *lab, int i, struct value *x) {
   struct argument arguments[] = {{.kind = ARGUMENT_SCOPE, .scope = inner},
                                  {.kind = ARGUMENT_TENSOR, .tensor = formal},
                                  {.kind = ARGUMENT_INT, .integer = formal->shape.dim[1]}};
-  struct value *y = op_function_find("linear")->build(lab->builder, arguments, 3);
+  struct value *y = builder_call(lab->builder, op_function_find("linear"), arguments, 3);
   y = builder_binary(lab->builder, "add", formal, builder_unary(lab->builder, "gelu", y));
   builder_end_region(lab->builder, &y, 1, &y);
   return y;

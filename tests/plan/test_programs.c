@@ -21,7 +21,8 @@
 
 enum { BATCH = 2, TOKENS = 3, VOCABULARY = 7, COLUMNS = 4, CLASSES = 3 };
 
-#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
+#define NUMBER(key, number)                                                                                            \
+  { .name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number) }
 
 struct model_case {
   const char *file;

@@ -1,0 +1,24 @@
+/* Cast: which operations run in a type of 16 bits, which stay in float32. */
+#ifndef ACCEL_PLAN_CAST_H
+#define ACCEL_PLAN_CAST_H
+
+#include "gen/ir/graph.h"
+
+struct cast_rules {
+  enum dtype low;     /* what autocast's low operations run in; DTYPE_FLOAT32: no autocast */
+  enum dtype storage; /* what parameters and the inputs of floating point are cast to before anything else */
+  /* Whether a parameter stays in float32: what would run low with it runs in float32 then. NULL: none does. */
+  bool (*keeps)(const void *context, const struct region *region, const struct parameter *parameter);
+  const void *context;
+};
+
+/* Gives every value of the graph its type by the rules and by the operations' autocast (that of a CPU), as PyTorch's
+ * autocast would, and puts casts where types change. A parameter that is used low gets its `low` value. Regions that
+ * are called with several types are made once for each. The entry's first result is float32. Returns the type of the
+ * low values of parameters, DTYPE_FLOAT32 when there are none. */
+enum dtype cast(struct graph *graph, const struct cast_rules *rules);
+
+/* After differentiation: the gradients of parameters' low copies are made in float32 at once by what makes them. */
+void widen_gradients(struct graph *graph);
+
+#endif
