@@ -18,7 +18,7 @@ static const struct number {
     {"eps", offsetof(struct optimizer_numbers, eps)},
     {"momentum", offsetof(struct optimizer_numbers, momentum)},
 };
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
+enum { DECAY = 1, MOMENTUM = 5, N_NUMBERS = sizeof numbers / sizeof *numbers };
 
 static double number_of(const struct optimizer_numbers *of, int which) {
   return *(const double *)((const char *)of + numbers[which].offset);
@@ -50,8 +50,8 @@ static void set_numbers(struct arena *arena, struct jinja_value value, const str
     set_text(arena, value, numbers[n].name, arena_printf(arena, "%s->%s", row, numbers[n].name));
   }
   jinja_set(arena, value, "columns", columns);
-  set_bool(arena, value, "decays", is_any_positive(spans, of, 1));
-  set_bool(arena, value, "has_momentum", is_any_positive(spans, of, 5));
+  set_bool(arena, value, "decays", is_any_positive(spans, of, DECAY));
+  set_bool(arena, value, "has_momentum", is_any_positive(spans, of, MOMENTUM));
 }
 
 /* ---- Tables ---- */
@@ -127,6 +127,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
+  bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
   set_real(arena, value, "lr", job->optimizer.lr);
@@ -139,7 +140,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "unscales", job_border(job).unscales);
   set_text(arena, value, "low", low_name(program));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
-  set_bool(arena, value, "counts_steps", optimizer_counts_steps(job));
+  set_bool(arena, value, "grows", grows);
+  set_bool(arena, value, "counts_steps", grows || optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));
   set_bool(arena, value, "packed", optimizer_steps_matrices(job));
   set_bool(arena, value, "factored", job_optimizer(job)->factored);
@@ -152,9 +154,11 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = rule_value(program, &program->spans, "span");
   struct optimizer_products products = optimizer_products(program);
+  const struct job *job = program->job;
   set_bool(arena, value, "sweeps_all", program->spans.count == 0 && program->tensors.count == 0);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
-  if (optimizer_steps_matrices(program->job)) set_bool(arena, whole, "counts_steps", false);
+  if (optimizer_steps_matrices(job))
+    set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);
   jinja_set(arena, value, "by_tensor", whole);
   set_int(arena, value, "scratch", program->update_scratch);
   set_int(arena, value, "largest_matrix", products.matrix);
@@ -166,6 +170,7 @@ struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
   static const char *const names[] = {"constant",   "linear",       "cosine",      "cosine_with_restarts",
                                       "polynomial", "inverse_sqrt", "exponential", "step",
                                       "one_cycle",  "wsd"};
+  static const char *const growths[] = {"constant", "linear", "cosine"};
   static const char *const anneals[] = {"cosine", "linear"}, *const decays[] = {"linear", "cosine", "sqrt"};
   struct jinja_value value = jinja_map(arena);
   struct schedule_steps steps = schedule_steps(job);
@@ -173,6 +178,11 @@ struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
   set_int(arena, value, "warmup_steps", steps.warmup);
   set_int(arena, value, "stable_until", steps.stable);
   set_int(arena, value, "decay_steps", steps.decay);
+  set_int(arena, value, "per_step", steps.per_step);
+  set_int(arena, value, "steps", job->training.steps);
+  set_text(arena, value, "wd_incr_style", growths[job->schedule.wd_incr_style]);
+  set_real(arena, value, "start_weight_decay", job->schedule.start_weight_decay);
+  set_real(arena, value, "end_weight_decay", job->optimizer.numbers.weight_decay);
   set_real(arena, value, "min_lr", job->schedule.min_lr);
   set_int(arena, value, "cycles", job->schedule.cycles);
   set_real(arena, value, "power", job->schedule.power);

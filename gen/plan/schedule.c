@@ -2,9 +2,20 @@
 
 #include <math.h>
 
-enum { TIMESCALE_WITHOUT_WARMUP = 10000 };
+enum { TIMESCALE_WITHOUT_WARMUP = 10000, RANKS = 1 };
+
+int64_t schedule_per_step(int ranks, bool split_batches) {
+  return split_batches ? 1 : ranks;
+}
+
+/* Whole steps that have seen so many samples. */
+static int64_t steps_of(const struct job *job, int64_t samples) {
+  int64_t a_step = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  return (samples + a_step - 1) / a_step;
+}
 
 static int64_t warmup_steps(const struct job *job) {
+  if (job->schedule.warmup_samples > 0) return steps_of(job, job->schedule.warmup_samples);
   if (job->schedule.warmup_fraction == 0) return job->schedule.warmup_steps;
   return (int64_t)ceil(job->schedule.warmup_fraction * (double)job->training.steps);
 }
@@ -19,7 +30,10 @@ static int64_t stable_until(const struct job *job, const struct schedule_steps *
 
 struct schedule_steps schedule_steps(const struct job *job) {
   struct schedule_steps steps = {.warmup = warmup_steps(job)};
-  steps.decay = job->schedule.decay_steps > 0 ? job->schedule.decay_steps : job->training.steps;
+  steps.decay = job->schedule.decay_samples > 0 ? steps_of(job, job->schedule.decay_samples)
+                : job->schedule.decay_steps > 0 ? job->schedule.decay_steps
+                                                : job->training.steps;
+  steps.per_step = schedule_per_step(RANKS, false);
   steps.stable = stable_until(job, &steps);
   steps.timescale = job->schedule.timescale > 0 ? job->schedule.timescale
                     : steps.warmup > 0          ? steps.warmup

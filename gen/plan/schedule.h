@@ -9,9 +9,14 @@
 struct schedule_steps {
   int64_t warmup, stable, decay;
   int64_t timescale; /* inverse_sqrt: never 0 */
+  int64_t per_step;  /* of the schedule, for each step of the optimizer */
   double peak;       /* one_cycle: the step of the highest rate; may lie between two, and before the first */
 };
 
 struct schedule_steps schedule_steps(const struct job *job);
+
+/* Steps of the schedule for each step of the optimizer, by the rule of Accelerate's AcceleratedScheduler: as many as
+ * there are ranks that each take a batch of their own, one where they share a batch out (split_batches). */
+int64_t schedule_per_step(int ranks, bool split_batches);
 
 #endif

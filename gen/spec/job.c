@@ -163,9 +163,14 @@ static void bind_schedule(struct job *job) {
   static const char *const names[] = {"constant",   "linear",       "cosine",      "cosine_with_restarts",
                                       "polynomial", "inverse_sqrt", "exponential", "step",
                                       "one_cycle",  "wsd",          NULL};
+  static const char *const growths[] = {"constant", "linear", "cosine", NULL};
   static const char *const anneals[] = {"cosine", "linear", NULL}, *const decays[] = {"linear", "cosine", "sqrt", NULL};
   job->schedule.name = (enum schedule_name)choice(job, "schedule.name", names);
   job->schedule.warmup_steps = integer(job, "schedule.warmup_steps");
+  job->schedule.warmup_samples = integer(job, "schedule.warmup_samples");
+  job->schedule.decay_samples = integer(job, "schedule.decay_samples");
+  job->schedule.wd_incr_style = (enum growth)choice(job, "schedule.wd_incr_style", growths);
+  job->schedule.start_weight_decay = real(job, "schedule.start_weight_decay");
   job->schedule.warmup_fraction = real(job, "schedule.warmup_fraction");
   job->schedule.decay_steps = integer(job, "schedule.decay_steps");
   job->schedule.min_lr = real(job, "schedule.min_lr");

@@ -44,6 +44,7 @@ enum schedule_name {
 enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
 enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
+enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum device_kind { DEVICE_CPU };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 enum checkpointing {
@@ -162,8 +163,9 @@ struct job {
 
   struct {
     enum schedule_name name;
-    int64_t warmup_steps, decay_steps; /* decay_steps 0: training.steps */
-    double warmup_fraction;            /* 0 where it was not given */
+    int64_t warmup_steps, decay_steps;     /* decay_steps 0: training.steps */
+    int64_t warmup_samples, decay_samples; /* in their place; 0 where they were not given */
+    double warmup_fraction;                /* 0 where it was not given */
     double min_lr;
     int64_t cycles;                                 /* cosine_with_restarts */
     double power;                                   /* polynomial */
@@ -175,6 +177,8 @@ struct job {
     enum decay_type decay_type;                     /* wsd */
     double decay_fraction;                          /* wsd */
     int64_t stable_steps;                           /* wsd; -1: by decay_fraction */
+    enum growth wd_incr_style;
+    double start_weight_decay; /* of the first step, where it grows */
   } schedule;
 
   struct {

@@ -5,18 +5,26 @@ struct rule {
   const char *key, *bound;
   bool at_least;
   bool free_at_zero;
+  bool below_something; /* the bound must not be 0 */
 };
 
 static const struct rule rules[] = {
     {.key = "schedule.warmup_steps", .bound = "training.steps"},
     {.key = "schedule.decay_steps", .bound = "schedule.warmup_steps", .at_least = true, .free_at_zero = true},
     {.key = "schedule.min_lr", .bound = "optimizer.lr"},
+    {.key = "schedule.start_weight_decay", .bound = "optimizer.weight_decay", .below_something = true},
 };
 
 static void check_rule(struct arena *arena, const struct spec_node *job, const struct rule *rule,
                        struct diagnostics *diags) {
   const struct spec_node *value = spec_find(job, rule->key), *bound = spec_find(job, rule->bound);
   if (value == NULL || bound == NULL || (rule->free_at_zero && value->real == 0)) return;
+  if (rule->below_something && bound->real == 0) {
+    diag_error(diags, value->where, "'%s' grows to %s, which is 0%s", rule->key, rule->bound,
+               bound->is_default ? " by default" : "");
+    diag_help(diags, "give %s the value that is to be reached", rule->bound);
+    return;
+  }
   if (rule->at_least ? value->real >= bound->real : value->real <= bound->real) return;
   const char *limit = spec_number(arena, bound->real, false);
   diag_error(diags, value->where, "'%s' must be at %s %s, which is %s%s, not %s", rule->key,

@@ -50,15 +50,38 @@ def function(text, name):
     return re.search(pattern, text, re.MULTILINE | re.DOTALL).group(0)
 
 
-def rates(job, count):
-    """The learning rates of the first steps, by the function that the program has for it."""
-    source = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n" + function(generate(job), "learning_rate")
-    source += "void all(int64_t n, double *to);\nvoid all(int64_t n, double *to) {\n"
-    source += "  for (int64_t i = 0; i < n; i++) to[i] = learning_rate(i);\n}\n"
+def render(template, values):
+    """A template of the generator with values of a test's own."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
-        library = f"{folder}/rates.so"
+        path = pathlib.Path(folder) / "values.json"
+        path.write_text(json.dumps(values))
+        return subprocess.check_output([GENERATOR, "render", "--trim-blocks", "--lstrip-blocks", "--keep-newline",
+                                        TREE / "templates" / template, path], text=True)
+
+
+def tabulate(text, call, count):
+    """The values of an expression of `i` over the first steps, by functions of a program."""
+    source = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n" + text
+    source += "void all(int64_t n, double *to);\nvoid all(int64_t n, double *to) {\n"
+    source += f"  for (int64_t i = 0; i < n; i++) to[i] = {call};\n}}\n"
+    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+        library = f"{folder}/values.so"
         subprocess.run(["cc", *WARNINGS, "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", library, "-lm"],
                        input=source, text=True, check=True)
         values = (ctypes.c_double * count)()
         ctypes.CDLL(library).all(ctypes.c_int64(count), values)
     return list(values)
+
+
+def compile_rates(text, count):
+    return tabulate(text, "learning_rate(i)", count)
+
+
+def rates(job, count):
+    """The learning rates of the first steps, by the function that the program has for it."""
+    return compile_rates(function(generate(job), "learning_rate"), count)
+
+
+def weight_decays(job, count, end):
+    """The weight decays of the first steps."""
+    return tabulate(function(generate(job), "weight_decay"), f"weight_decay(i, {end})", count)

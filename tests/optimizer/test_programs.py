@@ -39,6 +39,11 @@ JOBS |= {
     for i, name in enumerate(RULES)
 }
 JOBS |= {
+    f"growth_{name}": {"optimizer": {**keys_of(name), "weight_decay": 1.23456789, "param_groups": GROUPS[i % 2:]},
+                       "schedule": {"wd_incr_style": ("linear", "cosine")[i % 2], "start_weight_decay": 0.123456789 * (i % 3)}}
+    for i, name in enumerate(["sgd", "adamw", "lamb", "adafactor", "muon", "sgd_momentum"])
+}
+JOBS |= {
     "many_groups": {
         "model": {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 9, "width": 3, "n_classes": 2}},
         "optimizer": {"param_groups": GROUPS[:1]},

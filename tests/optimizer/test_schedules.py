@@ -1,12 +1,17 @@
-"""The schedules of emitted programs at 1,000 steps: against PyTorch's schedulers where these mean the same, against
-docs/job.md's formulas with transformers' warm-up and restarts where they do not. Both in float64."""
+"""The schedules of emitted programs at 1,000 steps: against the schedulers of PyTorch and transformers where these mean
+the same, against docs/job.md's formulas where they do not; over several ranks against Accelerate's. All in float64."""
 
 import math
+import types
 import unittest
+import unittest.mock
 import warnings
 
+import accelerate.scheduler
 import torch
-from parts import make_job, rates
+import transformers.optimization as theirs
+from accelerate import Accelerator
+from parts import compile_rates, make_job, rates, render, weight_decays
 
 STEPS = 1000
 LR = 3e-3
@@ -152,6 +157,99 @@ class Schedules(unittest.TestCase):
     def test_wsd_all_decay(self):
         self.check({"name": "wsd", "decay_fraction": 1.0, "warmup_steps": 30},
                    lambda at: LR * warm(at, 30) * (1 - fraction(at, 30, STEPS)))
+
+    def test_warm_up_by_samples(self):
+        """Batches of 2: 101 samples are 51 steps, 1,399 are 700."""
+        self.check({"name": "linear", "warmup_samples": 101, "decay_samples": 1399},
+                   lambda at: LR * warm(at, 51) * (1 - fraction(at, 51, 700)))
+
+    # Against transformers, whose warm-up starts at 0: its step n + 1 has the rate of ours, up to the warm-up's end.
+
+    def check_transformers(self, schedule, make, warmup=100):
+        truth = by_torch(lambda o: make(o, num_warmup_steps=warmup))
+        self.check(schedule, lambda at: truth[at + 1 if at < warmup else at])
+
+    def test_transformers_constant(self):
+        self.check_transformers({"warmup_steps": 100}, theirs.get_constant_schedule_with_warmup)
+
+    def test_transformers_linear(self):
+        self.check_transformers({"name": "linear", "warmup_steps": 100},
+                                lambda o, **k: theirs.get_linear_schedule_with_warmup(o, num_training_steps=STEPS, **k))
+
+    def test_transformers_cosine(self):
+        self.check_transformers({"name": "cosine", "warmup_steps": 100},
+                                lambda o, **k: theirs.get_cosine_schedule_with_warmup(o, num_training_steps=STEPS, **k))
+
+    def test_transformers_restarts(self):
+        self.check_transformers({"name": "cosine_with_restarts", "warmup_steps": 100, "cycles": 3},
+                                lambda o, **k: theirs.get_cosine_with_hard_restarts_schedule_with_warmup(
+                                    o, num_training_steps=STEPS, num_cycles=3, **k))
+
+    def test_transformers_polynomial(self):
+        self.check_transformers({"name": "polynomial", "warmup_steps": 100, "power": 2.0, "min_lr": 1e-4},
+                                lambda o, **k: theirs.get_polynomial_decay_schedule_with_warmup(
+                                    o, num_training_steps=STEPS, lr_end=1e-4, power=2.0, **k))
+
+    def test_transformers_inverse_sqrt(self):
+        self.check_transformers({"name": "inverse_sqrt", "warmup_steps": 100, "timescale": 70},
+                                lambda o, **k: theirs.get_inverse_sqrt_schedule(o, timescale=70, **k))
+
+    def test_transformers_wsd(self):
+        for form in ("linear", "cosine"):
+            self.check_transformers({"name": "wsd", "warmup_steps": 100, "stable_steps": 600, "decay_type": form},
+                                    lambda o, **k: theirs.get_wsd_schedule(
+                                        o, num_stable_steps=600, num_decay_steps=300, decay_type=form, **k))
+
+
+class Ranks(unittest.TestCase):
+    """The template with several steps of the schedule a step, against Accelerate over as many processes."""
+
+    FORMS = {"cosine": lambda o: sched.CosineAnnealingLR(o, STEPS), "linear": lambda o: sched.LinearLR(o, 1.0, 0.0, STEPS),
+             "exponential": lambda o: sched.ExponentialLR(o, 0.995)}
+
+    def of_accelerate(self, form, ranks, split, count):
+        Accelerator(cpu=True)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=LR)
+        own = types.SimpleNamespace(step_was_skipped=False)
+        values = []
+        state = lambda: types.SimpleNamespace(num_processes=ranks)  # noqa: E731
+        with warnings.catch_warnings(), unittest.mock.patch.object(accelerate.scheduler, "AcceleratorState", state):
+            warnings.simplefilter("ignore")
+            scheduler = accelerate.scheduler.AcceleratedScheduler(self.FORMS[form](optimizer), own, split_batches=split)
+            for _ in range(count):
+                values.append(optimizer.param_groups[0]["lr"])
+                optimizer.step()
+                scheduler.step()
+        return values
+
+    def test_ranks(self):
+        for form in self.FORMS:
+            for ranks, split in ((1, False), (2, False), (8, False), (8, True)):
+                with self.subTest(form=form, ranks=ranks, split=split):
+                    per_step = 1 if split else ranks  # gen/plan/schedule.h; tests/plan/test_schedule.c
+                    count = STEPS // per_step
+                    values = {"name": form, "warmup_steps": 0, "stable_until": 0, "decay_steps": STEPS, "min_lr": 0.0,
+                              "gamma": 0.995, "per_step": per_step, "wd_incr_style": "constant", "cycles": 1,
+                              "step_size": 1}
+                    text = render("cpu/schedule.c.j2", {"schedule": values, "optimizer": {"lr": LR}})
+                    for at, (ours, truth) in enumerate(zip(compile_rates(text, count),
+                                                           self.of_accelerate(form, ranks, split, count))):
+                        self.assertLessEqual(abs(ours - truth), 1e-9 * LR, f"step {at}")
+
+
+class WeightDecay(unittest.TestCase):
+    def test_growth(self):
+        """OptimizerParamScheduler.get_wd of Megatron-LM."""
+        def truth(at, start, end, style):
+            ratio = at / STEPS
+            return start + (end - start) * (ratio if style == "linear" else 0.5 * (math.cos(math.pi * (1 - ratio)) + 1))
+
+        for style in ("linear", "cosine"):
+            for start in (0.0, 0.02):
+                job = make_job(STEPS, optimizer={"name": "adamw", "weight_decay": 0.3},
+                               schedule={"wd_incr_style": style, "start_weight_decay": start})
+                for at, ours in enumerate(weight_decays(job, STEPS, 0.3)):
+                    self.assertLessEqual(abs(ours - truth(at, start, 0.3, style)), 1e-12, f"{style} from {start}: {at}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ OPTIMIZER_KEYS = {
     "muon": {"eps", "momentum", "nesterov", "ns_steps", "ns_coefficients", "adjust_lr_fn", "adamw"},
 }
 # The keys that not every schedule has.
-WARM, FALL = {"warmup_steps", "warmup_fraction"}, {"decay_steps", "min_lr"}
+WARM, FALL = {"warmup_steps", "warmup_fraction", "warmup_samples"}, {"decay_steps", "decay_samples", "min_lr"}
 SCHEDULE_KEYS = {
     "constant": WARM,
     "linear": WARM | FALL,
@@ -56,7 +56,7 @@ SCHEDULE_KEYS = {
     "inverse_sqrt": WARM | {"timescale"},
     "exponential": WARM | {"gamma"},
     "step": WARM | {"gamma", "step_size"},
-    "one_cycle": {"decay_steps", "pct_start", "anneal", "div_factor", "final_div_factor"},
+    "one_cycle": {"decay_steps", "decay_samples", "pct_start", "anneal", "div_factor", "final_div_factor"},
     "wsd": WARM | FALL | {"decay_type", "decay_fraction", "stable_steps"},
 }
 
@@ -107,6 +107,10 @@ def rules_hold(job):
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > compared(job, "training.steps") or 0 < decay < warmup:
         return False
+    if job.get("schedule", {}).get("wd_incr_style", "constant") != "constant":
+        end = compared(job, "optimizer.weight_decay")
+        if end == 0 or compared(job, "schedule.start_weight_decay") > end:
+            return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls
     return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")
@@ -220,7 +224,10 @@ class Drawer:
             schedule.pop(key, None)
         for key in own & {"gamma", "step_size"}:
             schedule.setdefault(key, 1)
-        for key, other in (("warmup_fraction", "warmup_steps"), ("stable_steps", "decay_fraction")):
+        if schedule.get("wd_incr_style", "constant") == "constant":
+            schedule.pop("start_weight_decay", None)
+        for key, other in (("warmup_fraction", "warmup_samples"), ("warmup_fraction", "warmup_steps"),
+                           ("warmup_samples", "warmup_steps"), ("decay_samples", "decay_steps"), ("stable_steps", "decay_fraction")):
             if key in schedule:
                 schedule.pop(other, None)
 

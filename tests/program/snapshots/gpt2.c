@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 53892b8ca15c829a8cad02d326c234d377b21f46c75535731bbd3fdcaceae655
+ * job    job.yaml, b2656fd826a8546c6a6f22284aa623d7edcbedd35376d8293e8dfb65c58ed5ad
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -993,6 +993,7 @@ static double learning_rate(int64_t at) {
   const double rate = lowest + 0.5 * (highest - lowest) * (1.0 + cos(3.141592653589793 * done));
   return rate * warm;
 }
+
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
@@ -1111,7 +1112,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "53892b8ca15c829a8cad02d326c234d377b21f46c75535731bbd3fdcaceae655",
+    .job_digest = "b2656fd826a8546c6a6f22284aa623d7edcbedd35376d8293e8dfb65c58ed5ad",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c1ba4ec6723df7346b63b101a3c0a934b9d3e32de4955b512697671f3394feb4
+ * job    job.yaml, 5a64b1079f436dc927331e8e84d5330c8b71fccb8798672484581d8f5e9c5d6b
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "c1ba4ec6723df7346b63b101a3c0a934b9d3e32de4955b512697671f3394feb4",
+    .job_digest = "5a64b1079f436dc927331e8e84d5330c8b71fccb8798672484581d8f5e9c5d6b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

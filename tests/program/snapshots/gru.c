@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 275b0e31225f6b0c9ed64e4adc5b53a1106f851dadfa6071b674256143053b2c
+ * job    job.yaml, 86bec56546b2d662aef8cc4d28ad3ac67a772ff104eed1bef1a95e0a223a36d9
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -695,6 +695,7 @@ static double learning_rate(int64_t at) {
   (void)at;
   return 0.001;
 }
+
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
@@ -777,7 +778,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "275b0e31225f6b0c9ed64e4adc5b53a1106f851dadfa6071b674256143053b2c",
+    .job_digest = "86bec56546b2d662aef8cc4d28ad3ac67a772ff104eed1bef1a95e0a223a36d9",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d3f80f8b3571ba7e6ae544252167fe0a718e657f9ed49a53905ec2d5b707051f
+ * job    job.yaml, 03e026e173bfa2c98935a04f7c9bcf0e1533d8b2f9e917ce61329f124c004833
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -404,6 +404,7 @@ static double learning_rate(int64_t at) {
   (void)at;
   return 0.001;
 }
+
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
@@ -488,7 +489,7 @@ static const struct accel_state states[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "d3f80f8b3571ba7e6ae544252167fe0a718e657f9ed49a53905ec2d5b707051f",
+    .job_digest = "03e026e173bfa2c98935a04f7c9bcf0e1533d8b2f9e917ce61329f124c004833",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
