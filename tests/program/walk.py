@@ -68,6 +68,8 @@ COMPANIONS = {
     "memory.checkpoint_layers": {"memory.activation_checkpointing": "layers"},
     "memory.checkpoint_functions": {"memory.activation_checkpointing": "functions"},
     "training.metrics": {"training.eval_interval": 5},
+    **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}
+       for key in ("init_scale", "growth_factor", "backoff_factor", "growth_interval")},
     "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
     "schedule.start_weight_decay": {"optimizer.weight_decay": 0.1, "schedule.wd_incr_style": "linear"},
     ("schedule.wd_incr_style", "linear"): {"optimizer.weight_decay": 0.1},
