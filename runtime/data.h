@@ -21,6 +21,7 @@ struct data_file {
 struct data_split {
   const struct data_file *file; /* NULL: this split does not exist */
   struct order order;
+  int64_t shift; /* from the positions that the program asks for to those that it gets */
 };
 
 struct data {

@@ -25,10 +25,11 @@ bool rt_join(char *out, size_t size, const char *folder, const char *name, struc
   return (length >= 0 && (size_t)length < size) || too_long(problem, folder);
 }
 
-bool rt_writer_open(struct writer *writer, const char *path, struct problem *problem) {
+bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
-  snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
+  snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
+  writer->checksum = rt_checksum_start();
   writer->file = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
@@ -43,18 +44,28 @@ static bool give_up(struct writer *writer, const char *what, struct problem *pro
 }
 
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem) {
-  static const size_t most = (size_t)1 << 30; /* Linux writes at most 2 GiB at once */
+  static const size_t most = (size_t)16 << 20; /* what is summed is still in the cache when it is written */
   for (const char *at = bytes; size > 0;) {
     ssize_t written = write(writer->file, at, size < most ? size : most);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return give_up(writer, "cannot be written", problem);
+    rt_checksum_add(&writer->checksum, at, (size_t)written);
     at += written;
     size -= (size_t)written;
   }
   return true;
 }
 
-/* Makes the rename itself durable. A file system that cannot sync a folder says EINVAL: nothing to be done there. */
+/* A file system that cannot sync a folder says EINVAL: nothing to be done there. */
+bool rt_sync_folder(const char *path, struct problem *problem) {
+  int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return cannot(problem, path, "cannot be opened", errno);
+  int status = fsync(file), error = errno;
+  close(file);
+  return status == 0 || error == EINVAL || cannot(problem, path, "cannot be synced", error);
+}
+
+/* Makes the rename itself durable. */
 static bool sync_folder_of(const char *path, struct problem *problem) {
   char folder[4096];
   snprintf(folder, sizeof folder, "%s", path);
@@ -63,11 +74,19 @@ static bool sync_folder_of(const char *path, struct problem *problem) {
     strcpy(folder, ".");
   else
     slash[slash == folder] = '\0';
-  int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return cannot(problem, folder, "cannot be opened", errno);
-  int status = fsync(file), error = errno;
-  close(file);
-  return status == 0 || error == EINVAL || cannot(problem, folder, "cannot be synced", error);
+  return rt_sync_folder(folder, problem);
+}
+
+struct file_sum rt_writer_sum(const struct writer *writer) {
+  return (struct file_sum){writer->checksum.total, rt_checksum_end(&writer->checksum)};
+}
+
+bool rt_write_file(const char *path, enum placing placing, const void *bytes, size_t size, struct file_sum *sum,
+                   struct problem *problem) {
+  struct writer writer;
+  if (!rt_writer_open(&writer, path, placing, problem) || !rt_writer_add(&writer, bytes, size, problem)) return false;
+  if (sum != NULL) *sum = rt_writer_sum(&writer);
+  return rt_writer_commit(&writer, problem);
 }
 
 bool rt_writer_commit(struct writer *writer, struct problem *problem) {
@@ -75,6 +94,7 @@ bool rt_writer_commit(struct writer *writer, struct problem *problem) {
   int status = close(writer->file);
   writer->file = -1;
   if (status != 0) return give_up(writer, "cannot be closed", problem);
+  if (strcmp(writer->partial, writer->path) == 0) return true;
   if (rename(writer->partial, writer->path) != 0) return give_up(writer, "cannot be replaced", problem);
   return sync_folder_of(writer->path, problem);
 }

@@ -1,17 +1,17 @@
 /* What happens between steps: lines, evaluations, saves. */
 #include "run.h"
-
 #include "save.h"
 
 #include <stdio.h>
 
-/* How often the progress line moves, in seconds. */
+/* How often the progress line moves, and whether a signal came is looked at, in seconds. */
 static const double progress_pace = 0.25;
 
 int64_t accel_next_event(const struct accel_run *run, int64_t at) {
-  int64_t next = rt_events_next(&run->cadences, at);
+  bool looks = run->log.terminal || run->program->checkpoint.saves_on_signal;
+  int64_t next = at == run->first_step ? at + 1 : rt_events_next(&run->cadences, at);
   double step = rt_stopwatch_pace(run->watch);
-  if (run->log.terminal && step > 0 && (double)(next - at) * step > progress_pace) {
+  if (looks && step > 0 && (double)(next - at) * step > progress_pace) {
     int64_t soon = (int64_t)(progress_pace / step);
     next = at + (soon > 0 ? soon : 1);
   }
@@ -38,17 +38,13 @@ void accel_report_metric(struct accel_run *run, const char *name, double value) 
   rt_fail(&problem, 1);
 }
 
-static bool save(struct accel_run *run, int64_t at, struct problem *problem) {
-  run->saved_at = at;
-  return rt_save(run, problem);
-}
-
 /* The rest of the run at its pace so far, evaluations and saves included, the first step not. */
 static double seconds_left(const struct accel_run *run, int64_t at) {
   const struct stopwatch *watch = run->watch;
   double left = (double)(run->cadences.steps - at);
-  if (at <= 1) return left * rt_stopwatch_pace(watch);
-  return left * (rt_now() - watch->first_step_end) / (double)(at - 1);
+  int64_t timed = at - run->first_step - 1;
+  if (timed <= 0) return left * rt_stopwatch_pace(watch);
+  return left * (rt_now() - watch->first_step_end) / (double)timed;
 }
 
 /* Rows for tables; where steps end with epochs, in the mean over an epoch. */
@@ -88,27 +84,32 @@ static void note_first_step(struct accel_run *run, bool line_is_due) {
   if (!line_is_due) rt_stopwatch_reset(run->watch);
 }
 
-void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {
+/* A checkpoint must not be ahead of the metrics, so what is saved comes between the two halves of a line. */
+static void tell(struct accel_run *run, struct figures *figures) {
   struct problem problem;
+  figures->save_stall_ms = 1e3 * run->stalled;
+  run->stalled = 0;
+  if (!rt_log_metrics(&run->log, figures, &problem)) rt_fail(&problem, 1);
+  struct saved saved = rt_save_due(run, figures->step, figures->lr);
+  run->stalled = saved.stall_s;
+  figures->saved = saved.path;
+  figures->is_saving = saved.is_begun;
+  rt_log_line(&run->log, figures);
+  run->first_step_told = true;
+  rt_extras_told(&run->extras);
+  rt_stopwatch_reset(run->watch);
+}
+
+void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {
   bool line = rt_events_line(&run->cadences, at) || run->eval_at == at;
   rt_stopwatch_stop(run->watch);
   rt_stopwatch_count(run->watch, at);
   run->reported_at = at;
   if (run->watch->first_step_end == 0) note_first_step(run, line);
   struct figures figures = figures_of(run, at, report);
-  if (!line) {
+  if (line)
+    tell(run, &figures);
+  else
     rt_log_progress(&run->log, &figures);
-    return;
-  }
-  if (rt_events_save(&run->cadences, at)) {
-    if (!save(run, at, &problem)) {
-      rt_log_clear(&run->log);
-      rt_fail(&problem, 1);
-    }
-    figures.saved = run->weights != NULL ? run->model_path : NULL;
-  }
-  if (!rt_log_line(&run->log, &figures, &problem)) rt_fail(&problem, 1);
-  run->first_step_told = true;
-  rt_extras_told(&run->extras);
-  rt_stopwatch_reset(run->watch);
+  rt_end_on_signal(run, at, report.lr);
 }

@@ -37,7 +37,7 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
   for (int64_t i = 0; i < count; i++) {
-    int64_t start = rt_order_start(&split->order, position + i);
+    int64_t start = rt_order_start(&split->order, position + split->shift + i);
     int32_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
     int32_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
     if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
@@ -48,7 +48,7 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
 /* A row's features in `features`; returns its label. */
 static float load_row(const struct data_split *split, int64_t position, float *features) {
   const struct table *table = &split->file->table;
-  const float *row = table->values + rt_order_start(&split->order, position) * table->columns;
+  const float *row = table->values + rt_order_start(&split->order, position + split->shift) * table->columns;
   for (int column = 0; column < table->columns - 1; column++) features[column] = row[column];
   return row[table->columns - 1];
 }

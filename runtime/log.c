@@ -2,6 +2,7 @@
 
 #include "digits.h"
 #include "files.h"
+#include "mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +19,36 @@ static bool metrics_failed(struct log *log, struct problem *problem) {
                           "--project-dir");
 }
 
-bool rt_log_open(struct log *log, const char *folder, bool is_table, struct problem *problem) {
+/* The bytes of the whole lines before the first one of a step above `keep`. */
+static int64_t bytes_until(const char *text, size_t size, int64_t keep) {
+  size_t at = 0;
+  while (at < size) {
+    const char *line = text + at, *end = memchr(line, '\n', size - at);
+    char head[48];
+    int64_t step = 0;
+    if (end == NULL) break; /* a killed process left it */
+    snprintf(head, sizeof head, "%.*s", (int)(end - line < 47 ? end - line : 47), line);
+    if (sscanf(head, "{\"step\": %" SCNd64, &step) == 1 && step > keep) break;
+    at = (size_t)(end + 1 - text);
+  }
+  return (int64_t)at;
+}
+
+/* Cuts the file to what the run goes on from. */
+static bool keep_history(struct log *log, int64_t keep, struct problem *problem) {
+  struct mapping mapping;
+  if (!rt_map(&mapping, log->metrics_path, "remove it, or choose another --project-dir", problem)) return false;
+  if (keep >= 0) log->whole = bytes_until((const char *)mapping.bytes, mapping.size, keep);
+  rt_unmap(&mapping);
+  return (ftruncate(log->metrics, log->whole) == 0 && lseek(log->metrics, 0, SEEK_END) >= 0) ||
+         metrics_failed(log, problem);
+}
+
+bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem) {
   *log = (struct log){.terminal = isatty(STDOUT_FILENO), .is_table = is_table};
   if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
-  log->metrics = open(log->metrics_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  return log->metrics >= 0 || metrics_failed(log, problem);
+  log->metrics = open(log->metrics_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  return log->metrics >= 0 ? keep_history(log, keep, problem) : metrics_failed(log, problem);
 }
 
 static void add_string(FILE *out, const char *text) {
@@ -58,6 +84,7 @@ void rt_metrics_text(FILE *out, const struct figures *figures) {
   add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
   add_figure(out, "step_ms", "%.4f", figures->step_ms);
   if (figures->first_step_s >= 0) add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  if (figures->save_stall_ms > 0) add_figure(out, "save_stall_ms", "%.3f", figures->save_stall_ms);
   if (figures->loss_scale > 0) add_figure(out, "loss_scale", "%.9g", figures->loss_scale);
   if (figures->skipped > 0) add_figure(out, "skipped", "%.0f", (double)figures->skipped);
   fputs("}\n", out);
@@ -75,7 +102,7 @@ static char *metrics_line(const struct figures *figures, size_t *length) {
 
 /* A line goes out in one call; what a full disk took of it is taken back, so that the file is lines and nothing else.
  */
-static bool add_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
+bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
   size_t length = 0;
   char *text = metrics_line(figures, &length);
   if (text == NULL) return metrics_failed(log, problem);
@@ -115,17 +142,16 @@ static void print_figures(const struct figures *figures) {
   for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
     if (figures->extras->items[i].waits && figures->extras->items[i].printed)
       printf("   %s %.4f", figures->extras->items[i].name, figures->extras->items[i].value);
-  if (figures->saved != NULL) printf("   saved %s", figures->saved);
+  if (figures->saved != NULL) printf("   %s %s", figures->is_saving ? "saving" : "saved", figures->saved);
 }
 
-bool rt_log_line(struct log *log, const struct figures *figures, struct problem *problem) {
+void rt_log_line(struct log *log, const struct figures *figures) {
   rt_log_clear(log);
   if (!log->has_header) print_header(log);
   log->has_header = true;
   print_figures(figures);
   putchar('\n');
   fflush(stdout); /* who follows through a pipe sees a line when it is written */
-  return add_metrics(log, figures, problem);
 }
 
 void rt_log_clear(struct log *log) {

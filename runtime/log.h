@@ -19,9 +19,11 @@ struct figures {
   double eval_loss;
   const struct extras *extras; /* those that wait are told; NULL: none */
   double tokens_per_s, step_ms;
-  double left_s;       /* to the end of the run */
-  double first_step_s; /* from the process's start to the end of its first step; negative: told before */
-  const char *saved;   /* a path when weights were saved; else NULL */
+  double left_s;        /* to the end of the run */
+  double first_step_s;  /* from the process's start to the end of its first step; negative: told before */
+  const char *saved;    /* a path when something is saved; else NULL */
+  bool is_saving;       /* it is not whole yet */
+  double save_stall_ms; /* that saves since the last line kept steps waiting */
 };
 
 struct log {
@@ -34,11 +36,15 @@ struct log {
   int64_t whole; /* its bytes: whole lines */
 };
 
-/* Begins metrics.jsonl in `folder` anew. */
-bool rt_log_open(struct log *log, const char *folder, bool is_table, struct problem *problem);
+/* Opens metrics.jsonl in `folder`. Of what stands there the lines up to the first one of a step above `keep` stay; -1:
+ * none. */
+bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem);
 
-/* Prints a line, the columns' names before the first, and adds it to metrics.jsonl. */
-bool rt_log_line(struct log *log, const struct figures *figures, struct problem *problem);
+/* Adds a line to metrics.jsonl. */
+bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem);
+
+/* Prints a line, the columns' names before the first. */
+void rt_log_line(struct log *log, const struct figures *figures);
 
 /* On a terminal, renews the progress line. */
 void rt_log_progress(struct log *log, const struct figures *figures);

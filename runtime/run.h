@@ -7,6 +7,7 @@
 #include "events.h"
 #include "extras.h"
 #include "log.h"
+#include "saver.h"
 #include "share.h"
 #include "stopwatch.h"
 #include "trainer.h"
@@ -15,14 +16,19 @@ struct accel_run {
   const struct accel_program *program;
   struct cadences cadences;
   const char *project_dir;
+  const char *resume;    /* as flags and job say: "auto", "never" or a folder */
   char model_path[4096]; /* where weights are saved */
+  struct saver saver;
+  bool continues;     /* it goes on from a checkpoint */
+  int64_t first_step; /* steps that were done before this process */
+  double stalled;     /* seconds that saves since the last line kept steps waiting */
+  const char *signal; /* that the run ends on; NULL: none came */
   struct arena arena;
   struct data data;
   struct sharing sharing;
   struct log log;
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
   void *weights;           /* as remembered for saving; NULL: none yet */
-  void *averages;          /* NULL: none are kept */
   int64_t saved_at;        /* the step count of the last save; -1: none */
   int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */
@@ -31,5 +37,8 @@ struct accel_run {
   bool first_step_told;
   bool skipped; /* the newest step ended without its update */
 };
+
+/* The position of the first sample of step `at`, as the program counts positions. */
+int64_t rt_position(const struct accel_run *run, int64_t at);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "files.h"
 #include "problem.h"
-#include "trainer.h"
+#include "tensors.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,9 +34,9 @@ bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8
 
 void rt_safetensors_free(struct safetensors *file);
 
-/* Writes float32 tensors, which stand at their offsets from `base`, in the order of their offsets. */
-bool rt_safetensors_write(const char *path, const struct accel_tensor *tensors, int count, const void *base,
-                          struct problem *problem);
+/* Writes the file at `path`; its size and sum in *sum unless that is NULL. */
+bool rt_safetensors_write(const char *path, enum placing placing, const struct tensor_view *tensors, int count,
+                          struct file_sum *sum, struct problem *problem);
 
 /* "[2, 3]", for messages. */
 const char *rt_shape_text(char *out, size_t size, int rank, const int64_t *shape);

@@ -6,32 +6,21 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "safetensors and this machine are little endian");
 
-static size_t tensor_bytes(const struct accel_tensor *tensor) {
-  return (size_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float);
-}
-
-static int by_offset(const void *a, const void *b) {
-  const struct accel_tensor *left = *(const struct accel_tensor *const *)a,
-                            *right = *(const struct accel_tensor *const *)b;
-  if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
-  return strcmp(left->name, right->name); /* empty tensors may share an offset */
-}
-
-static json_t *entry_of(const struct accel_tensor *tensor, size_t begin) {
+static json_t *entry_of(const struct tensor_view *tensor, size_t begin) {
   json_t *shape = json_array();
   for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer(tensor->shape[i]));
-  return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets", (json_int_t)begin,
-                   (json_int_t)(begin + tensor_bytes(tensor)));
+  return json_pack("{s:s, s:o, s:[I, I]}", "dtype", rt_dtype_name(tensor->dtype), "shape", shape, "data_offsets",
+                   (json_int_t)begin, (json_int_t)(begin + tensor->size));
 }
 
 /* The header's text, or NULL. Without padding between tensors: the format allows none. */
-static char *header_text(const struct accel_tensor *const *ordered, int count) {
+static char *header_text(const struct tensor_view *tensors, int count) {
   size_t begin = 0;
   json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
   bool whole = header != NULL;
   for (int i = 0; i < count && whole; i++) {
-    whole = json_object_set_new(header, ordered[i]->name, entry_of(ordered[i], begin)) == 0;
-    begin += tensor_bytes(ordered[i]);
+    whole = json_object_set_new(header, tensors[i].name, entry_of(&tensors[i], begin)) == 0;
+    begin += tensors[i].size;
   }
   char *text = whole ? json_dumps(header, JSON_COMPACT) : NULL;
   json_decref(header);
@@ -45,25 +34,22 @@ static bool write_header(struct writer *writer, const char *text, struct problem
          rt_writer_add(writer, "        ", padded - length, problem);
 }
 
-static bool write_file(const char *path, const char *header, const struct accel_tensor *const *ordered, int count,
-                       const char *base, struct problem *problem) {
+static bool write_whole(const char *path, enum placing placing, const char *header, const struct tensor_view *tensors,
+                        int count, struct file_sum *sum, struct problem *problem) {
   struct writer writer;
-  if (!rt_writer_open(&writer, path, problem)) return false;
+  if (!rt_writer_open(&writer, path, placing, problem)) return false;
   if (!write_header(&writer, header, problem)) return false;
   for (int i = 0; i < count; i++)
-    if (!rt_writer_add(&writer, base + ordered[i]->offset, tensor_bytes(ordered[i]), problem)) return false;
+    if (!rt_writer_add(&writer, tensors[i].bytes, tensors[i].size, problem)) return false;
+  if (sum != NULL) *sum = rt_writer_sum(&writer);
   return rt_writer_commit(&writer, problem);
 }
 
-bool rt_safetensors_write(const char *path, const struct accel_tensor *tensors, int count, const void *base,
-                          struct problem *problem) {
-  const struct accel_tensor **ordered = calloc((size_t)count + 1, sizeof *ordered);
-  for (int i = 0; i < count && ordered != NULL; i++) ordered[i] = &tensors[i];
-  if (ordered != NULL) qsort(ordered, (size_t)count, sizeof *ordered, by_offset);
-  char *header = ordered != NULL ? header_text(ordered, count) : NULL;
-  bool written = header != NULL ? write_file(path, header, ordered, count, base, problem)
+bool rt_safetensors_write(const char *path, enum placing placing, const struct tensor_view *tensors, int count,
+                          struct file_sum *sum, struct problem *problem) {
+  char *header = header_text(tensors, count);
+  bool written = header != NULL ? write_whole(path, placing, header, tensors, count, sum, problem)
                                 : rt_problem(problem, "%s: no memory for the header", path);
   free(header);
-  free(ordered);
   return written;
 }

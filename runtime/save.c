@@ -1,16 +1,86 @@
 #include "save.h"
 
-#include "files.h"
-#include "safetensors.h"
+#include "shards.h"
+#include "signals.h"
+#include "stopwatch.h"
+#include "tensors.h"
 
-bool rt_save_as(const struct accel_run *run, const char *name, const void *weights, struct problem *problem) {
-  char path[4096];
-  return rt_join(path, sizeof path, run->project_dir, name, problem) &&
-         rt_safetensors_write(path, run->program->tensors, run->program->n_tensors, weights, problem);
+#include <inttypes.h>
+#include <stdio.h>
+
+static void failed(struct accel_run *run, const struct problem *problem) {
+  rt_log_clear(&run->log);
+  if (!run->program->checkpoint.outlives_errors) rt_fail(problem, 1);
+  rt_warn("%s; the run goes on", problem->what);
 }
 
-bool rt_save(const struct accel_run *run, struct problem *problem) {
-  if (run->weights == NULL) return true;
-  return rt_save_as(run, "model.safetensors", run->weights, problem) &&
-         (run->averages == NULL || rt_save_as(run, "ema.safetensors", run->averages, problem));
+/* The parameters and what mirrors them by name, such as their averages. */
+static void save_weights(struct accel_run *run) {
+  struct problem problem;
+  const struct accel_program *program = run->program;
+  uint64_t most = (uint64_t)program->checkpoint.max_shard_bytes;
+  for (int i = 0; i < program->n_states; i++) {
+    struct tensor_list tensors;
+    const char *file = program->states[i].file;
+    if (program->states[i].name[0] != '\0') continue;
+    if (!rt_tensors_of_state(&tensors, program, file, run->saver.arrays, &problem)) rt_fail(&problem, 1);
+    bool written = rt_shards_write(run->project_dir, file, &tensors, most, NULL, &problem);
+    rt_tensors_free(&tensors);
+    if (!written) failed(run, &problem);
+  }
+}
+
+static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
+  const struct data_split *train = &run->data.split[ACCEL_TRAIN];
+  int64_t position = rt_position(run, at) + train->shift, taken = train->order.taken;
+  const struct checkpoint what = {at, position / taken, position % taken, lr};
+  if (!rt_saver_wait(&run->saver, problem)) failed(run, problem);
+  run->saved_at = at;
+  return rt_saver_save(&run->saver, &what, in_background, problem);
+}
+
+static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
+  struct problem problem;
+  bool at_end = at == run->cadences.steps;
+  if (run->cadences.save_every > 0) {
+    if (save_checkpoint(run, at, lr, !at_end, &problem))
+      *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
+    else
+      failed(run, &problem);
+  }
+  if (at_end) {
+    save_weights(run);
+    run->saved_at = at;
+    saved->path = run->model_path;
+  }
+}
+
+struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
+  struct problem problem;
+  struct saved saved = {0};
+  double start = rt_now();
+  if (rt_saver_has_failed(&run->saver) && !rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
+  if (run->weights == NULL || !rt_events_save(&run->cadences, at)) return saved;
+  save_due(run, at, lr, &saved);
+  saved.stall_s = rt_now() - start;
+  return saved;
+}
+
+void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
+  struct problem problem;
+  run->signal = rt_signals_came();
+  if (run->signal == NULL || at >= run->cadences.steps) return;
+  run->cadences.steps = at;
+  rt_log_clear(&run->log);
+  bool saved =
+      run->saved_at == at ? rt_saver_wait(&run->saver, &problem) : save_checkpoint(run, at, lr, false, &problem);
+  run->saved_at = at;
+  if (!saved) rt_fail(&problem, 1);
+  printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", run->signal, at, run->saver.path);
+}
+
+void rt_end_saves(struct accel_run *run) {
+  struct problem problem;
+  if (!rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
+  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0) save_weights(run);
 }

@@ -1,13 +1,24 @@
-/* Weights on their way into the project folder. */
+/* What a run saves, and when. */
 #ifndef RUNTIME_SAVE_H
 #define RUNTIME_SAVE_H
 
 #include "run.h"
 
-/* Writes a set of the program's parameters as `name` in the project folder. */
-bool rt_save_as(const struct accel_run *run, const char *name, const void *weights, struct problem *problem);
+/* What a save did, for the log's line. */
+struct saved {
+  const char *path; /* NULL: nothing is saved */
+  bool is_begun;    /* it goes on in the background */
+  double stall_s;   /* for which the steps waited */
+};
 
-/* Writes model.safetensors and, where averages are kept, ema.safetensors. Nothing before there are weights. */
-bool rt_save(const struct accel_run *run, struct problem *problem);
+/* Saves what is due once `at` steps are done: a checkpoint at the cadence, at the end the weights alone, too. Ends the
+ * process when a save has failed, unless the job goes on over that. */
+struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
+
+/* Ends the run at `at` when a signal has asked for it: saves a checkpoint and tells how to go on. */
+void rt_end_on_signal(struct accel_run *run, int64_t at, double lr);
+
+/* Waits for the last save; saves the weights of a run that had nothing left to do. */
+void rt_end_saves(struct accel_run *run);
 
 #endif

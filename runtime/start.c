@@ -4,7 +4,9 @@
 #include "digits.h"
 #include "files.h"
 #include "flags.h"
+#include "resume.h"
 #include "save.h"
+#include "signals.h"
 #include "weights.h"
 
 #include <omp.h>
@@ -18,6 +20,7 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   const struct flag flags[] = {
       {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
       {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
+      {"--resume", "WHAT", "auto, never, or a checkpoint to go on from", FLAG_TEXT, 0, {.text = &run->resume}},
       {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
@@ -36,11 +39,13 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->program = program;
   run->cadences = (struct cadences){program->steps, program->log_every, program->eval_every, program->save_every};
   run->project_dir = program->project_dir;
+  run->resume = program->checkpoint.resume;
   run->watch = &watch;
   run->saved_at = run->eval_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
+  if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
   if (!rt_data_open(&run->data, program, data, &problem) || !rt_arena_open(&run->arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
@@ -71,29 +76,45 @@ static void print_headline(const struct accel_run *run) {
   fflush(stdout);
 }
 
+int64_t rt_position(const struct accel_run *run, int64_t at) {
+  return rt_share(&run->sharing, at).first * run->program->batch_size;
+}
+
+int64_t accel_first_step(const struct accel_run *run) {
+  return run->first_step;
+}
+
+static bool fill_fresh(const struct accel_program *program, void *weights, struct problem *problem) {
+  if (program->weights != NULL) return rt_weights_load(program, program->weights, weights, problem);
+  rt_weights_init(program, weights);
+  return true;
+}
+
 void accel_fill_weights(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
-  if (program->weights == NULL)
-    rt_weights_init(program, weights);
-  else if (!rt_weights_load(program, program->weights, weights, &problem))
+  struct resumed resumed;
+  if (!rt_resume(run, &resumed, &problem) || (!run->continues && !fill_fresh(program, weights, &problem)))
     rt_fail(&problem, 1);
   run->weights = weights;
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
   if (!rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", &problem) ||
       !rt_make_folders(run->project_dir, &problem) ||
-      !rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, &problem))
+      !rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
+                   &problem))
     rt_fail(&problem, 1);
+  run->saver.metrics = run->log.metrics;
   print_headline(run);
+  rt_resume_tell(run, &resumed);
 }
 
 void accel_fill_averages(struct accel_run *run, void *averages) {
-  memcpy(averages, run->weights, run->program->weights_bytes);
-  run->averages = averages;
+  if (!run->continues) memcpy(averages, run->weights, run->program->weights_bytes);
 }
 
 static void free_run(struct accel_run *run) {
   rt_data_close(&run->data);
+  rt_saver_close(&run->saver);
   rt_arena_close(&run->arena);
   rt_extras_free(&run->extras);
   free(run);
@@ -101,7 +122,7 @@ static void free_run(struct accel_run *run) {
 
 int accel_finish(struct accel_run *run) {
   struct problem problem;
-  if (run->saved_at != run->reported_at && !rt_save(run, &problem)) rt_fail(&problem, 1);
+  rt_end_saves(run);
   if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
   free_run(run);
   return fflush(stdout) == 0 ? 0 : 1;

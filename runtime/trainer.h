@@ -45,6 +45,24 @@ struct accel_state {
   int n_slices;
 };
 
+/* A key of the job and its value, for the comparison with the job of a checkpoint. */
+struct accel_key {
+  const char *name, *value; /* "optimizer.lr", "0.001" */
+  bool may_change;          /* from the run that a checkpoint is of to the one that continues it */
+};
+
+/* How a run is saved and continued. */
+struct accel_checkpoints {
+  bool automatic_naming;   /* checkpoints/checkpoint_N, counted; else step_N, by the step */
+  int64_t iteration;       /* the first N */
+  int64_t total_limit;     /* the newest that are kept; 0: all */
+  int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
+  size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
+  const char *resume;      /* "auto", "never", or a checkpoint's folder */
+  bool saves_on_signal;    /* SIGTERM, SIGUSR1 and SIGINT save and end the run; else they end it */
+  bool outlives_errors;    /* a save that fails is told, and the run goes on */
+};
+
 enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV };
 enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
 
@@ -72,6 +90,8 @@ struct accel_program {
   int n_tensors;
   const struct accel_state *states; /* the parameters first; all are 0 at the start but these */
   int n_states;
+  const struct accel_key *keys; /* the job's, in the order of its schema */
+  int n_keys;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
   int threads; /* 0: as many as the machine has */
@@ -87,6 +107,7 @@ struct accel_program {
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   int64_t eval_iters;                        /* batches of one evaluation */
+  struct accel_checkpoints checkpoint;
   const char *project_dir;
   const char *weights; /* a safetensors file to start from; NULL: fresh */
 };
@@ -94,27 +115,33 @@ struct accel_program {
 /* The run: opaque; made once by accel_start. */
 struct accel_run;
 
-/* Reads the flags (--help, --version, --data FILE, --project-dir DIR, --steps N; nothing that changes the arithmetic),
- * opens and checks the data, reserves the arena, sets the threads. --help and --version print and end with 0. */
+/* Reads the flags (--help, --version, --data FILE, --project-dir DIR, --steps N, --resume WHAT; nothing that changes
+ * the arithmetic), opens and checks the data, reserves the arena, sets the threads. --help and --version print and end
+ * with 0. */
 struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv);
 
 /* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
 void *accel_arena(struct accel_run *run);
 
-/* Fills the parameters at `weights`: from program->weights (every name present, shape equal, float32, float16 and
- * bfloat16 converted), else by their initialisers from Philox at (seed, tensor, element), the same for any number of
- * threads. Remembers `weights` for saving. Prints the headline of the run. */
+/* Fills what outlives a step: from the checkpoint that the run is to continue, where there is one. Else the states are
+ * 0, and the parameters at `weights` are filled from program->weights (every name present, shape equal, float32,
+ * float16 and bfloat16 converted), else by their initialisers from Philox at (seed, tensor, element), the same for any
+ * number of threads. Remembers `weights` for saving. Prints the headline of the run. */
 void accel_fill_weights(struct accel_run *run, void *weights);
 
-/* Fills the moving averages of the parameters at `averages`, after accel_fill_weights: a copy of the parameters.
- * Remembers `averages`, which are saved with the weights, as ema.safetensors. */
+/* Fills the moving averages of the parameters at `averages`, after accel_fill_weights: a copy of the parameters,
+ * unless the run goes on from a checkpoint. */
 void accel_fill_averages(struct accel_run *run, void *averages);
 
-/* Steps of this run: program->steps or --steps. */
+/* Steps that are done already: those of the checkpoint that is continued, else 0. */
+int64_t accel_first_step(const struct accel_run *run);
+
+/* Steps of this run: program->steps or --steps; those that are done once a signal has asked it to end. */
 int64_t accel_steps(const struct accel_run *run);
 
 /* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
- * save, the end. The first step counts, as the time to it is measured; on a terminal, so does a progress line. */
+ * save, the end. The first step counts, as the time to it is measured. Where signals are waited for, or on a terminal
+ * for its progress line, it is at most a quarter of a second away. */
 int64_t accel_next_event(const struct accel_run *run, int64_t at);
 
 /* Whether an evaluation is due once `at` steps are done. */

@@ -2,8 +2,8 @@
 
 #include "half.h"
 #include "init.h"
-#include "mapping.h"
 #include "safetensors.h"
+#include "shards.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,32 +38,19 @@ static void end_names(struct names *names) {
     snprintf(names->text + at, sizeof names->text - at, " and %d more", names->count - NAMES_SHOWN);
 }
 
-/* The file's tensors by name, for the search. */
-struct index {
-  const struct stored_tensor **by_name;
-  int count;
-};
-
-static int by_name(const void *a, const void *b) {
-  return strcmp((*(const struct stored_tensor *const *)a)->name, (*(const struct stored_tensor *const *)b)->name);
-}
-
-static const struct stored_tensor *find(const struct index *index, const char *prefix, const char *name) {
+static const struct stored_tensor *find(const struct shards *shards, const char *prefix, const char *name) {
   char whole[1024];
   int length = snprintf(whole, sizeof whole, "%s%s", prefix, name);
   if (length < 0 || (size_t)length >= sizeof whole) return NULL;
-  struct stored_tensor wanted = {.name = whole};
-  const struct stored_tensor *key = &wanted, **found = NULL;
-  if (index->count > 0) found = bsearch(&key, index->by_name, (size_t)index->count, sizeof *index->by_name, by_name);
-  return found != NULL ? *found : NULL;
+  return rt_shards_find(shards, whole);
 }
 
 /* Finds each parameter's tensor under the prefix; returns how many are missing. */
-static int match(const struct accel_program *program, const struct index *index, const char *prefix,
+static int match(const struct accel_program *program, const struct shards *shards, const char *prefix,
                  const struct stored_tensor **matched, struct names *missing) {
   *missing = (struct names){0};
   for (int i = 0; i < program->n_tensors; i++) {
-    matched[i] = find(index, prefix, program->tensors[i].name);
+    matched[i] = find(shards, prefix, program->tensors[i].name);
     if (matched[i] == NULL) add_name(missing, program->tensors[i].name);
   }
   end_names(missing);
@@ -109,22 +96,23 @@ static void convert(float *out, const struct stored_tensor *stored, int64_t coun
   }
 }
 
-static void warn_of_extra(const struct safetensors *file, const struct accel_program *program,
+static void warn_of_extra(const struct shards *shards, const struct accel_program *program,
                           const struct stored_tensor *const *matched, const char *path) {
   struct names extra = {0};
-  for (int i = 0; i < file->count; i++) {
+  for (int i = 0; i < shards->n_tensors; i++) {
     bool used = false;
-    for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == &file->tensors[i];
-    if (!used) add_name(&extra, file->tensors[i].name);
+    for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == shards->by_name[i];
+    if (!used) add_name(&extra, shards->by_name[i]->name);
   }
   end_names(&extra);
   if (extra.count > 0) rt_warn("%s: tensors that this model has not: %s", path, extra.text);
 }
 
-static bool fill(const struct accel_program *program, const struct safetensors *file, const struct index *index,
-                 const struct stored_tensor **matched, const char *path, void *weights, struct problem *problem) {
+static bool fill(const struct accel_program *program, const struct shards *shards, const struct stored_tensor **matched,
+                 const char *path, void *weights, struct problem *problem) {
   struct names missing, ignored;
-  if (match(program, index, "", matched, &missing) > 0 && match(program, index, outer_prefix, matched, &ignored) > 0) {
+  if (match(program, shards, "", matched, &missing) > 0 &&
+      match(program, shards, outer_prefix, matched, &ignored) > 0) {
     rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
     return rt_help(problem, "give the weights of this model; its parameters are listed by 'accel-gen plan'");
   }
@@ -134,37 +122,18 @@ static bool fill(const struct accel_program *program, const struct safetensors *
     const struct accel_tensor *tensor = &program->tensors[i];
     convert((float *)((char *)weights + tensor->offset), matched[i], rt_shape_count(tensor->rank, tensor->shape));
   }
-  warn_of_extra(file, program, matched, path);
+  warn_of_extra(shards, program, matched, path);
   return true;
 }
 
-static bool load(const struct accel_program *program, const struct safetensors *file, const char *path, void *weights,
-                 struct problem *problem) {
-  struct index index = {calloc((size_t)file->count + 1, sizeof *index.by_name), file->count};
-  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
-  bool loaded = false;
-  if (index.by_name == NULL || matched == NULL) {
-    rt_problem(problem, "%s: no memory for the list of tensors", path);
-  } else {
-    for (int i = 0; i < file->count; i++) index.by_name[i] = &file->tensors[i];
-    qsort(index.by_name, (size_t)file->count, sizeof *index.by_name, by_name);
-    loaded = fill(program, file, &index, matched, path, weights, problem);
-  }
-  free(index.by_name);
-  free(matched);
-  return loaded;
-}
-
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
-  struct mapping mapping;
-  struct safetensors file;
-  if (!rt_map(&mapping, path, "correct model.weights in the job, or give an existing safetensors file", problem))
+  struct shards shards;
+  if (!rt_shards_open(&shards, path, "correct model.weights in the job, or give existing safetensors", problem))
     return false;
-  bool loaded = rt_safetensors_read(&file, path, mapping.bytes, mapping.size, problem);
-  if (loaded) {
-    loaded = load(program, &file, path, weights, problem);
-    rt_safetensors_free(&file);
-  }
-  rt_unmap(&mapping);
+  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
+  bool loaded = matched != NULL ? fill(program, &shards, matched, path, weights, problem)
+                                : rt_problem(problem, "%s: no memory for the list of tensors", path);
+  free(matched);
+  rt_shards_close(&shards);
   return loaded;
 }

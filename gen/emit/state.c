@@ -1,5 +1,6 @@
 /* What outlives a step. */
 #include "gen/emit/values.h"
+#include "gen/spec/keys.h"
 
 static struct jinja_value slices_value(const struct program *program, const struct state *state) {
   struct arena *arena = program->arena;
@@ -10,6 +11,36 @@ static struct jinja_value slices_value(const struct program *program, const stru
     set_int(arena, value, "parameter", slice->weight != NULL ? slice->weight - program->weights : -1);
     set_int(arena, value, "first", slice->first);
     jinja_set(arena, value, "shape", shape_value(arena, slice->shape));
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+struct jinja_value checkpoint_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  set_bool(arena, value, "automatic_naming", job->checkpoint.automatic_checkpoint_naming);
+  set_int(arena, value, "iteration", job->checkpoint.iteration);
+  set_int(arena, value, "total_limit", job->checkpoint.total_limit);
+  set_int(arena, value, "max_shard_bytes", job->checkpoint.max_shard_bytes);
+  set_int(arena, value, "copy_bytes", program->bytes.checkpoint);
+  set_literal(arena, value, "resume", job->checkpoint.resume);
+  set_bool(arena, value, "saves_on_signal", job->checkpoint.saves_on_signal);
+  set_bool(arena, value, "outlives_errors", job->checkpoint.outlives_errors);
+  return value;
+}
+
+struct jinja_value keys_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  int count;
+  const struct job_key *keys = job_keys(arena, program->job, &count);
+  for (int i = 0; i < count; i++) {
+    struct jinja_value value = jinja_map(arena);
+    set_literal(arena, value, "name", keys[i].name);
+    set_literal(arena, value, "value", keys[i].value);
+    set_bool(arena, value, "may_change", keys[i].may_change);
     jinja_push(arena, list, value);
   }
   return list;

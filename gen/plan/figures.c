@@ -43,6 +43,7 @@ static void count_bytes(struct program *program) {
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;
   program->bytes.optimizer -= program->bytes.averages;
+  program->bytes.checkpoint = state_copy_bytes(program);
   for (int i = 0; i < entry->inputs.count; i++)
     program->bytes.batch +=
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
@@ -60,8 +61,8 @@ static void count_bytes(struct program *program) {
     program->bytes.scratch = program->evaluation->scratch_bytes;
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
   program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
-                         program->bytes.averages + program->bytes.activations + program->bytes.scratch +
-                         program->bytes.batch;
+                         program->bytes.averages + program->bytes.checkpoint + program->bytes.activations +
+                         program->bytes.scratch + program->bytes.batch;
 }
 
 static int64_t smaller_limit(int64_t a, int64_t b) {

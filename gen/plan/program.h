@@ -230,7 +230,7 @@ struct program {
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
   struct {
-    int64_t weights, gradients, optimizer, averages, activations, scratch, batch, total;
+    int64_t weights, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   } bytes;
 };
 

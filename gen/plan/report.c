@@ -63,6 +63,7 @@ static void add_memory(struct text *text, const struct program *program) {
     text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
                 mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
   if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
+  if (program->bytes.checkpoint > 0) text_printf(text, ", copy %.1f", mebibytes(program->bytes.checkpoint));
   text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
 }
 
@@ -85,13 +86,13 @@ const char *report_json(const struct program *program) {
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
   int64_t tokens = job->data.train.format == DATA_CSV ? samples : samples * job->data.sequence_length;
   json_t *root =
-      json_pack("{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
+      json_pack("{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
                 base_name(job->model.source), "parameters", (json_int_t)program->n_parameters, "tied",
                 (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step, "product_flops_per_step",
                 program->product_flops_per_step, "samples_per_step", (json_int_t)samples, "tokens_per_step",
                 (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",
                 (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
-                (json_int_t)program->bytes.averages, "activations",
+                (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;

@@ -8,6 +8,13 @@ int64_t state_bytes(const struct state *state) {
   return arena_aligned(state->count * dtype_size(state->dtype));
 }
 
+int64_t state_copy_bytes(const struct program *program) {
+  int64_t bytes = 0;
+  if (!program->job->checkpoint.background || program->job->checkpoint.every == 0) return 0;
+  for (int i = 0; i < program->states.count; i++) bytes += state_bytes(&program->states.items[i]);
+  return bytes;
+}
+
 static void add(struct program *program, struct state state) {
   ARENA_PUSH(program->arena, program->states, state);
 }

@@ -1,5 +1,6 @@
 #include "gen/spec/job.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gen/base/sha256.h"
@@ -240,9 +241,31 @@ static void bind_run(struct job *job) {
   bind_average(job);
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
   job->data.data_seed = seeded ? (uint64_t)integer(job, "data.data_seed") : job->training.seed;
+  job->tracking.every = integer(job, "tracking.every");
+}
+
+/* "5GB", as Hugging Face counts: powers of 1000. What no disk holds is no limit. */
+static int64_t shard_bytes(const char *text) {
+  double size = strtod(text, NULL);
+  static const char units[] = "KMGT";
+  for (const char *unit = units; *unit != '\0'; unit++) {
+    size *= 1000;
+    if (text[strlen(text) - 2] == *unit) break;
+  }
+  return size < 1e18 ? (int64_t)size : 0;
+}
+
+static void bind_checkpoint(struct job *job) {
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
   job->checkpoint.every = integer(job, "checkpoint.every");
-  job->tracking.every = integer(job, "tracking.every");
+  job->checkpoint.automatic_checkpoint_naming = integer(job, "checkpoint.automatic_checkpoint_naming") != 0;
+  job->checkpoint.iteration = integer(job, "checkpoint.iteration");
+  job->checkpoint.total_limit = integer(job, "checkpoint.total_limit");
+  job->checkpoint.max_shard_bytes = shard_bytes(string(job, "checkpoint.max_shard_size"));
+  job->checkpoint.background = integer(job, "checkpoint.background") != 0;
+  job->checkpoint.resume = string(job, "checkpoint.resume");
+  job->checkpoint.saves_on_signal = strcmp(string(job, "checkpoint.on_signal"), "save") == 0;
+  job->checkpoint.outlives_errors = strcmp(string(job, "checkpoint.on_save_error"), "continue") == 0;
 }
 
 static struct job *bind(struct arena *arena, const char *file, const struct spec_node *tree,
@@ -258,6 +281,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_schedule(job);
   bind_precision(job);
   bind_run(job);
+  bind_checkpoint(job);
   return job;
 }
 

@@ -198,7 +198,13 @@ struct job {
 
   struct {
     const char *project_dir;
-    int64_t every; /* 0: at the end only */
+    int64_t every; /* 0: the weights at the end only */
+    bool automatic_checkpoint_naming;
+    int64_t iteration, total_limit; /* total_limit 0: all are kept */
+    int64_t max_shard_bytes;
+    bool background;
+    const char *resume;
+    bool saves_on_signal, outlives_errors;
   } checkpoint;
 
   struct {

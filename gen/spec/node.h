@@ -49,6 +49,9 @@ const char *spec_describe(struct arena *arena, const struct spec_node *node);
 /* `value` written so that reading it gives the same number, as short as possible; with `real`, never as an integer. */
 const char *spec_number(struct arena *arena, double value, bool real);
 
+/* Writes a value in flow form, on one line. */
+void spec_write_value(struct text *out, const struct spec_node *node);
+
 /* Writes a map as YAML block text, one key a line; lists in flow form. */
 void spec_write(struct text *out, const struct spec_node *map);
 

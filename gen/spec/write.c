@@ -72,7 +72,7 @@ static void write_text(struct text *out, const char *text, size_t length) {
     write_quoted(out, text, length);
 }
 
-static void write_value(struct text *out, const struct spec_node *node) {
+void spec_write_value(struct text *out, const struct spec_node *node) {
   switch (node->kind) {
   case SPEC_NULL:
     text_puts(out, "null");
@@ -96,7 +96,7 @@ static void write_value(struct text *out, const struct spec_node *node) {
     text_puts(out, "[");
     for (int i = 0; i < node->count; i++) {
       text_puts(out, i > 0 ? ", " : "");
-      write_value(out, node->entries[i].value);
+      spec_write_value(out, node->entries[i].value);
     }
     text_puts(out, "]");
     break;
@@ -106,7 +106,7 @@ static void write_value(struct text *out, const struct spec_node *node) {
       text_puts(out, i > 0 ? ", " : "");
       write_text(out, node->entries[i].key, strlen(node->entries[i].key));
       text_puts(out, ": ");
-      write_value(out, node->entries[i].value);
+      spec_write_value(out, node->entries[i].value);
     }
     text_puts(out, "}");
     break;
@@ -123,7 +123,7 @@ static void write_map(struct text *out, const struct spec_node *map, int indent)
     if (group)
       write_map(out, value, indent + 2);
     else {
-      write_value(out, value);
+      spec_write_value(out, value);
       text_puts(out, "\n");
     }
   }

@@ -32,6 +32,16 @@ def program(name):
     return binary
 
 
+def preloaded(name):
+    """The path of programs/NAME.c as a library to preload."""
+    library = Path(_built.name) / f"{name}.so"
+    if not library.exists():
+        source = ROOT / "tests" / "runtime" / "programs" / f"{name}.c"
+        flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+        subprocess.run([*shlex.split(os.environ.get("CC", "cc")), *flags, "-o", library, source], check=True)
+    return library
+
+
 class Folder(unittest.TestCase):
     """A test in a folder of its own."""
 

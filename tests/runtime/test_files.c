@@ -32,7 +32,7 @@ static void content_is(const char *wanted) {
 
 static bool write_text(const char *text) {
   struct writer writer;
-  return rt_writer_open(&writer, path, &problem) && rt_writer_add(&writer, text, strlen(text), &problem) &&
+  return rt_writer_open(&writer, path, BESIDE, &problem) && rt_writer_add(&writer, text, strlen(text), &problem) &&
          rt_writer_commit(&writer, &problem);
 }
 
@@ -47,8 +47,8 @@ static void replaces_whole(void **state) {
 
 /* A file system that is full at any byte: the old file stays, nothing else does. */
 static void survives_a_full_disk(void **state) {
-  static const struct accel_tensor tensor = {"w", 0, 1, {4096}, ACCEL_ZEROS, 0, 0};
-  static float weights[4096];
+  static char weights[4 * 4096], name[] = "w";
+  const struct tensor_view tensor = {name, ACCEL_FLOAT32, 1, {4096}, weights, sizeof weights};
   struct rlimit old, limit;
   (void)state;
   assert_true(write_text("old"));
@@ -57,7 +57,7 @@ static void survives_a_full_disk(void **state) {
   for (rlim_t most = 0; most < 16384; most += 1021) {
     limit = (struct rlimit){most, old.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
-    bool written = rt_safetensors_write(path, &tensor, 1, weights, &problem);
+    bool written = rt_safetensors_write(path, BESIDE, &tensor, 1, NULL, &problem);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_false(written);
     assert_non_null(strstr(problem.what, "cannot be written: File too large"));
@@ -73,7 +73,7 @@ static void survives_a_kill(void **state) {
   pid_t child = fork();
   if (child == 0) {
     struct writer writer;
-    if (rt_writer_open(&writer, path, &problem) && rt_writer_add(&writer, "longer than new", 15, &problem))
+    if (rt_writer_open(&writer, path, BESIDE, &problem) && rt_writer_add(&writer, "longer than new", 15, &problem))
       raise(SIGKILL);
     _exit(1);
   }
@@ -92,11 +92,11 @@ static void reports_what_fails(void **state) {
   char missing[160], long_name[5000];
   (void)state;
   snprintf(missing, sizeof missing, "%s/none/file", folder);
-  assert_false(rt_writer_open(&writer, missing, &problem));
+  assert_false(rt_writer_open(&writer, missing, BESIDE, &problem));
   assert_non_null(strstr(problem.what, "none/file.partial: cannot be created: No such file or directory"));
   memset(long_name, 'a', sizeof long_name - 1);
   long_name[sizeof long_name - 1] = '\0';
-  assert_false(rt_writer_open(&writer, long_name, &problem));
+  assert_false(rt_writer_open(&writer, long_name, BESIDE, &problem));
   assert_non_null(strstr(problem.what, "the path is too long"));
   assert_false(rt_make_folders(long_name, &problem));
   assert_true(write_text("file"));

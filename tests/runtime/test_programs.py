@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import time
@@ -47,6 +48,7 @@ class Training(support.Folder):
         results = []
         for cadences in ((1, 0, 3), (0, 7, 0), (5, 5, 5)):
             log, evaluate, save = cadences
+            shutil.rmtree(self.folder / "runs", ignore_errors=True)
             done = self.train(
                 "--data", "corpus.txt", FAKE_LOG_EVERY=log, FAKE_EVAL_EVERY=evaluate, FAKE_SAVE_EVERY=save
             )

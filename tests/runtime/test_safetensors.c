@@ -21,7 +21,9 @@ static const struct accel_tensor tensors[] = {
     {"h.0.b", 64, 1, {3}, ACCEL_ZEROS, 0, 0},
     {"wte \"q\"", 0, 2, {2, 5}, ACCEL_ZEROS, 0, 0},
 };
-static const struct accel_program program = {.tensors = tensors, .n_tensors = 2, .seed = 1};
+static const struct accel_state model = {.file = "model", .name = ""};
+static const struct accel_program program = {
+    .tensors = tensors, .n_tensors = 2, .states = &model, .n_states = 1, .seed = 1};
 
 static void write_bytes(const void *bytes, size_t size) {
   FILE *file = fopen(path, "wb");
@@ -53,11 +55,15 @@ static bool read_made(const char *header, size_t data_size) {
 
 static void round_trip(void **state) {
   float weights[32], again[32] = {0};
+  char *arrays[] = {(char *)weights};
+  struct tensor_list list;
   struct mapping mapping;
   struct safetensors file;
   (void)state;
   for (int i = 0; i < 32; i++) weights[i] = (float)i + 0.25f;
-  assert_true(rt_safetensors_write(path, tensors, 2, weights, &problem));
+  assert_true(rt_tensors_of_state(&list, &program, "model", arrays, &problem));
+  assert_true(rt_safetensors_write(path, BESIDE, list.items, list.count, NULL, &problem));
+  rt_tensors_free(&list);
   assert_true(rt_map(&mapping, path, "", &problem));
   assert_true(rt_safetensors_read(&file, path, mapping.bytes, mapping.size, &problem));
   assert_int_equal(file.count, 2);

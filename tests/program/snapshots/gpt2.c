@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, b2656fd826a8546c6a6f22284aa623d7edcbedd35376d8293e8dfb65c58ed5ad
+ * job    job.yaml, 6e0d1ecef8bcaba051b6294a5fd27c8ccb4333ebf6a6faddbb8bc9fdc401e10b
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1109,10 +1109,62 @@ static const struct accel_state states[] = {
     {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 3968, NULL, 0},
 };
 
+/* The job, key by key, and whether the key may change when the run is continued. */
+static const struct accel_key keys[] = {
+    {"model.source", "gpt2.c", true},
+    {"model.config.n_layer", "2", false},
+    {"model.config.n_head", "2", false},
+    {"model.config.n_embd", "8", false},
+    {"model.config.vocab_size", "256", false},
+    {"model.config.block_size", "4", false},
+    {"data.train.path", "corpus.txt", true},
+    {"data.train.format", "bytes", true},
+    {"data.eval_fraction", "0.1", true},
+    {"data.batch_size", "3", true},
+    {"data.sequence_length", "0", true},
+    {"data.shuffle", "true", true},
+    {"precision.mixed_precision", "no", false},
+    {"accumulation.num_steps", "1", true},
+    {"accumulation.sync_with_dataloader", "true", true},
+    {"accumulation.sync_each_batch", "false", true},
+    {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", false},
+    {"devices.kind", "cpu", true},
+    {"devices.threads", "0", true},
+    {"optimizer.name", "adamw", false},
+    {"optimizer.lr", "0.001", true},
+    {"optimizer.betas", "[0.9, 0.95]", false},
+    {"optimizer.eps", "1e-08", false},
+    {"optimizer.weight_decay", "0.1", false},
+    {"optimizer.clip_grad_norm", "1.0", false},
+    {"optimizer.norm_type", "2", false},
+    {"schedule.name", "cosine", true},
+    {"schedule.warmup_steps", "2", true},
+    {"schedule.decay_steps", "0", true},
+    {"schedule.min_lr", "0.0001", true},
+    {"schedule.wd_incr_style", "constant", true},
+    {"training.steps", "3", true},
+    {"training.seed", "11", false},
+    {"training.eval_interval", "2", true},
+    {"training.eval_iters", "20", true},
+    {"training.on_nonfinite", "stop", false},
+    {"checkpoint.project_dir", "run", true},
+    {"checkpoint.every", "0", true},
+    {"checkpoint.automatic_checkpoint_naming", "true", true},
+    {"checkpoint.iteration", "0", true},
+    {"checkpoint.max_shard_size", "10GB", true},
+    {"checkpoint.save_on_each_node", "false", true},
+    {"checkpoint.background", "true", true},
+    {"checkpoint.resume", "never", true},
+    {"checkpoint.on_signal", "save", true},
+    {"checkpoint.on_save_error", "stop", true},
+    {"tracking.every", "10", true},
+};
+
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "b2656fd826a8546c6a6f22284aa623d7edcbedd35376d8293e8dfb65c58ed5ad",
+    .job_digest = "6e0d1ecef8bcaba051b6294a5fd27c8ccb4333ebf6a6faddbb8bc9fdc401e10b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1128,6 +1180,8 @@ static const struct accel_program program = {
     .n_tensors = 28,
     .states = states,
     .n_states = 3,
+    .keys = keys,
+    .n_keys = 48,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
@@ -1143,6 +1197,14 @@ static const struct accel_program program = {
     .eval_every = 2,
     .save_every = 0,
     .eval_iters = 20,
+    .checkpoint = {.automatic_naming = true,
+                   .iteration = 0,
+                   .total_limit = 0,
+                   .max_shard_bytes = 10000000000,
+                   .copy_offset = 0,
+                   .resume = "never",
+                   .saves_on_signal = true,
+                   .outlives_errors = false},
     .project_dir = "run",
     .weights = NULL,
 };
@@ -1151,7 +1213,7 @@ int main(int argc, char **argv) {
   struct accel_run *run = accel_start(&program, argc, argv);
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
-  int64_t at = 0;
+  int64_t at = accel_first_step(run);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 86bec56546b2d662aef8cc4d28ad3ac67a772ff104eed1bef1a95e0a223a36d9
+ * job    job.yaml, 69613e3f33e48569a7a602085d437f6b0b88fe2c7a4331095233c54a26f5c75d
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -775,10 +775,58 @@ static const struct accel_state states[] = {
     {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 4320, NULL, 0},
 };
 
+/* The job, key by key, and whether the key may change when the run is continued. */
+static const struct accel_key keys[] = {
+    {"model.source", "gru_bytes.c", true},
+    {"model.config.n_embd", "5", false},
+    {"model.config.width", "9", false},
+    {"model.config.vocab_size", "256", false},
+    {"model.config.block_size", "2", false},
+    {"data.train.path", "corpus.txt", true},
+    {"data.train.format", "bytes", true},
+    {"data.eval_fraction", "0.1", true},
+    {"data.batch_size", "3", true},
+    {"data.sequence_length", "0", true},
+    {"data.shuffle", "true", true},
+    {"precision.mixed_precision", "no", false},
+    {"accumulation.num_steps", "1", true},
+    {"accumulation.sync_with_dataloader", "true", true},
+    {"accumulation.sync_each_batch", "false", true},
+    {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", false},
+    {"devices.kind", "cpu", true},
+    {"devices.threads", "0", true},
+    {"optimizer.name", "adamw", false},
+    {"optimizer.lr", "0.001", true},
+    {"optimizer.betas", "[0.9, 0.999]", false},
+    {"optimizer.eps", "1e-08", false},
+    {"optimizer.weight_decay", "0.01", false},
+    {"optimizer.clip_grad_norm", "0.0", false},
+    {"schedule.name", "constant", true},
+    {"schedule.warmup_steps", "0", true},
+    {"schedule.wd_incr_style", "constant", true},
+    {"training.steps", "3", true},
+    {"training.seed", "11", false},
+    {"training.eval_interval", "0", true},
+    {"training.eval_iters", "20", true},
+    {"training.on_nonfinite", "stop", false},
+    {"checkpoint.project_dir", "run", true},
+    {"checkpoint.every", "0", true},
+    {"checkpoint.automatic_checkpoint_naming", "true", true},
+    {"checkpoint.iteration", "0", true},
+    {"checkpoint.max_shard_size", "10GB", true},
+    {"checkpoint.save_on_each_node", "false", true},
+    {"checkpoint.background", "true", true},
+    {"checkpoint.resume", "never", true},
+    {"checkpoint.on_signal", "save", true},
+    {"checkpoint.on_save_error", "stop", true},
+    {"tracking.every", "10", true},
+};
+
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "86bec56546b2d662aef8cc4d28ad3ac67a772ff104eed1bef1a95e0a223a36d9",
+    .job_digest = "69613e3f33e48569a7a602085d437f6b0b88fe2c7a4331095233c54a26f5c75d",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -794,6 +842,8 @@ static const struct accel_program program = {
     .n_tensors = 8,
     .states = states,
     .n_states = 3,
+    .keys = keys,
+    .n_keys = 44,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
@@ -809,6 +859,14 @@ static const struct accel_program program = {
     .eval_every = 0,
     .save_every = 0,
     .eval_iters = 20,
+    .checkpoint = {.automatic_naming = true,
+                   .iteration = 0,
+                   .total_limit = 0,
+                   .max_shard_bytes = 10000000000,
+                   .copy_offset = 0,
+                   .resume = "never",
+                   .saves_on_signal = true,
+                   .outlives_errors = false},
     .project_dir = "run",
     .weights = NULL,
 };
@@ -817,7 +875,7 @@ int main(int argc, char **argv) {
   struct accel_run *run = accel_start(&program, argc, argv);
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
-  int64_t at = 0;
+  int64_t at = accel_first_step(run);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 03e026e173bfa2c98935a04f7c9bcf0e1533d8b2f9e917ce61329f124c004833
+ * job    job.yaml, ebabf6d82ce8dc8a465dbddceaf123a489d867838605ce27b6e6033c99f3ea47
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -486,10 +486,59 @@ static const struct accel_state states[] = {
     {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 192, NULL, 0},
 };
 
+/* The job, key by key, and whether the key may change when the run is continued. */
+static const struct accel_key keys[] = {
+    {"model.source", "mlp_table.c", true},
+    {"model.config.n_layer", "2", false},
+    {"model.config.width", "7", false},
+    {"model.config.n_classes", "3", false},
+    {"data.train.path", "rows.csv", true},
+    {"data.train.format", "csv", true},
+    {"data.eval_fraction", "0.1", true},
+    {"data.batch_size", "3", true},
+    {"data.features", "5", false},
+    {"data.label", "class", false},
+    {"data.shuffle", "true", true},
+    {"precision.mixed_precision", "no", false},
+    {"accumulation.num_steps", "2", true},
+    {"accumulation.sync_with_dataloader", "true", true},
+    {"accumulation.sync_each_batch", "false", true},
+    {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", false},
+    {"devices.kind", "cpu", true},
+    {"devices.threads", "0", true},
+    {"optimizer.name", "sgd", false},
+    {"optimizer.lr", "0.001", true},
+    {"optimizer.weight_decay", "0.0", false},
+    {"optimizer.momentum", "0.9", false},
+    {"optimizer.dampening", "0.0", false},
+    {"optimizer.nesterov", "false", false},
+    {"optimizer.clip_grad_norm", "0.0", false},
+    {"schedule.name", "constant", true},
+    {"schedule.warmup_steps", "0", true},
+    {"schedule.wd_incr_style", "constant", true},
+    {"training.steps", "3", true},
+    {"training.seed", "11", false},
+    {"training.eval_interval", "0", true},
+    {"training.eval_iters", "20", true},
+    {"training.on_nonfinite", "stop", false},
+    {"checkpoint.project_dir", "run", true},
+    {"checkpoint.every", "0", true},
+    {"checkpoint.automatic_checkpoint_naming", "true", true},
+    {"checkpoint.iteration", "0", true},
+    {"checkpoint.max_shard_size", "10GB", true},
+    {"checkpoint.save_on_each_node", "false", true},
+    {"checkpoint.background", "true", true},
+    {"checkpoint.resume", "never", true},
+    {"checkpoint.on_signal", "save", true},
+    {"checkpoint.on_save_error", "stop", true},
+    {"tracking.every", "10", true},
+};
+
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "03e026e173bfa2c98935a04f7c9bcf0e1533d8b2f9e917ce61329f124c004833",
+    .job_digest = "ebabf6d82ce8dc8a465dbddceaf123a489d867838605ce27b6e6033c99f3ea47",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -505,6 +554,8 @@ static const struct accel_program program = {
     .n_tensors = 6,
     .states = states,
     .n_states = 2,
+    .keys = keys,
+    .n_keys = 45,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
@@ -520,6 +571,14 @@ static const struct accel_program program = {
     .eval_every = 0,
     .save_every = 0,
     .eval_iters = 20,
+    .checkpoint = {.automatic_naming = true,
+                   .iteration = 0,
+                   .total_limit = 0,
+                   .max_shard_bytes = 10000000000,
+                   .copy_offset = 0,
+                   .resume = "never",
+                   .saves_on_signal = true,
+                   .outlives_errors = false},
     .project_dir = "run",
     .weights = NULL,
 };
@@ -528,7 +587,7 @@ int main(int argc, char **argv) {
   struct accel_run *run = accel_start(&program, argc, argv);
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
-  int64_t at = 0;
+  int64_t at = accel_first_step(run);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);

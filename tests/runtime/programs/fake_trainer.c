@@ -15,8 +15,9 @@ static const struct accel_tensor tensors[] = {
 };
 
 struct arena {
-  float bias[VOCABULARY], noise[8][6];
+  float bias[VOCABULARY], noise[8][6], speed[VOCABULARY + 48];
   int32_t tokens[BATCH][LENGTH], targets[BATCH][LENGTH];
+  _Alignas(64) char copy[4096];
 };
 
 static struct arena *arena;
@@ -44,7 +45,8 @@ static struct accel_report step(struct accel_run *run, int64_t at) {
   double loss = loss_and_gradient(gradient);
   for (int i = 0; i < VOCABULARY; i++) {
     norm += gradient[i] * gradient[i];
-    arena->bias[i] -= (float)(5 * gradient[i]);
+    arena->speed[i] = 0.5f * arena->speed[i] + (float)gradient[i];
+    arena->bias[i] -= 3 * arena->speed[i];
   }
   if (at + 1 == number("FAKE_NAN_AT", -1)) loss = NAN;
   accel_require_finite_loss(run, at, loss);
@@ -60,7 +62,22 @@ static double evaluate(struct accel_run *run) {
   return loss;
 }
 
+static const struct accel_slice slices[] = {{0, 0, 1, {VOCABULARY}}};
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, 0, VOCABULARY + 48, NULL, 0},
+    {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, speed), VOCABULARY + 48, slices, 1},
+};
+
+static const char *text(const char *name, const char *fallback) {
+  const char *given = getenv(name);
+  return given != NULL ? given : fallback;
+}
+
 int main(int argc, char **argv) {
+  const struct accel_key keys[] = {
+      {"optimizer.name", text("FAKE_OPTIMIZER", "sgd"), false},
+      {"optimizer.lr", text("FAKE_LR", "3.0"), true},
+  };
   struct accel_program program = {
       .name = "fake",
       .summary = "1 layer, 304 parameters, float32",
@@ -74,6 +91,10 @@ int main(int argc, char **argv) {
       .micro_batches = 1,
       .tensors = tensors,
       .n_tensors = 2,
+      .states = states,
+      .n_states = 2,
+      .keys = keys,
+      .n_keys = 2,
       .weights_bytes = (VOCABULARY + 48) * sizeof(float),
       .arena_bytes = sizeof *arena,
       .threads = (int)number("FAKE_THREADS", 0),
@@ -87,13 +108,21 @@ int main(int argc, char **argv) {
       .eval_every = number("FAKE_EVAL_EVERY", 10),
       .save_every = number("FAKE_SAVE_EVERY", 0),
       .eval_iters = 2,
+      .checkpoint = {.automatic_naming = number("FAKE_NAMING", 1) != 0,
+                     .iteration = number("FAKE_ITERATION", 0),
+                     .total_limit = number("FAKE_TOTAL_LIMIT", 0),
+                     .max_shard_bytes = number("FAKE_SHARD_BYTES", 0),
+                     .copy_offset = number("FAKE_BACKGROUND", 1) != 0 ? offsetof(struct arena, copy) : 0,
+                     .resume = "never",
+                     .saves_on_signal = number("FAKE_ON_SIGNAL", 1) != 0,
+                     .outlives_errors = number("FAKE_OUTLIVES", 0) != 0},
       .project_dir = "runs/fake",
       .weights = getenv("FAKE_WEIGHTS"),
   };
   struct accel_run *run = accel_start(&program, argc, argv);
   arena = accel_arena(run);
   accel_fill_weights(run, arena->bias);
-  int64_t at = 0;
+  int64_t at = accel_first_step(run);
   struct accel_report report = {0};
   while (at < accel_steps(run)) {
     int64_t until = accel_next_event(run, at);

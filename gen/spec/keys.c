@@ -1,0 +1,55 @@
+#include "gen/spec/keys.h"
+
+#include <string.h>
+
+#include "gen/spec/node.h"
+#include "gen/spec/schema.h"
+
+struct lister {
+  struct arena *arena;
+  const json_t *root;
+  struct {
+    struct job_key *items;
+    int count, capacity;
+  } keys;
+};
+
+static const char *value_text(struct arena *arena, const struct spec_node *node) {
+  struct text out = text_in(arena);
+  spec_write_value(&out, node);
+  return text_string(&out);
+}
+
+static bool is_list_of_groups(const struct spec_node *node) {
+  return node->kind == SPEC_LIST && node->count > 0 && node->entries[0].value->kind == SPEC_MAP;
+}
+
+/* Keys that the schema does not name, such as those of model.config, follow their group. Groups in a list are told by
+ * their places: "optimizer.param_groups.0.match". */
+static void list(struct lister *lister, const char *path, const struct spec_node *node, const json_t *schema,
+                 bool may_change) {
+  const json_t *said = schema != NULL ? schema_keyword(lister->root, schema, "mayChange") : NULL;
+  if (said != NULL) may_change = json_is_true(said);
+  bool groups = is_list_of_groups(node);
+  if (node->kind != SPEC_MAP && !groups) {
+    struct job_key key = {path, value_text(lister->arena, node), may_change};
+    ARENA_PUSH(lister->arena, lister->keys, key);
+    return;
+  }
+  const json_t *inner = schema != NULL ? schema_keyword(lister->root, schema, groups ? "items" : "properties") : NULL;
+  for (int i = 0; i < node->count; i++) {
+    const struct spec_entry *entry = &node->entries[i];
+    const char *key = groups ? arena_printf(lister->arena, "%d", i) : entry->key;
+    list(lister, arena_printf(lister->arena, "%s%s%s", path, *path != '\0' ? "." : "", key), entry->value,
+         groups ? inner : json_object_get(inner, entry->key), may_change);
+  }
+}
+
+struct job_key *job_keys(struct arena *arena, const struct job *job, int *count) {
+  json_t *root = schema_of_job();
+  struct lister lister = {.arena = arena, .root = root};
+  list(&lister, "", job->tree, root, false);
+  json_decref(root);
+  *count = lister.keys.count;
+  return lister.keys.items;
+}

@@ -1,0 +1,43 @@
+/* A checkpoint: a folder that holds all that a run continues from, laid out as Accelerate lays out its own.
+ *
+ *   model.safetensors        the parameters, or shards of them with an index
+ *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them
+ *   scheduler.json           the steps that the schedule has counted, the last rate
+ *   sampler.json             the position of the next sample
+ *   random_states_0.json     the seed and the step: every random number follows from these
+ *   job.json                 the job, key by key
+ *   manifest.json            the files with their sizes and sums, written last
+ *
+ * It is written beside its place, every file synced, and put there by one rename: a folder of its name is whole. */
+#ifndef RUNTIME_CHECKPOINT_H
+#define RUNTIME_CHECKPOINT_H
+
+#include "manifest.h"
+#include "problem.h"
+#include "trainer.h"
+
+/* What a checkpoint says beside the arrays. */
+struct checkpoint {
+  int64_t step;         /* steps that are done */
+  int64_t epoch, index; /* of the next sample to train on: the epoch and its place there */
+  double lr;            /* of the last step */
+};
+
+/* Writes a checkpoint as `folder`; arrays[i] is where the program's states[i] stands. What stood there is replaced.
+ * After a failure nothing of it is left, and what stood there is untouched. */
+bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
+                         const struct checkpoint *what, struct problem *problem);
+
+/* Reads the manifest of `folder` and compares every file that it names with its size and sum. */
+bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct problem *problem);
+
+/* Whether the run of `folder` can be continued by this program, by the job's keys. What has changed and may, in
+ * `changed`: "optimizer.lr: 0.001 -> 0.0005" lines. */
+bool rt_checkpoint_compare(const char *folder, const struct accel_program *program, char *changed, size_t size,
+                           struct problem *problem);
+
+/* Reads a checkpoint that was verified. Nothing is written to the arrays before all of it was found right. */
+bool rt_checkpoint_read(const char *folder, const struct accel_program *program, char *const *arrays,
+                        struct checkpoint *what, struct problem *problem);
+
+#endif

@@ -1,0 +1,97 @@
+#define _DEFAULT_SOURCE /* strdup */
+#include "checkpoint.h"
+
+#include "folders.h"
+#include "shards.h"
+#include "tensors.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether a state before this one goes to the same file. */
+static bool is_begun(const struct accel_program *program, int state) {
+  for (int i = 0; i < state; i++)
+    if (strcmp(program->states[i].file, program->states[state].file) == 0) return true;
+  return false;
+}
+
+static bool write_arrays(const char *folder, const struct accel_program *program, char *const *arrays,
+                         struct manifest *manifest, struct problem *problem) {
+  uint64_t most = (uint64_t)program->checkpoint.max_shard_bytes;
+  for (int i = 0; i < program->n_states; i++) {
+    struct tensor_list tensors;
+    if (is_begun(program, i)) continue;
+    if (!rt_tensors_of_state(&tensors, program, program->states[i].file, arrays, problem)) return false;
+    bool written = rt_shards_write(folder, program->states[i].file, &tensors, most, manifest, problem);
+    rt_tensors_free(&tensors);
+    if (!written) return false;
+  }
+  return true;
+}
+
+/* Writes `root`, which it takes over. */
+static bool write_json(const char *folder, const char *name, json_t *root, struct manifest *manifest,
+                       struct problem *problem) {
+  char path[4096];
+  struct file_sum sum;
+  char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+  if (text == NULL) rt_problem(problem, "%s: no memory to write %s", folder, name);
+  bool written = text != NULL && rt_join(path, sizeof path, folder, name, problem) &&
+                 rt_write_file(path, IN_PLACE, text, strlen(text), &sum, problem) &&
+                 rt_manifest_add(manifest, name, sum, problem);
+  free(text);
+  json_decref(root);
+  return written;
+}
+
+static json_t *scheduler_of(const struct checkpoint *what) {
+  return json_pack("{s:I, s:f}", "last_epoch", (json_int_t)what->step, "last_lr", what->lr);
+}
+
+static json_t *sampler_of(const struct accel_program *program, const struct checkpoint *what) {
+  const char *path = program->source[ACCEL_TRAIN].path;
+  return json_pack("{s:I, s:I, s:s?, s:b}", "epoch", (json_int_t)what->epoch, "index", (json_int_t)what->index, "path",
+                   path, "shuffle", program->shuffle);
+}
+
+static json_t *random_of(const struct accel_program *program, const struct checkpoint *what) {
+  return json_pack("{s:I, s:I, s:s}", "step", (json_int_t)what->step, "seed", (json_int_t)program->seed, "generator",
+                   "philox4x32-10");
+}
+
+static json_t *job_of(const struct accel_program *program) {
+  json_t *root = json_object();
+  for (int i = 0; i < program->n_keys; i++) {
+    const struct accel_key *key = &program->keys[i];
+    json_object_set_new(root, key->name, json_pack("{s:s, s:b}", "value", key->value, "may_change", key->may_change));
+  }
+  return root;
+}
+
+static bool write_all(const char *folder, const struct accel_program *program, char *const *arrays,
+                      const struct checkpoint *what, struct manifest *manifest, struct problem *problem) {
+  return write_arrays(folder, program, arrays, manifest, problem) &&
+         write_json(folder, "scheduler.json", scheduler_of(what), manifest, problem) &&
+         write_json(folder, "sampler.json", sampler_of(program, what), manifest, problem) &&
+         write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&
+         write_json(folder, "job.json", job_of(program), manifest, problem) &&
+         rt_manifest_write(manifest, folder, program->generator, program->job_digest, problem) &&
+         rt_sync_folder(folder, problem);
+}
+
+bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
+                         const struct checkpoint *what, struct problem *problem) {
+  char partial[4096];
+  struct problem ignored;
+  struct manifest manifest = {.step = what->step};
+  if (!rt_partial_name(partial, sizeof partial, folder, problem) || !rt_folder_remove(partial, problem) ||
+      !rt_make_folders(partial, problem))
+    return false;
+  bool written =
+      write_all(partial, program, arrays, what, &manifest, problem) && rt_folder_replace(partial, folder, problem);
+  rt_manifest_free(&manifest);
+  if (!written) rt_folder_remove(partial, &ignored);
+  return written;
+}

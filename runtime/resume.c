@@ -1,0 +1,56 @@
+#include "resume.h"
+
+#include "checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The checkpoint to go on from in resumed->path; empty: a fresh start. */
+static bool choose(struct accel_run *run, struct resumed *resumed, struct problem *problem) {
+  struct manifest manifest;
+  bool any = false;
+  resumed->path[0] = '\0';
+  if (strcmp(run->resume, "auto") == 0) return rt_saver_newest(&run->saver, resumed->path, problem);
+  if (strcmp(run->resume, "never") == 0) {
+    if (!rt_saver_has_any(&run->saver, &any, problem)) return false;
+    if (!any) return true;
+    rt_problem(problem, "%s: holds the checkpoints of an earlier run", run->saver.folder);
+    return rt_help(problem, "go on from the newest with --resume auto, remove them, or choose another --project-dir");
+  }
+  snprintf(resumed->path, sizeof resumed->path, "%s", run->resume);
+  if (!rt_checkpoint_verify(run->resume, &manifest, problem)) return false;
+  rt_manifest_free(&manifest);
+  return true;
+}
+
+/* With other batches or other data, the samples go on where they were in their epoch. */
+static void go_on_with_samples(struct accel_run *run, const struct checkpoint *what) {
+  struct data_split *train = &run->data.split[ACCEL_TRAIN];
+  int64_t taken = train->order.taken, index = what->index < taken ? what->index : taken;
+  train->shift = what->epoch * taken + index - rt_position(run, what->step);
+}
+
+bool rt_resume(struct accel_run *run, struct resumed *resumed, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  struct checkpoint what;
+  *resumed = (struct resumed){0};
+  if (!rt_saver_open(&run->saver, program, run->project_dir, run->arena.base, problem) ||
+      !choose(run, resumed, problem))
+    return false;
+  if (resumed->path[0] == '\0') return true;
+  if (!rt_checkpoint_compare(resumed->path, program, resumed->changed, sizeof resumed->changed, problem) ||
+      !rt_checkpoint_read(resumed->path, program, run->saver.arrays, &what, problem))
+    return false;
+  run->continues = true;
+  run->first_step = what.step;
+  go_on_with_samples(run, &what);
+  return true;
+}
+
+void rt_resume_tell(const struct accel_run *run, const struct resumed *resumed) {
+  if (!run->continues) return;
+  printf("goes on from %s, step %" PRId64 "%s%s\n", resumed->path, run->first_step,
+         resumed->changed[0] != '\0' ? ", with changes: " : "", resumed->changed);
+  fflush(stdout);
+}

@@ -1,0 +1,154 @@
+#include "saver.h"
+
+#include "files.h"
+#include "folders.h"
+#include "tensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 64 };
+
+static size_t state_bytes(const struct accel_state *state) {
+  return (size_t)state->count * rt_dtype_size(state->dtype);
+}
+
+/* The states one behind the other in the copy, each aligned as in the arena. */
+static bool place_arrays(struct saver *saver, char *arena, struct problem *problem) {
+  const struct accel_program *program = saver->program;
+  size_t count = (size_t)program->n_states + 1, at = program->checkpoint.copy_offset;
+  saver->arrays = calloc(count, sizeof *saver->arrays);
+  if (at > 0) saver->copies = calloc(count, sizeof *saver->copies);
+  if (saver->arrays == NULL || (at > 0 && saver->copies == NULL))
+    return rt_problem(problem, "no memory for the list of states");
+  for (int i = 0; i < program->n_states; i++) {
+    saver->arrays[i] = arena + program->states[i].offset;
+    if (saver->copies == NULL) continue;
+    saver->copies[i] = arena + at;
+    at += (state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+  return true;
+}
+
+static bool find_next(struct saver *saver, struct problem *problem) {
+  struct numbers numbers;
+  if (!rt_numbers_find(&numbers, saver->folder, saver->prefix, problem)) return false;
+  saver->next = saver->program->checkpoint.iteration;
+  if (numbers.count > 0 && numbers.items[numbers.count - 1] >= saver->next)
+    saver->next = numbers.items[numbers.count - 1] + 1;
+  rt_numbers_free(&numbers);
+  return true;
+}
+
+bool rt_saver_open(struct saver *saver, const struct accel_program *program, const char *project_dir, char *arena,
+                   struct problem *problem) {
+  bool numbered = program->checkpoint.automatic_naming;
+  *saver = (struct saver){.program = program, .prefix = numbered ? "checkpoint_" : "step_"};
+  int length = snprintf(saver->folder, sizeof saver->folder, "%s%s", project_dir, numbered ? "/checkpoints" : "");
+  if (length < 0 || (size_t)length >= sizeof saver->folder)
+    return rt_problem(problem, "%.200s…: the path is too long", project_dir);
+  return place_arrays(saver, arena, problem) && find_next(saver, problem);
+}
+
+static bool path_of(const struct saver *saver, int64_t number, char path[4096], struct problem *problem) {
+  int length = snprintf(path, 4096, "%s/%s%" PRId64, saver->folder, saver->prefix, number);
+  return (length >= 0 && length < 4096) || rt_problem(problem, "%.200s…: the path is too long", saver->folder);
+}
+
+bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *problem) {
+  struct numbers numbers;
+  if (!rt_numbers_find(&numbers, saver->folder, saver->prefix, problem)) return false;
+  *any = numbers.count > 0;
+  rt_numbers_free(&numbers);
+  return true;
+}
+
+static bool is_whole(const char *path) {
+  struct manifest manifest;
+  struct problem problem;
+  bool whole = rt_checkpoint_verify(path, &manifest, &problem);
+  if (whole)
+    rt_manifest_free(&manifest);
+  else
+    rt_warn("%s; it is passed over", problem.what);
+  return whole;
+}
+
+bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem *problem) {
+  struct numbers numbers;
+  bool found = false;
+  if (!rt_numbers_find(&numbers, saver->folder, saver->prefix, problem)) return false;
+  for (int i = numbers.count - 1; i >= 0 && !found; i--)
+    found = path_of(saver, numbers.items[i], path, problem) && is_whole(path);
+  bool any = numbers.count > 0;
+  rt_numbers_free(&numbers);
+  if (!found) path[0] = '\0';
+  if (found || !any) return true;
+  rt_problem(problem, "%s: none of its checkpoints is whole", saver->folder);
+  return rt_help(problem, "give one with --resume, or start anew with --resume never and another --project-dir");
+}
+
+/* ---- Saving ---- */
+
+static bool write_now(struct saver *saver, char *const *arrays, struct problem *problem) {
+  int64_t limit = saver->program->checkpoint.total_limit;
+  if (fsync(saver->metrics) != 0 && errno != EINVAL)
+    return rt_problem(problem, "%s: metrics.jsonl cannot be synced: %s", saver->folder, strerror(errno));
+  return rt_make_folders(saver->folder, problem) && rt_folders_sweep(saver->folder, saver->prefix, problem) &&
+         rt_checkpoint_write(saver->path, saver->program, arrays, &saver->what, problem) &&
+         (limit <= 0 || rt_folders_limit(saver->folder, saver->prefix, limit, problem));
+}
+
+static void *write_in_background(void *argument) {
+  struct saver *saver = argument;
+  saver->failed = !write_now(saver, saver->copies, &saver->problem);
+  atomic_store(&saver->done, true);
+  return NULL;
+}
+
+static void copy_states(struct saver *saver) {
+  static const size_t piece = (size_t)1 << 20;
+  for (int i = 0; i < saver->program->n_states; i++) {
+    size_t bytes = state_bytes(&saver->program->states[i]);
+#pragma omp parallel for
+    for (size_t at = 0; at < bytes; at += piece)
+      memcpy(saver->copies[i] + at, saver->arrays[i] + at, bytes - at < piece ? bytes - at : piece);
+  }
+}
+
+bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem) {
+  if (!rt_saver_wait(saver, problem)) return false;
+  int64_t number = saver->program->checkpoint.automatic_naming ? saver->next++ : what->step;
+  if (!path_of(saver, number, saver->path, problem)) return false;
+  saver->what = *what;
+  if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
+  copy_states(saver);
+  atomic_store(&saver->done, false);
+  int error = pthread_create(&saver->thread, NULL, write_in_background, saver);
+  if (error != 0) return write_now(saver, saver->copies, problem);
+  saver->busy = true;
+  return true;
+}
+
+bool rt_saver_has_failed(const struct saver *saver) {
+  return saver->busy && atomic_load(&saver->done) && saver->failed;
+}
+
+bool rt_saver_wait(struct saver *saver, struct problem *problem) {
+  if (!saver->busy) return true;
+  pthread_join(saver->thread, NULL);
+  saver->busy = false;
+  if (!saver->failed) return true;
+  *problem = saver->problem;
+  return false;
+}
+
+void rt_saver_close(struct saver *saver) {
+  free(saver->arrays);
+  free(saver->copies);
+  *saver = (struct saver){0};
+}

@@ -1,0 +1,93 @@
+#include "tensors.h"
+
+#include "safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  size_t size;
+} dtypes[] = {
+    [ACCEL_FLOAT32] = {"F32", 4}, [ACCEL_FLOAT16] = {"F16", 2}, [ACCEL_BFLOAT16] = {"BF16", 2},
+    [ACCEL_INT32] = {"I32", 4},   [ACCEL_INT64] = {"I64", 8},   [ACCEL_UINT8] = {"U8", 1},
+};
+
+size_t rt_dtype_size(enum accel_dtype dtype) {
+  return dtypes[dtype].size;
+}
+
+const char *rt_dtype_name(enum accel_dtype dtype) {
+  return dtypes[dtype].name;
+}
+
+static char *name_of(const struct accel_state *state, const char *parameter) {
+  if (parameter == NULL) return strdup(state->name);
+  if (state->name[0] == '\0') return strdup(parameter);
+  size_t size = strlen(parameter) + strlen(state->name) + sizeof "state..";
+  char *name = malloc(size);
+  if (name != NULL) snprintf(name, size, "state.%s.%s", parameter, state->name);
+  return name;
+}
+
+static int slices_of(const struct accel_program *program, const struct accel_state *state) {
+  return state->slices != NULL ? state->n_slices : program->n_tensors;
+}
+
+/* Slice `i` of a state; one that has no slices of its own has what the weights have. */
+static struct accel_slice slice_of(const struct accel_program *program, const struct accel_state *state, int i) {
+  if (state->slices != NULL) return state->slices[i];
+  const struct accel_tensor *tensor = &program->tensors[i];
+  struct accel_slice slice = {i, (int64_t)(tensor->offset / sizeof(float)), tensor->rank, {0}};
+  memcpy(slice.shape, tensor->shape, sizeof slice.shape);
+  return slice;
+}
+
+static bool add_state(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                      char *array) {
+  for (int i = 0; i < slices_of(program, state); i++) {
+    struct accel_slice slice = slice_of(program, state, i);
+    size_t size = rt_dtype_size(state->dtype);
+    struct tensor_view view = {.dtype = state->dtype, .rank = slice.rank};
+    memcpy(view.shape, slice.shape, sizeof view.shape);
+    view.bytes = array + (size_t)slice.first * size;
+    view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;
+    view.name = name_of(state, slice.parameter >= 0 ? program->tensors[slice.parameter].name : NULL);
+    if (view.name == NULL) return false;
+    list->items[list->count++] = view;
+  }
+  return true;
+}
+
+static int by_place(const void *a, const void *b) {
+  const struct tensor_view *left = a, *right = b;
+  if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
+  return strcmp(left->name, right->name); /* empty tensors may share a place */
+}
+
+static bool fill(struct tensor_list *list, const struct accel_program *program, const char *file, char *const *arrays) {
+  size_t count = 0;
+  for (int i = 0; i < program->n_states; i++) count += (size_t)slices_of(program, &program->states[i]);
+  list->items = calloc(count + 1, sizeof *list->items);
+  if (list->items == NULL) return false;
+  for (int i = 0; i < program->n_states; i++)
+    if (strcmp(program->states[i].file, file) == 0 && !add_state(list, program, &program->states[i], arrays[i]))
+      return false;
+  qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+  return true;
+}
+
+bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *arrays, struct problem *problem) {
+  *list = (struct tensor_list){0};
+  if (fill(list, program, file, arrays)) return true;
+  rt_tensors_free(list);
+  return rt_problem(problem, "no memory for the list of tensors");
+}
+
+void rt_tensors_free(struct tensor_list *list) {
+  for (int i = 0; i < list->count; i++) free(list->items[i].name);
+  free(list->items);
+  *list = (struct tensor_list){0};
+}

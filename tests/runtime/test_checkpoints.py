@@ -1,0 +1,254 @@
+"""Checkpoints of a trainer: kills at any instant, faults at every call that writes, damage to every file, changed jobs,
+signals. The trainer is so small that a save is most of what it does. SEED=n repeats the instants of a run."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import support
+
+SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+TIMES = ("tokens_per_s", "step_ms", "start_to_first_step_s", "save_stall_ms")
+
+
+class Checkpoints(support.Folder):
+    def setUp(self):
+        super().setUp()
+        self.write_corpus()
+        self.steps, self.environment = 20, {"FAKE_SAVE_EVERY": 4, "OMP_NUM_THREADS": 2, "FAKE_EVAL_EVERY": 0}
+
+    def go(self, *arguments, **environment):
+        return self.train("--data", "corpus.txt", "--steps", self.steps, *arguments,
+                          **{**self.environment, **environment})
+
+    def good(self, *arguments, **environment):
+        done = self.go(*arguments, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def result(self):
+        """What must not depend on how often a run was stopped."""
+        metrics = [{key: value for key, value in line.items() if key not in TIMES} for line in self.metrics()]
+        return metrics, (self.folder / "runs/fake/model.safetensors").read_bytes()
+
+    def unstopped(self, **environment):
+        self.good(**environment)
+        result = self.result()
+        shutil.rmtree(self.folder / "runs")
+        return result
+
+    def checkpoints(self):
+        return sorted(path.name for path in (self.folder / "runs/fake/checkpoints").iterdir())
+
+    def test_layout(self):
+        self.good()
+        self.assertEqual(self.checkpoints(), [f"checkpoint_{i}" for i in range(5)])
+        one = self.folder / "runs/fake/checkpoints/checkpoint_1"
+        manifest = json.loads((one / "manifest.json").read_text())
+        names = {"model.safetensors", "optimizer.safetensors", "scheduler.json", "sampler.json", "random_states_0.json",
+                 "job.json"}
+        self.assertEqual(set(manifest["files"]), names)
+        self.assertEqual({path.name for path in one.iterdir()}, names | {"manifest.json"})
+        self.assertEqual(manifest["step"], 8)
+        self.assertEqual(json.loads((one / "sampler.json").read_text())["index"], 32)
+
+    def test_every_step_continues_to_the_same_end(self):
+        wanted = self.unstopped()
+        for background in (0, 1):
+            self.good(FAKE_BACKGROUND=background)
+            for number in reversed(range(5)):
+                self.good("--resume", f"runs/fake/checkpoints/checkpoint_{number}")
+                self.assertEqual(self.result(), wanted)
+            shutil.rmtree(self.folder / "runs")
+
+    def test_names_and_limit(self):
+        self.good(FAKE_TOTAL_LIMIT=2, FAKE_ITERATION=7)
+        self.assertEqual(self.checkpoints(), ["checkpoint_10", "checkpoint_11"])
+        shutil.rmtree(self.folder / "runs")
+        self.good(FAKE_NAMING=0, FAKE_TOTAL_LIMIT=3)
+        names = sorted(path.name for path in (self.folder / "runs/fake").iterdir() if path.is_dir())
+        self.assertEqual(names, ["step_12", "step_16", "step_20"])
+        self.good("--resume", "runs/fake/step_12", FAKE_NAMING=0)
+
+    def test_shards(self):
+        wanted = self.unstopped()
+        self.good(FAKE_SHARD_BYTES=1024)
+        one = self.folder / "runs/fake/checkpoints/checkpoint_1"
+        index = json.loads((one / "model.safetensors.index.json").read_text())
+        self.assertEqual(index["metadata"]["total_size"], 4 * 304)
+        self.assertEqual(set(index["weight_map"].values()),
+                         {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"})
+        self.good("--resume", "runs/fake/checkpoints/checkpoint_1")
+        self.assertEqual(self.result(), wanted)
+        self.assertFalse((self.folder / "runs/fake/model.safetensors.index.json").exists())
+
+    def test_resume_words(self):
+        self.good("--resume", "auto")
+        done = self.go("--resume", "never")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"runs/fake/checkpoints: holds the checkpoints of an earlier run", done.stderr)
+        self.assertIn(b"--resume auto", done.stderr)
+        done = self.good("--resume", "auto")
+        self.assertIn(b"goes on from runs/fake/checkpoints/checkpoint_4, step 20\n", done.stdout)
+        done = self.go("--resume", "runs/none")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"runs/none/manifest.json: cannot be opened", done.stderr)
+
+    def test_changed_job(self):
+        self.good()
+        done = self.good("--resume", "auto", FAKE_LR="0.5")
+        self.assertIn(b"step 20, with changes: optimizer.lr: 3.0 -> 0.5\n", done.stdout)
+        done = self.go("--resume", "auto", FAKE_OPTIMIZER="adam", FAKE_LR="0.5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"a run cannot go on over it: optimizer.name: sgd -> adam\n", done.stderr)
+
+    def test_signals(self):
+        wanted_steps = self.steps = 200000
+        self.environment.update(FAKE_SAVE_EVERY=0, FAKE_LOG_EVERY=1000)
+        wanted = self.unstopped()
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            process = self.start("--resume", "auto")
+            self.wait_for_steps(process)
+            process.send_signal(number)
+            output = process.communicate(timeout=60)[0].decode()
+            self.assertEqual(process.returncode, 0)
+            name = signal.Signals(number).name
+            self.assertRegex(output, rf"{name} after step \d+: saved runs/fake/checkpoints/checkpoint_\d; go on with --re")
+            self.assertFalse((self.folder / "runs/fake/model.safetensors").exists())
+        self.assertEqual(self.steps, wanted_steps)
+        self.good("--resume", "auto")
+        self.assertEqual(self.result(), wanted)
+
+    def start(self, *arguments):
+        variables = {key: str(value) for key, value in self.environment.items()}
+        return subprocess.Popen([support.program("fake_trainer"), "--data", "corpus.txt", "--steps", str(self.steps),
+                                 *arguments], cwd=self.folder, env={**os.environ, **variables}, stdout=subprocess.PIPE)
+
+    def wait_for_steps(self, process):
+        path = self.folder / "runs/fake/metrics.jsonl"
+        before = path.stat().st_size if path.exists() else 0
+        while process.poll() is None and not (path.exists() and path.stat().st_size > before):
+            time.sleep(0.001)
+
+    def test_signal_that_only_ends(self):
+        self.steps = 100000000
+        self.environment.update(FAKE_ON_SIGNAL=0, FAKE_SAVE_EVERY=0)
+        process = self.start()
+        self.wait_for_steps(process)
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+
+    def test_kills(self):
+        """Killed at random instants, again and again: each time it goes on, and the end is the same."""
+        pick = random.Random(SEED)
+        print(f"seed {SEED}", file=sys.stderr)
+        self.steps = 100
+        self.environment.update(FAKE_SAVE_EVERY=1, FAKE_TOTAL_LIMIT=2)
+        wanted = self.unstopped()
+        for _ in range(60):
+            process = self.start("--resume", "auto")
+            try:
+                process.communicate(timeout=pick.uniform(0.005, 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            if process.returncode == 0:
+                self.assertEqual(self.result(), wanted)
+                shutil.rmtree(self.folder / "runs")
+        self.good("--resume", "auto")
+        self.assertEqual(self.result(), wanted)
+        self.assertEqual(len(self.checkpoints()), 2)
+
+    def faulty(self, at, number, *arguments, **environment):
+        return self.go(*arguments, LD_PRELOAD=support.preloaded("faults"), FAULT_AT=at, FAULT_ERRNO=number,
+                       FAULT_COUNT=self.folder / "calls", **environment)
+
+    def test_faults(self):
+        """Every call that writes fails in turn: the run ends with an error that says so, and goes on from what is whole."""
+        self.steps = 8
+        wanted = self.unstopped()
+        self.faulty(-1, 0)
+        calls = int((self.folder / "calls").read_text())
+        self.assertGreater(calls, 60)
+        for at in range(1, calls + 1):
+            shutil.rmtree(self.folder / "runs")
+            number = (errno.ENOSPC, errno.EIO, 0)[at % 3]
+            done = self.faulty(at, number, FAKE_BACKGROUND=at // 3 % 2)
+            if done.returncode != 0:
+                self.assertIn(os.strerror(number).encode(), done.stderr)
+                self.assertIn(b"runs/fake", done.stderr)
+            again = self.good("--resume", "auto")
+            self.assertNotIn(b"passed over", again.stderr)
+            self.assertEqual(self.result(), wanted, f"call {at}")
+
+    def test_faults_that_are_outlived(self):
+        self.steps = 8
+        wanted = self.unstopped()
+        for at in (10, 30, 50):
+            done = self.faulty(at, errno.ENOSPC, FAKE_OUTLIVES=1)
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, rb"warning: .*No space left on device; the run goes on")
+            self.assertEqual(self.result()[1], wanted[1])
+            shutil.rmtree(self.folder / "runs")
+
+    def damage(self, path, pick):
+        """Changes a file in some way; returns what was done."""
+        content = bytearray(path.read_bytes())
+        how = pick.choice(["flip", "cut", "longer", "gone", "empty"])
+        if how == "flip":
+            content[pick.randrange(len(content))] ^= 1 << pick.randrange(8)
+        content = {"cut": content[:-1], "longer": content + b"x", "empty": b""}.get(how, content)
+        path.unlink() if how == "gone" else path.write_bytes(content)
+        return how
+
+    def test_damage(self):
+        pick = random.Random(SEED)
+        self.good()
+        folder = self.folder / "runs/fake/checkpoints/checkpoint_4"
+        whole = self.folder / "whole"
+        shutil.copytree(folder, whole)
+        for path in sorted(whole.iterdir()):
+            if path.name == "manifest.json":
+                continue
+            for _ in range(6):
+                shutil.rmtree(folder)
+                shutil.copytree(whole, folder)
+                how = self.damage(folder / path.name, pick)
+                done = self.go("--resume", "runs/fake/checkpoints/checkpoint_4")
+                self.assertEqual(done.returncode, 1, (path.name, how))
+                self.assertIn(f"checkpoint_4/{path.name}: ".encode(), done.stderr)
+        done = self.good("--resume", "auto")
+        self.assertIn(b"it is passed over", done.stderr)
+        self.assertIn(b"goes on from runs/fake/checkpoints/checkpoint_3, step 16", done.stdout)
+
+    def test_manifest_damage(self):
+        """A changed manifest is refused, or says the same as before."""
+        pick = random.Random(SEED)
+        self.good()
+        path = self.folder / "runs/fake/checkpoints/checkpoint_4/manifest.json"
+        whole = path.read_bytes()
+        for _ in range(40):
+            content = bytearray(whole)
+            content[pick.randrange(len(content))] ^= 1 << pick.randrange(7)
+            path.write_bytes(content)
+            done = self.go("--resume", "runs/fake/checkpoints/checkpoint_4")
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_metrics_of_a_longer_past(self):
+        """The lines behind the checkpoint's step are cut, and so is half a line."""
+        self.good()
+        with open(self.folder / "runs/fake/metrics.jsonl", "a") as file:
+            file.write('{"step": 25, "loss": 1}\n{"step": 3')
+        self.good("--resume", "runs/fake/checkpoints/checkpoint_1")
+        self.assertEqual([line["step"] for line in self.metrics()], [4, 5, 8, 10, 12, 15, 16, 20])
+
+
+if __name__ == "__main__":
+    support.main()
