@@ -35,12 +35,19 @@ static struct jinja_value operand_value(struct arena *arena, const struct kernel
   return value;
 }
 
+static struct jinja_value reals_value(struct arena *arena, const struct attribute *a) {
+  struct jinja_value list = jinja_list(arena);
+  for (int64_t i = 0; i < a->n_reals; i++) jinja_push(arena, list, jinja_double(a->reals[i]));
+  return list;
+}
+
 static void set_attributes(struct arena *arena, struct jinja_value map, const struct node *node) {
   for (int i = 0; i < node->n_attributes; i++) {
     const struct attribute *a = &node->attributes[i];
     if (a->kind == ATTRIBUTE_INT) set_int(arena, map, a->name, a->integer);
     if (a->kind == ATTRIBUTE_REAL) set_real(arena, map, a->name, a->real);
     if (a->kind == ATTRIBUTE_INTS) jinja_set(arena, map, a->name, shape_value(arena, a->ints));
+    if (a->kind == ATTRIBUTE_REALS) jinja_set(arena, map, a->name, reals_value(arena, a));
   }
 }
 

@@ -312,6 +312,10 @@ struct attribute attribute_ints(const char *name, struct shape value) {
   return (struct attribute){.name = name, .kind = ATTRIBUTE_INTS, .ints = value};
 }
 
+struct attribute attribute_reals(const char *name, const double *values, int64_t count) {
+  return (struct attribute){.name = name, .kind = ATTRIBUTE_REALS, .reals = values, .n_reals = count};
+}
+
 static bool outputs_differentiable(const struct node *node) {
   if (node->kind->gradient == NULL) return false;
   for (int i = 0; i < node->n_inputs; i++)

@@ -73,6 +73,7 @@ struct value *builder_parameter(struct builder *builder, const struct scope *sco
 struct attribute attribute_int(const char *name, int64_t value);
 struct attribute attribute_real(const char *name, double value);
 struct attribute attribute_ints(const char *name, struct shape value);
+struct attribute attribute_reals(const char *name, const double *values, int64_t count); /* kept, not copied */
 
 /* A node of the kind called `kind` over `inputs`; its outputs by the kind's rule. NULL after an error (reported). Any
  * NULL among the inputs gives NULL silently, so that calls nest without checks. */

@@ -25,6 +25,33 @@ struct shape node_ints(const struct node *node, const char *name) {
   return find_attribute(node, name)->ints;
 }
 
+const double *node_reals(const struct node *node, const char *name) {
+  return find_attribute(node, name)->reals;
+}
+
+/* FNV-1a over the bits of a list. */
+static uint64_t digest(const double *reals, int64_t count) {
+  uint64_t hash = 14695981039346656037u;
+  const unsigned char *bytes = (const unsigned char *)reals;
+  for (size_t i = 0; i < (size_t)count * sizeof *reals; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
+  return hash;
+}
+
+const char *attribute_text(struct arena *arena, const struct attribute *a) {
+  switch (a->kind) {
+  case ATTRIBUTE_INT:
+    return arena_printf(arena, " %s=%lld", a->name, (long long)a->integer);
+  case ATTRIBUTE_REAL:
+    return arena_printf(arena, " %s=%.17g", a->name, a->real);
+  case ATTRIBUTE_INTS:
+    return arena_printf(arena, " %s=%s", a->name, shape_text(arena, a->ints));
+  case ATTRIBUTE_REALS:
+    return arena_printf(arena, " %s=[%lld:%016llx]", a->name, (long long)a->n_reals,
+                        (unsigned long long)digest(a->reals, a->n_reals));
+  }
+  return "";
+}
+
 static void print_value(struct text *text, const struct value *value, const struct region *here) {
   if (value->region != here) text_printf(text, "%s.", value->region->name);
   text_puts(text, value->name != NULL ? value->name : arena_printf(text->arena, "%%%d", value->id));
@@ -57,12 +84,7 @@ static void print_node(struct text *text, const struct node *node, const struct 
     print_value(text, node->inputs[i], region);
   }
   text_puts(text, ")");
-  for (int i = 0; i < node->n_attributes; i++) {
-    const struct attribute *a = &node->attributes[i];
-    if (a->kind == ATTRIBUTE_INT) text_printf(text, " %s=%lld", a->name, (long long)a->integer);
-    if (a->kind == ATTRIBUTE_REAL) text_printf(text, " %s=%.17g", a->name, a->real);
-    if (a->kind == ATTRIBUTE_INTS) text_printf(text, " %s=%s", a->name, shape_text(text->arena, a->ints));
-  }
+  for (int i = 0; i < node->n_attributes; i++) text_puts(text, attribute_text(text->arena, &node->attributes[i]));
   if (node->call != NULL && node->call->count > 1) text_printf(text, " times %d", node->call->count);
   if (node->call != NULL) print_scopes(text, node->call);
   text_puts(text, "\n");

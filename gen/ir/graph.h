@@ -14,14 +14,16 @@ struct op_kind;
 struct region;
 struct node;
 
-/* A named number of a node, such as axis or eps. */
-enum attribute_kind { ATTRIBUTE_INT, ATTRIBUTE_REAL, ATTRIBUTE_INTS };
+/* A named number of a node, such as axis or eps, or a list of them. */
+enum attribute_kind { ATTRIBUTE_INT, ATTRIBUTE_REAL, ATTRIBUTE_INTS, ATTRIBUTE_REALS };
 struct attribute {
   const char *name;
   enum attribute_kind kind;
   int64_t integer;
   double real;
-  struct shape ints; /* a short list of numbers */
+  struct shape ints;   /* a short list of numbers */
+  const double *reals; /* a list of any length: the elements of a table */
+  int64_t n_reals;
 };
 
 enum { MAX_ATTRIBUTES = 6 };
@@ -178,6 +180,10 @@ struct graph {
 int64_t node_int(const struct node *node, const char *name);
 double node_real(const struct node *node, const char *name);
 struct shape node_ints(const struct node *node, const char *name);
+const double *node_reals(const struct node *node, const char *name);
+
+/* " eps=1e-05"; a long list by its length and a digest of its bits. */
+const char *attribute_text(struct arena *arena, const struct attribute *attribute);
 
 /* One node a line: "%7 x [12][64][128] = add(%3, %5)"; regions with their parameters; stable from run to run. */
 const char *graph_text(struct arena *arena, const struct graph *graph);

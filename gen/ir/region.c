@@ -155,8 +155,10 @@ static bool same_attributes(const struct node *a, const struct node *b) {
   for (int i = 0; i < a->n_attributes; i++) {
     const struct attribute *p = &a->attributes[i], *q = &b->attributes[i];
     if (strcmp(p->name, q->name) != 0 || p->kind != q->kind || p->integer != q->integer || p->real != q->real ||
-        !shape_equal(p->ints, q->ints))
+        !shape_equal(p->ints, q->ints) || p->n_reals != q->n_reals)
       return false;
+    for (int64_t k = 0; k < p->n_reals; k++)
+      if (p->reals[k] != q->reals[k]) return false;
   }
   return true;
 }

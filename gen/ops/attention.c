@@ -1,18 +1,26 @@
 /* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762, eq. 1): y = P v, P = softmax(scale q k^T) over the
- * keys; causal: query t sees the keys s <= t. lse is the logarithm of each softmax's sum, so that backward makes P
- * again instead of keeping it (Dao et al., arXiv:2205.14135, section 3.1 and appendix B.2): dv = P^T dy, dS = P (dy v^T
+ * keys; causal: query t sees the keys s <= t, and where there is a window only the last `window` of them (Beltagy,
+ * Peters, Cohan, arXiv:2004.05150, section 3.1). Where keys and values have fewer heads, each serves as many heads of
+ * queries in a row (Ainslie et al., arXiv:2305.13245). lse is the logarithm of each softmax's sum, so that backward
+ * makes P again instead of keeping it (Dao et al., arXiv:2205.14135, section 3.1 and appendix B.2): dv = P^T dy, dS = P
+ * (dy v^T
  * - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q. */
 #include <math.h>
 
 #include "gen/ir/op_support.h"
 
-/* The problem's size: batch and heads together, queries, keys, columns. */
+/* The problem's size: batch and heads together, heads of queries for one of keys, queries, keys, columns. */
 struct size {
-  int64_t heads, queries, keys, columns;
+  int64_t heads, group, queries, keys, columns;
 };
 
 static struct size size_of(struct shape q, struct shape k) {
-  return (struct size){q.dim[0] * q.dim[1], q.dim[2], k.dim[2], q.dim[3]};
+  return (struct size){q.dim[0] * q.dim[1], q.dim[1] / k.dim[1], q.dim[2], k.dim[2], q.dim[3]};
+}
+
+/* The first element of the keys, and of the values, of head h. */
+static int64_t keys_of(struct size size, int64_t h) {
+  return h / size.group * size.keys * size.columns;
 }
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -24,9 +32,12 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
       return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
                      op_operand_text(arena, node, i));
   }
-  if (!shape_equal(op_with_extent(q, 2, k.dim[2]), k))
-    return op_fail(arena, node, error, "%s and %s may differ in dimension 2 alone", op_operand_text(arena, node, 0),
-                   op_operand_text(arena, node, 1));
+  if (q.dim[0] != k.dim[0] || q.dim[3] != k.dim[3] || q.dim[1] % k.dim[1] != 0)
+    return op_fail(arena, node, error, "%s and %s may differ in places, and in heads where k's divide q's",
+                   op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
+  if (node_int(node, "window") > 0 && q.dim[2] != k.dim[2])
+    return op_fail(arena, node, error, "%s and %s must have the same places, where a window is moved along them",
+                   op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
   shapes[0] = q;
   shapes[1] = op_leading(q);
@@ -35,8 +46,15 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 2;
 }
 
-static int64_t seen_keys(const struct node *node, struct size size, int64_t query) {
-  return node_int(node, "causal") && query + 1 < size.keys ? query + 1 : size.keys;
+/* The keys that a query sees: [first, end). */
+struct seen {
+  int64_t first, end;
+};
+
+static struct seen seen_keys(const struct node *node, struct size size, int64_t query) {
+  int64_t window = node_int(node, "window"), first = window > 0 && query + 1 > window ? query + 1 - window : 0;
+  int64_t end = node_int(node, "causal") && query + 1 < size.keys ? query + 1 : size.keys;
+  return (struct seen){first, end};
 }
 
 static double dot(const double *a, const double *b, int64_t n) {
@@ -51,13 +69,13 @@ static void add_scaled(double *y, double factor, const double *x, int64_t n) {
 }
 
 /* One query: y and the logarithm of the sum of its softmax. */
-static double attend(const double *q, const double *k, const double *v, double *y, int64_t keys, int64_t columns,
+static double attend(const double *q, const double *k, const double *v, double *y, struct seen seen, int64_t columns,
                      double scale) {
   double highest = -INFINITY, sum = 0;
-  for (int64_t s = 0; s < keys; s++) highest = fmax(highest, scale * dot(q, k + s * columns, columns));
-  for (int64_t s = 0; s < keys; s++) sum += exp(scale * dot(q, k + s * columns, columns) - highest);
+  for (int64_t s = seen.first; s < seen.end; s++) highest = fmax(highest, scale * dot(q, k + s * columns, columns));
+  for (int64_t s = seen.first; s < seen.end; s++) sum += exp(scale * dot(q, k + s * columns, columns) - highest);
   for (int64_t c = 0; c < columns; c++) y[c] = 0;
-  for (int64_t s = 0; s < keys; s++)
+  for (int64_t s = seen.first; s < seen.end; s++)
     add_scaled(y, exp(scale * dot(q, k + s * columns, columns) - highest) / sum, v + s * columns, columns);
   return highest + log(sum);
 }
@@ -66,7 +84,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   struct size size = size_of(node->inputs[0]->shape, node->inputs[1]->shape);
   for (int64_t h = 0; h < size.heads; h++)
     for (int64_t t = 0; t < size.queries; t++) {
-      int64_t row = h * size.queries + t, first_key = h * size.keys * size.columns;
+      int64_t row = h * size.queries + t, first_key = keys_of(size, h);
       outputs[1][row] =
           attend(inputs[0] + row * size.columns, inputs[1] + first_key, inputs[2] + first_key,
                  outputs[0] + row * size.columns, seen_keys(node, size, t), size.columns, node_real(node, "scale"));
@@ -76,9 +94,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *inputs[] = {dy[0],           node->inputs[0],  node->inputs[1],
                             node->inputs[2], node->outputs[0], node->outputs[1]};
-  struct attribute attributes[] = {attribute_int("causal", node_int(node, "causal")),
-                                   attribute_real("scale", node_real(node, "scale"))};
-  struct node *backward = builder_node(builder, "attention_backward", inputs, 6, attributes, 2);
+  struct node *backward = builder_node(builder, "attention_backward", inputs, 6, node->attributes, node->n_attributes);
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
@@ -94,10 +110,12 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return shape.rank == 4 ? accepts_rows(shape, strides) : op_is_dense(shape, strides);
 }
 
-/* Two products of queries x keys x columns; a causal mask leaves half of them. */
+/* Two products of queries x keys x columns; a causal mask leaves half of them, and a window what it is wide. */
 static double products(const struct node *node, struct size size) {
-  double all = 4.0 * (double)size.heads * (double)size.queries * (double)size.keys * (double)size.columns;
-  return node_int(node, "causal") ? all / 2 : all;
+  double each = 4.0 * (double)size.heads * (double)size.queries * (double)size.columns, keys = (double)size.keys;
+  double window = (double)node_int(node, "window");
+  if (node_int(node, "causal")) keys /= 2;
+  return each * (window > 0 && window < keys ? window : keys);
 }
 
 static double flops(const struct node *node) {
@@ -137,9 +155,9 @@ struct query {
   double lse;
 };
 
-static void attend_backward(const struct query *at, int64_t keys, int64_t columns, double scale) {
+static void attend_backward(const struct query *at, struct seen seen, int64_t columns, double scale) {
   double delta = dot(at->dy, at->y, columns);
-  for (int64_t s = 0; s < keys; s++) {
+  for (int64_t s = seen.first; s < seen.end; s++) {
     const double *k = at->k + s * columns, *v = at->v + s * columns;
     double p = exp(scale * dot(at->q, k, columns) - at->lse);
     double ds = p * (dot(at->dy, v, columns) - delta);
@@ -155,7 +173,7 @@ static void reference_backward(const struct node *node, const double *const *inp
     for (int64_t i = 0; i < shape_count(node->outputs[o]->shape); i++) outputs[o][i] = 0;
   for (int64_t h = 0; h < size.heads; h++)
     for (int64_t t = 0; t < size.queries; t++) {
-      int64_t row = h * size.queries + t, at = row * size.columns, key = h * size.keys * size.columns;
+      int64_t row = h * size.queries + t, at = row * size.columns, key = keys_of(size, h);
       struct query query = {.dy = inputs[0] + at,
                             .q = inputs[1] + at,
                             .y = inputs[4] + at,
@@ -188,18 +206,45 @@ static const struct op_kind kind_backward = {
     .reference = reference_backward,
 };
 
-/* attention(q, k, v, mask): the scale is 1 / sqrt(columns). */
+static struct value *attention(struct builder *builder, const struct argument *arguments, bool causal, int64_t window,
+                               double scale) {
+  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2)};
+  struct attribute attributes[] = {attribute_int("causal", causal), attribute_int("window", window),
+                                   attribute_real("scale", scale)};
+  return builder_op(builder, "attention", inputs, 3, attributes, 3);
+}
+
+/* 1 / sqrt(columns of q). */
+static double usual_scale(const struct argument *arguments) {
+  const struct value *q = op_tensor(arguments, 0);
+  return q == NULL ? 1 : 1 / sqrt((double)op_columns(q->shape));
+}
+
+/* attention(q, k, v, mask) */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2)};
-  if (inputs[0] == NULL) return NULL;
-  struct attribute attributes[] = {attribute_int("causal", arguments[3].integer != 0),
-                                   attribute_real("scale", 1 / sqrt((double)op_columns(inputs[0]->shape)))};
-  return builder_op(builder, "attention", inputs, 3, attributes, 2);
+  return attention(builder, arguments, arguments[3].integer != 0, 0, usual_scale(arguments));
+}
+
+/* attention_scaled(q, k, v, mask, scale) */
+static struct value *build_scaled(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return attention(builder, arguments, arguments[3].integer != 0, 0, arguments[4].real);
+}
+
+/* attention_window(q, k, v, window) */
+static struct value *build_window(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  int64_t window = arguments[3].integer;
+  if (window >= 1) return attention(builder, arguments, true, window, usual_scale(arguments));
+  builder_error(builder, "attention_window: a window must hold at least 1 key, not %lld", (long long)window);
+  return NULL;
 }
 
 const struct op_file op_file_attention = {
     .name = "attention",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"attention", build}, {0}},
+    .functions =
+        (const struct op_function[]){
+            {"attention", build}, {"attention_scaled", build_scaled}, {"attention_window", build_window}, {0}},
 };

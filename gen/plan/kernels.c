@@ -89,10 +89,7 @@ static void describe_operand(struct text *text, const struct kernel_operand *ope
 
 static void describe_node(struct text *text, const struct node *node) {
   text_printf(text, "%s", node->kind->name);
-  for (int i = 0; i < node->n_attributes; i++) {
-    const struct attribute *a = &node->attributes[i];
-    text_printf(text, " %s=%lld/%.17g/%s", a->name, (long long)a->integer, a->real, shape_text(text->arena, a->ints));
-  }
+  for (int i = 0; i < node->n_attributes; i++) text_puts(text, attribute_text(text->arena, &node->attributes[i]));
 }
 
 static int value_index(struct value *const *values, int count, const struct value *value) {

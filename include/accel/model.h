@@ -87,8 +87,21 @@ tensor matmul(tensor a, tensor b);
 tensor matmul_transposed(tensor a, tensor b);
 
 /* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL
- * hides the keys that come after the query (Vaswani et al., arXiv:1706.03762, section 3.2.1). */
+ * hides the keys that come after the query (Vaswani et al., arXiv:1706.03762, section 3.2.1). k and v may have fewer
+ * heads: each then serves as many of q's in a row (grouped queries, arXiv:2305.13245). */
 tensor attention(tensor q, tensor k, tensor v, enum accel_mask mask);
+
+/* With `scale` instead of 1 / sqrt(d). */
+tensor attention_scaled(tensor q, tensor k, tensor v, enum accel_mask mask, double scale);
+
+/* Causal, and a query sees the last `window` keys alone, its own among them (arXiv:2004.05150, section 3.1). */
+tensor attention_window(tensor q, tensor k, tensor v, int window);
+
+/* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the places' angles, [t][angles], which no
+ * parameter may make (arXiv:2104.09864): columns r and r + angles are turned by angle r, as in Llama; or columns 2 r
+ * and 2 r + 1, as in GPT-J. Columns from 2 angles on stay as they are. */
+tensor rotary(tensor x, tensor cos, tensor sin);
+tensor rotary_interleaved(tensor x, tensor cos, tensor sin);
 
 /* ---- Elements: one result for each place; NumPy's rule of broadcasting ---- */
 
@@ -110,6 +123,8 @@ tensor log_of(tensor x); /* natural logarithm */
 tensor abs_of(tensor x);
 tensor clamp(tensor x, double low, double high); /* held within [low, high] */
 tensor softplus(tensor x);                       /* log(1 + exp(x)) */
+tensor sin_of(tensor x);
+tensor cos_of(tensor x);
 tensor tanh_of(tensor x);
 tensor sigmoid(tensor x);   /* 1 / (1 + exp(-x)) */
 tensor relu(tensor x);      /* max(x, 0) */
@@ -129,6 +144,10 @@ tensor constant_of(double value, int rank, ...);
 
 /* 0, 1, 2, ...: int32 [count]. */
 tensor arange(int count);
+
+/* The first `count` numbers of an array that the model has filled: [count], float32 or int32. */
+tensor table_of(int count, const double *numbers);
+tensor int_table_of(int count, const int *numbers);
 
 /* ---- Shapes ---- */
 

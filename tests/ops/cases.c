@@ -164,6 +164,36 @@ static void attention_causal(struct lab *lab) {
   attention_of(lab, 1);
 }
 
+/* Two heads of queries for each of keys. */
+static void attention_grouped(struct lab *lab) {
+  struct shape q = lab_shape(lab, 4, 300), k = q;
+  q.dim[1] *= 2;
+  lab_tensor(lab, q, AROUND_ZERO);
+  lab_tensor(lab, k, AROUND_ZERO);
+  lab_tensor(lab, k, AROUND_ZERO);
+}
+
+static void attention_grouped_causal(struct lab *lab) {
+  attention_grouped(lab);
+  lab_int(lab, 1);
+  lab_real(lab, 0.7);
+}
+
+static void attention_windowed(struct lab *lab) {
+  attention_grouped(lab);
+  lab_int(lab, 1 + lab_random(lab, 6));
+}
+
+/* Angles are no parameters: they come as cosine and sine of numbers of the model. */
+static void turned(struct lab *lab) {
+  struct shape x = lab_shape(lab, 4, MOST);
+  int64_t angles = 1 + lab_random(lab, 3);
+  x.dim[3] = 2 * angles + lab_random(lab, 3);
+  lab_tensor(lab, x, AROUND_ZERO);
+  lab_fixed(lab, shape_of(2, x.dim[2], angles));
+  lab_fixed(lab, shape_of(2, x.dim[2], angles));
+}
+
 /* ---- Rows ---- */
 
 static void rows(struct lab *lab) {
@@ -292,6 +322,8 @@ const struct op_case op_cases[] = {
     {"rsqrt_of", positive},
     {"exp_of", any},
     {"log_of", positive},
+    {"sin_of", any},
+    {"cos_of", any},
     {"tanh_of", any},
     {"sigmoid", any},
     {"relu", away},
@@ -318,6 +350,10 @@ const struct op_case op_cases[] = {
     {"linear_transposed", layer},
     {"attention", attention_full},
     {"attention", attention_causal},
+    {"attention_scaled", attention_grouped_causal},
+    {"attention_window", attention_windowed},
+    {"rotary", turned},
+    {"rotary_interleaved", turned},
     {"softmax", rows},
     {"layer_norm", norm},
     {"layer_norm_no_bias", norm},

@@ -103,6 +103,11 @@ void lab_tokens(struct lab *lab, struct shape shape, int64_t bound) {
   push(lab, (struct argument){.kind = ARGUMENT_TENSOR, .tensor = new_input(lab, shape, DTYPE_INT32, elements)});
 }
 
+void lab_fixed(struct lab *lab, struct shape shape) {
+  double *elements = random_elements(lab, shape, AROUND_ZERO);
+  push(lab, (struct argument){.kind = ARGUMENT_TENSOR, .tensor = new_input(lab, shape, DTYPE_FLOAT32, elements)});
+}
+
 void lab_scope(struct lab *lab) {
   push(lab, (struct argument){.kind = ARGUMENT_SCOPE, .scope = lab->root});
 }

@@ -29,8 +29,23 @@ def rms_norm(p, x, eps=1e-6):
     return F.rms_norm(x, x.shape[-1:], p["weight"], eps)
 
 
-def attention(p, q, k, v, causal):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+def attention(p, q, k, v, causal, scale=None):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal), enable_gqa=True, scale=scale)
+
+
+def attention_window(p, q, k, v, window):
+    place = torch.arange(q.shape[2])
+    seen = (place[:, None] >= place) & (place[:, None] - place < window)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+
+
+def rotary(p, x, cos, sin, interleaved=False):
+    """Pairs as complex numbers, turned by cos + i sin."""
+    n = cos.shape[1]
+    a, b = (x[..., : 2 * n : 2], x[..., 1 : 2 * n : 2]) if interleaved else (x[..., :n], x[..., n : 2 * n])
+    turned = torch.complex(a, b) * torch.complex(cos, sin)
+    pairs = torch.stack((turned.real, turned.imag), -1) if interleaved else torch.stack((turned.real, turned.imag), -2)
+    return torch.cat((pairs.flatten(-2), x[..., 2 * n :]), -1)
 
 
 def cross_entropy(p, logits, targets, ignored=-100, smoothing=0, z=0):
@@ -59,6 +74,8 @@ FUNCTIONS = {
     "rsqrt_of": lambda p, x: torch.rsqrt(x),
     "exp_of": lambda p, x: torch.exp(x),
     "log_of": lambda p, x: torch.log(x),
+    "sin_of": lambda p, x: torch.sin(x),
+    "cos_of": lambda p, x: torch.cos(x),
     "tanh_of": lambda p, x: torch.tanh(x),
     "sigmoid": lambda p, x: torch.sigmoid(x),
     "relu": lambda p, x: F.relu(x),
@@ -82,6 +99,10 @@ FUNCTIONS = {
     "linear_no_bias": lambda p, x, out: linear(p, x, out, bias=False),
     "linear_transposed": lambda p, x, out: linear(p, x, out, transposed=True),
     "attention": attention,
+    "attention_scaled": attention,
+    "attention_window": attention_window,
+    "rotary": rotary,
+    "rotary_interleaved": lambda p, x, cos, sin: rotary(p, x, cos, sin, interleaved=True),
     "softmax": lambda p, x: torch.softmax(x, -1),
     "layer_norm": layer_norm,
     "layer_norm_no_bias": layer_norm,
@@ -124,7 +145,7 @@ FUNCTIONS = {
 
 
 def tensor_of(name, data):
-    if name.startswith("in"):
+    if name.startswith("in") and all(type(x) is int for x in data["elements"]):
         return torch.tensor(data["elements"], dtype=torch.int64).reshape(data["shape"])
     return torch.tensor(data["elements"], dtype=torch.float64).reshape(data["shape"])
 
@@ -141,7 +162,7 @@ def check(case):
     """What is wrong with a case; None when nothing is."""
     tensors = {name: tensor_of(name, data) for name, data in case["tensors"].items()}
     weights = tensors.pop("weights")
-    floats = {name: t.requires_grad_() for name, t in tensors.items() if t.is_floating_point()}
+    floats = {name: t.requires_grad_() for name, t in tensors.items() if not name.startswith("in")}
     made = {**floats, "y": tensor_of("y", case["y"])}
     arguments = [tensors[a] if isinstance(a, str) else a for a in case["arguments"] if a is not None]
     theirs = FUNCTIONS[case["function"]](made, *arguments)

@@ -10,6 +10,8 @@ from harness import MODELS, TREE
 
 LOSSES = TREE / "tests" / "program" / "models" / "losses"
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
+LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "hidden_size": 15,
+         "intermediate_size": 21, "vocab_size": 256, "rope.kind": "ROPE_LLAMA3", "rope.original_length": 8}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
 SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
@@ -71,6 +73,7 @@ CASES = [
     mlp("mlp_eval", training={"eval_interval": 1, "eval_iters": 2}, optimizer={"name": "sgd", "momentum": 0.9}),
     mlp("mlp_accumulation", accumulation={"num_steps": 2}, optimizer={**ADAMW, "weight_decay": 0}),
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
+    Case("llama", "llama", LLAMA, data={"sequence_length": 9}),
     Case("losses", LOSSES, {"width": 7}, data={"batch_size": 9}),
     gpt("gpt2_checkpoint_all", config={"dropout": 0.1}, memory={"activation_checkpointing": "all"},
         training={"eval_interval": 2, "eval_iters": 2}),

@@ -27,7 +27,7 @@ KEYWORDS = set(
 )
 ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage", "mayChange"}
 # Those that tests/spec/test_yaml.c tries.
-PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[^\\x00-\\x1f\\x7f]*$", "^[a][l][l]$",
+PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[A-Za-z_][A-Za-z0-9_.]*$", "^[^\\x00-\\x1f\\x7f]*$", "^[a][l][l]$",
             "^[1-9][0-9]*[KMGT][B]$"}
 
 # The keys that not every optimizer has.

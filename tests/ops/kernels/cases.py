@@ -187,10 +187,14 @@ def build_softmax_backward(name, rng, shape=(1, 1), in_place=False, accumulate=F
     return Case(kernel, {"dy": dy, "y": y}, {"dx": truth}, {"dx": "dy"} if in_place else None)
 
 
-def attention64(q, k, v, causal, scale):
+def attention64(q, k, v, causal, scale, window=0):
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat(group, 1), v.repeat(group, 1)
     scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
     if causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:])), scores, -np.inf)
+    if window:
+        scores = np.where(np.triu(np.ones(scores.shape[-2:]), 1 - window), scores, -np.inf)
     top = scores.max(-1, keepdims=True)
     lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
     p = np.exp(scores - lse)
@@ -203,32 +207,59 @@ def head_operand(name, b, h, t, d, lie, accumulate=False):
     return Operand(name, [b, h, t, d], strides, accumulate=accumulate)
 
 
-def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0):
-    s = s or t
-    q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, h, s, d), normal(rng, b, h, s, d)
+def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0):
+    s, kv = s or t, h // group
+    q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
     scale = float(d) ** -0.5
-    y, lse, _ = attention64(q, k, v, causal, scale)
-    inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, h, s, d, lie), head_operand("v", b, h, s, d, lie)]
+    y, lse, _ = attention64(q, k, v, causal, scale, window)
+    inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
     outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
-    return Case(Kernel("attention", outputs, inputs, name, causal=causal, scale=scale), {"q": q, "k": k, "v": v},
+    return Case(Kernel("attention", outputs, inputs, name, causal=causal, window=window, scale=scale), {"q": q, "k": k, "v": v},
                 {"y": y, "lse": lse})
 
 
-def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False):
-    s = s or t
-    q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, h, s, d), normal(rng, b, h, s, d), normal(rng, b, h, t, d)
+def by_group(x, group):
+    """The sum over the heads of queries that share a head of keys."""
+    return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
+
+
+def build_rotary(name, rng, b=1, h=1, t=1, d=2, angles=1, interleaved=0, inverse=0, lie="dense"):
+    x, cos, sin = normal(rng, b, h, t, d), normal(rng, t, angles), normal(rng, t, angles)
+    first = np.arange(angles) * (2 if interleaved else 1)
+    second = first + (1 if interleaved else angles)
+    turned = (x[..., first] + 1j * x[..., second].astype(np.float64)) * (cos + 1j * sin.astype(np.float64) * (-1 if inverse else 1))
+    y = x.astype(np.float64)
+    y[..., first], y[..., second] = turned.real, turned.imag
+    kernel = Kernel("rotary", [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged")],
+                    [head_operand("x", b, h, t, d, lie), Operand("cos", [t, angles]), Operand("sin", [t, angles])], name,
+                    interleaved=interleaved, inverse=inverse)
+    return Case(kernel, {"x": x, "cos": cos, "sin": sin}, {"y": y})
+
+
+def build_table(name, rng, count=1, whole=0):
+    numbers = list(range(5, 5 + count)) if whole else [float(x) for x in normal(rng, count)]
+    kernel = Kernel("table", [Operand("y", [count], dtype="int32_t" if whole else "float")], [], name, count=count, whole=whole,
+                    numbers=[float(x) for x in numbers])
+    return Case(kernel, {}, {"y": numbers})
+
+
+def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
+                             window=0):
+    s, kv = s or t, h // group
+    q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
     scale = float(d) ** -0.5
-    y, lse, p = attention64(q, k, v, causal, scale)
-    dp = dy.astype(np.float64) @ v.astype(np.float64).swapaxes(-1, -2)
+    y, lse, p = attention64(q, k, v, causal, scale, window)
+    dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
     ds = scale * p * (dp - (dy * y).sum(-1, keepdims=True))
     out = "dense" if lie == "dense" else "merged"
-    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, lie), head_operand("k", b, h, s, d, lie),
-              head_operand("v", b, h, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
-    outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, h, s, d, lie, accumulate),
-               head_operand("dv", b, h, s, d, lie, accumulate)]
-    return Case(Kernel("attention_backward", outputs, inputs, name, causal=causal, scale=scale),
+    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie),
+              head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
+    outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
+               head_operand("dv", b, kv, s, d, lie, accumulate)]
+    return Case(Kernel("attention_backward", outputs, inputs, name, causal=causal, window=window, scale=scale),
                 {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse},
-                {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ dy},
+                {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
+                 "dv": by_group(p.swapaxes(-1, -2) @ dy, group)},
                 scales={name: float(np.abs(scale * p * dp).max()) for name in ("dq", "dk")})
 
 
@@ -338,6 +369,8 @@ BUILDERS = {
     "softmax_backward": build_softmax_backward,
     "attention": build_attention,
     "attention_backward": build_attention_backward,
+    "rotary": build_rotary,
+    "table": build_table,
     "cross_entropy": build_cross_entropy,
     "cross_entropy_backward": build_cross_entropy_backward,
     "log_sum_exp": build_log_sum_exp,
@@ -373,6 +406,8 @@ FIXED = {
     "attention": [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (17, 7), (33, 17), (64, 32), (40, 16)] for c in (0, 1)]
     + [dict(b=2, h=3, t=5, d=7, lie="qkv"), dict(b=2, h=3, t=64, d=32, lie="qkv"), dict(b=1, h=2, t=70, d=64, lie="qkv"),
        dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
+       dict(b=2, h=6, t=40, d=16, group=3, lie="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
+       dict(t=70, d=16, window=1), dict(t=300, d=8, window=33), dict(t=600, d=16, window=290), dict(t=20, d=5, window=64),
        dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
     "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
     + [dict(shape=(50,), v=33, ignored=True), dict(shape=(5, 7), v=17, smoothing=0.1),
@@ -382,6 +417,9 @@ FIXED = {
        dict(shape=(5, 7), v=17, smoothing=0.1), dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4),
        dict(shape=(9,), v=5, z=0.01, accumulate=True)],
     "log_sum_exp": ROWS,
+    "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, lie="qkv", inverse=1),
+               dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, lie="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
+    "table": [dict(), dict(count=17), dict(count=8, whole=1)],
     "arange": [dict(count=n) for n in (1, 7, 1000)],
     "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
             [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
@@ -417,7 +455,9 @@ def fuzzed(kind, rng):
                     accumulate=flag(), gap=int(rng.integers(5)))
     if kind.startswith("attention"):
         causal = int(flag())
-        return dict(b=int(rng.integers(1, 3)), h=int(rng.integers(1, 4)), t=size(), s=size(), d=size(), causal=causal)
+        group = int(rng.integers(1, 3))
+        return dict(b=int(rng.integers(1, 3)), h=group * int(rng.integers(1, 4)), t=size(), s=size(), d=size(), causal=causal,
+                    group=group)
     if kind.startswith("embedding"):
         return dict(v=size(), c=size(), shape=shape)
     if kind.startswith("cross_entropy"):
@@ -429,8 +469,12 @@ def fuzzed(kind, rng):
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
-    if kind == "arange":
+    if kind in ("arange", "table"):
         return dict(count=size())
+    if kind == "rotary":
+        angles = size()
+        return dict(b=int(rng.integers(1, 3)), h=int(rng.integers(1, 4)), t=size(), d=2 * angles + int(rng.integers(3)), angles=angles,
+                    interleaved=int(flag()), inverse=int(flag()))
     if kind in ("dropout",):
         return dict(shape=shape, p=float(rng.choice([0.1, 0.2, 0.5])), site=int(rng.integers(100)))
     return dict(shape=(size(), size()))

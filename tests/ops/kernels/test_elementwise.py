@@ -45,6 +45,8 @@ KINDS = {
     "rsqrt": lambda a: 1 / np.sqrt(a),
     "exp": np.exp,
     "log": np.log,
+    "sin": np.sin,
+    "cos": np.cos,
     "tanh": np.tanh,
     "sigmoid": sigmoid,
     "relu": lambda a: np.where(a < 0, 0, a),

@@ -1,0 +1,74 @@
+/* Angles of the rotary position embedding, by the scaling kinds of published checkpoints (their config.json's
+ * rope_type): how the frequencies of a model trained on short texts change for long ones. */
+#ifndef ROPE_H
+#define ROPE_H
+
+#include <accel/model.h>
+#include <math.h>
+
+enum rope_kind {
+  ROPE_DEFAULT, /* theta^(-2 r / dims) (Su et al., arXiv:2104.09864, section 3.2.2) */
+  ROPE_LINEAR,  /* divided by factor (Chen et al., arXiv:2306.15595) */
+  ROPE_DYNAMIC, /* theta grows with the text beyond original_length */
+  ROPE_LLAMA3,  /* long waves divided by factor, short ones kept, between them a mean (Llama 3.1) */
+  ROPE_YARN     /* the same with a ramp over r, and all products scaled (Peng et al., arXiv:2309.00071) */
+};
+
+struct rope_config {
+  enum rope_kind kind;
+  double theta, factor;
+  double low_freq_factor, high_freq_factor; /* ROPE_LLAMA3 */
+  double beta_fast, beta_slow;              /* ROPE_YARN */
+  int original_length;                      /* places of the model's first training */
+};
+
+/* cos and sin, [places][dims / 2] each. */
+struct rope {
+  tensor cos, sin;
+};
+
+static double rope_clamp(double x, double low, double high) {
+  return fmin(fmax(x, low), high);
+}
+
+static double rope_llama3(struct rope_config c, double frequency) {
+  double wave = 2 * M_PI / frequency;
+  if (wave > c.original_length / c.low_freq_factor) return frequency / c.factor;
+  if (wave < c.original_length / c.high_freq_factor) return frequency;
+  double share = (c.original_length / wave - c.low_freq_factor) / (c.high_freq_factor - c.low_freq_factor);
+  return (1 - share) * frequency / c.factor + share * frequency;
+}
+
+/* The r at which a frequency turns `turns` times over the original length. */
+static double rope_place_of(struct rope_config c, int dims, double turns) {
+  return dims * log(c.original_length / (turns * 2 * M_PI)) / (2 * log(c.theta));
+}
+
+static double rope_yarn(struct rope_config c, double frequency, int r, int dims) {
+  double low = fmax(floor(rope_place_of(c, dims, c.beta_fast)), 0);
+  double high = fmin(ceil(rope_place_of(c, dims, c.beta_slow)), dims - 1);
+  double ramp = rope_clamp((r - low) / (high > low ? high - low : 0.001), 0, 1);
+  return frequency / c.factor * ramp + frequency * (1 - ramp);
+}
+
+static double rope_frequency(struct rope_config c, int r, int dims, int places) {
+  double theta = c.theta;
+  if (c.kind == ROPE_DYNAMIC && places > c.original_length)
+    theta *= pow(c.factor * places / c.original_length - (c.factor - 1), dims / (dims - 2.0));
+  double frequency = pow(theta, -2.0 * r / dims);
+  if (c.kind == ROPE_LINEAR) return frequency / c.factor;
+  if (c.kind == ROPE_LLAMA3) return rope_llama3(c, frequency);
+  if (c.kind == ROPE_YARN) return rope_yarn(c, frequency, r, dims);
+  return frequency;
+}
+
+static inline struct rope rope_angles(struct rope_config c, int places, int dims) {
+  double frequencies[dims / 2];
+  for (int r = 0; r < dims / 2; r++) frequencies[r] = rope_frequency(c, r, dims, places);
+  tensor place = reshape(cast_float(arange(places)), places, 1);
+  tensor angles = mul(place, table_of(dims / 2, frequencies));
+  double size = c.kind == ROPE_YARN ? 0.1 * log(c.factor) + 1 : 1;
+  return (struct rope){.cos = scale(cos_of(angles), size), .sin = scale(sin_of(angles), size)};
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* Rotary position embedding (Su et al., arXiv:2104.09864, eq. 34): with R angles for each place t, the pair (a, b) of
+ * angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
+ * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns behind stay
+ * as they are. The gradient is the rotation back: `inverse` turns the sine's sign. */
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape, angles = node->inputs[1]->shape;
+  if (!op_check_float(arena, node, 0, error)) return 0;
+  for (int i = 1; i < 3; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  if (x.rank != 4)
+    return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
+                   op_operand_text(arena, node, 0));
+  if (angles.rank != 2 || angles.dim[0] != x.dim[2] || 2 * angles.dim[1] > x.dim[3])
+    return op_fail(arena, node, error, "%s must be [places][angles] of %s, with at most one angle for two columns",
+                   op_operand_text(arena, node, 1), op_operand_text(arena, node, 0));
+  if (!op_check_shape(arena, node, 2, angles, "like cos", error)) return 0;
+  return op_result(shapes, dtypes, x, node->inputs[0]->dtype);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct shape x = node->inputs[0]->shape;
+  int64_t angles = node->inputs[1]->shape.dim[1];
+  bool interleaved = node_int(node, "interleaved") != 0;
+  double sign = node_int(node, "inverse") ? -1 : 1;
+  for (int64_t i = 0; i < shape_count(x); i++) outputs[0][i] = inputs[0][i];
+  for (int64_t row = 0; row < op_rows(x); row++)
+    for (int64_t r = 0; r < angles; r++) {
+      int64_t place = row % x.dim[2], first = row * x.dim[3] + (interleaved ? 2 * r : r);
+      int64_t second = first + (interleaved ? 1 : angles);
+      double c = inputs[1][place * angles + r], s = sign * inputs[2][place * angles + r];
+      double a = inputs[0][first], b = inputs[0][second];
+      outputs[0][first] = a * c - b * s;
+      outputs[0][second] = b * c + a * s;
+    }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  if (builder_wants_gradient(builder, node->inputs[1]) || builder_wants_gradient(builder, node->inputs[2]))
+    builder_error(builder, "rotary: angles cannot be learnt; cos and sin must not depend on a parameter");
+  struct value *inputs[] = {dy[0], node->inputs[1], node->inputs[2]};
+  struct attribute attributes[] = {attribute_int("interleaved", node_int(node, "interleaved")),
+                                   attribute_int("inverse", !node_int(node, "inverse"))};
+  dx[0] = builder_op(builder, "rotary", inputs, 3, attributes, 2);
+}
+
+/* Rows of x and y may lie anywhere; the columns of a row lie together. */
+static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+  struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
+  if (!output && index > 0) return op_is_dense(shape, strides);
+  for (int i = 0; i < 3; i++)
+    if (strides[i] < 0) return false;
+  return strides[3] == 1 || shape.dim[3] == 1;
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 3);
+}
+
+static const struct op_kind kind = {
+    .name = "rotary",
+    .class = OP_KERNEL,
+    .input_names = {"x", "cos", "sin"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .accepts = accepts,
+    .flops = flops,
+    .reference = reference,
+};
+
+static struct value *rotary(struct builder *builder, const struct argument *arguments, bool interleaved) {
+  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2)};
+  struct attribute attributes[] = {attribute_int("interleaved", interleaved), attribute_int("inverse", 0)};
+  return builder_op(builder, "rotary", inputs, 3, attributes, 2);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return rotary(builder, arguments, false);
+}
+
+static struct value *build_interleaved(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return rotary(builder, arguments, true);
+}
+
+const struct op_file op_file_rotary = {
+    .name = "rotary",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"rotary", build}, {"rotary_interleaved", build_interleaved}, {0}},
+};

@@ -1,0 +1,53 @@
+/* y = numbers that are known when the model is read, float32 or, where `whole`, int32. */
+#include "gen/ir/op_support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  (void)arena;
+  (void)error;
+  return op_result(shapes, dtypes, shape_of(1, node_int(node, "count")),
+                   node_int(node, "whole") ? DTYPE_INT32 : DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  (void)inputs;
+  for (int64_t i = 0; i < node_int(node, "count"); i++) outputs[0][i] = node_reals(node, "numbers")[i];
+}
+
+static const struct op_kind kind = {
+    .name = "table",
+    .class = OP_KERNEL,
+    .output_names = {"y"},
+    .infer = infer,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* table_of(count, array), whose elements follow one by one. */
+static struct value *table(struct builder *builder, const char *function, const struct argument *arguments, int given,
+                           bool whole) {
+  int64_t count = arguments[0].integer;
+  if (count < 1 || count > given - 1) {
+    builder_error(builder, "%s: %lld numbers of an array that has %d", function, (long long)count, given - 1);
+    return NULL;
+  }
+  double *numbers = arena_alloc(builder_arena(builder), (size_t)count * sizeof *numbers);
+  for (int64_t i = 0; i < count; i++) numbers[i] = arguments[1 + i].real;
+  struct attribute attributes[] = {attribute_int("count", count), attribute_int("whole", whole),
+                                   attribute_reals("numbers", numbers, count)};
+  return builder_op(builder, "table", NULL, 0, attributes, 3);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  return table(builder, "table_of", arguments, count, false);
+}
+
+static struct value *build_whole(struct builder *builder, const struct argument *arguments, int count) {
+  return table(builder, "int_table_of", arguments, count, true);
+}
+
+const struct op_file op_file_table = {
+    .name = "table",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"table_of", build}, {"int_table_of", build_whole}, {0}},
+};
