@@ -133,7 +133,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } * members;
+  } *members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -185,6 +185,18 @@ struct state {
   int n_slices;
 };
 
+/* Memory of a process by what it is for. */
+struct memory_bytes {
+  int64_t weights, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
+};
+
+/* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
+struct saving {
+  const char *measure;
+  int64_t bytes;
+  double flops;
+};
+
 struct program {
   struct arena *arena;
   const struct job *job;
@@ -229,9 +241,9 @@ struct program {
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
-  struct {
-    int64_t weights, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
-  } bytes;
+  struct memory_bytes bytes;
+  struct saving savings[2]; /* by measures of the job */
+  int n_savings;
 };
 
 #endif

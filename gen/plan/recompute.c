@@ -102,19 +102,29 @@ static bool mark_function(struct region *region, const char *name) {
   return found;
 }
 
-static void add_functions(struct text *text, const struct region *region, struct node_list *seen) {
+static int collect_functions(const struct region *region, const char **names, int count, int most) {
   for (int i = 0; i < region->nodes.count; i++) {
-    struct node *node = region->nodes.items[i];
-    if (node->call == NULL) continue;
+    const struct call *call = region->nodes.items[i]->call;
+    if (call == NULL) continue;
     bool known = false;
-    for (int k = 0; k < seen->count; k++)
-      known |= strcmp(seen->items[k]->call->callee->function, node->call->callee->function) == 0;
-    if (!known) {
-      text_printf(text, "%s%s", seen->count > 0 ? ", " : "", node->call->callee->function);
-      ARENA_PUSH(text->arena, *seen, node);
-    }
-    add_functions(text, node->call->callee, seen);
+    for (int k = 0; k < count; k++) known |= strcmp(names[k], call->callee->function) == 0;
+    if (!known && count < most) names[count++] = call->callee->function;
+    count = collect_functions(call->callee, names, count, most);
   }
+  return count;
+}
+
+int checkpointable_functions(const struct graph *graph, const char **names, int most) {
+  return collect_functions(graph->entry, names, 0, most);
+}
+
+static void refuse_function(const struct program *program, const struct named *function, struct diagnostics *diags) {
+  const char *names[32];
+  struct text list = text_in(program->arena);
+  int count = checkpointable_functions(program->graph, names, 32);
+  for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+  diag_error(diags, function->where, "the model calls no function '%s' that has parameters", function->name);
+  if (count > 0) diag_help(diags, "its functions with parameters are %s", text_string(&list));
 }
 
 static bool choose_functions(struct program *program, struct diagnostics *diags) {
@@ -122,12 +132,7 @@ static bool choose_functions(struct program *program, struct diagnostics *diags)
   bool good = true;
   for (int i = 0; i < job->memory.n_functions; i++) {
     if (mark_function(program->graph->entry, job->memory.functions[i].name)) continue;
-    struct text names = text_in(program->arena);
-    struct node_list seen = {0};
-    add_functions(&names, program->graph->entry, &seen);
-    diag_error(diags, job->memory.functions[i].where, "the model calls no function '%s' that has parameters",
-               job->memory.functions[i].name);
-    if (seen.count > 0) diag_help(diags, "its functions with parameters are %s", text_string(&names));
+    refuse_function(program, &job->memory.functions[i], diags);
     good = false;
   }
   return good;

@@ -12,4 +12,8 @@ bool choose_recomputation(struct program *program, struct diagnostics *diags);
  * apart. */
 int count_layers(const struct graph *graph);
 
+/* The functions of the model that have parameters, the entry excepted, in the order of their first calls: at most
+ * `most`. Returns how many. */
+int checkpointable_functions(const struct graph *graph, const char **names, int most);
+
 #endif

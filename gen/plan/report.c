@@ -67,11 +67,49 @@ static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
 }
 
+const char *bytes_text(struct arena *arena, int64_t bytes) {
+  static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double amount = (double)bytes / 1024;
+  int unit = 0;
+  for (; amount >= 1024 && unit < 3; unit++) amount /= 1024;
+  return arena_printf(arena, "%.1f %s", amount, units[unit]);
+}
+
+const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) {
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } classes[] = {{"weights", bytes->weights},
+                 {"gradients", bytes->gradients},
+                 {"optimizer", bytes->optimizer},
+                 {"averages", bytes->averages},
+                 {"copy", bytes->checkpoint},
+                 {"activations", bytes->activations},
+                 {"scratch", bytes->scratch + bytes->batch}};
+  struct text text = text_in(arena);
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (classes[i].bytes > 0)
+      text_printf(&text, "%s%s %s", i > 0 ? ", " : "", classes[i].name, bytes_text(arena, classes[i].bytes));
+  return text_string(&text);
+}
+
+static void add_savings(struct text *text, const struct program *program) {
+  for (int i = 0; i < program->n_savings; i++) {
+    const struct saving *saving = &program->savings[i];
+    double share = 100 * saving->flops / (program->flops_per_step - saving->flops);
+    const char *sign = saving->bytes < 0 ? "-" : "";
+    int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
+    text_printf(text, "saved     %s%s by %s, for %s more a step (%.0f %%)\n", sign, bytes_text(text->arena, size),
+                saving->measure, scaled_flops(text->arena, saving->flops), share);
+  }
+}
+
 const char *report_text(const struct program *program) {
   struct text text = text_in(program->arena);
   add_model(&text, program);
   add_step(&text, program);
   add_memory(&text, program);
+  add_savings(&text, program);
   text_puts(&text, "traffic   none (1 rank)\n");
   return text_string(&text);
 }
@@ -79,6 +117,16 @@ const char *report_text(const struct program *program) {
 const char *report_summary(const struct program *program) {
   const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
   return arena_printf(program->arena, "%s%.2f M parameters, float32", first, (double)program->n_parameters / 1e6);
+}
+
+static json_t *savings_json(const struct program *program) {
+  json_t *list = json_array();
+  for (int i = 0; i < program->n_savings; i++) {
+    const struct saving *saving = &program->savings[i];
+    json_array_append_new(list, json_pack("{s:s, s:I, s:f}", "measure", saving->measure, "bytes",
+                                          (json_int_t)saving->bytes, "flops_per_step", saving->flops));
+  }
+  return list;
 }
 
 const char *report_json(const struct program *program) {
@@ -95,6 +143,7 @@ const char *report_json(const struct program *program) {
                 (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);

@@ -127,7 +127,7 @@ static void bind_muon(struct job *job) {
 }
 
 static void bind_memory(struct arena *arena, struct job *job) {
-  static const char *const words[] = {"none", "all", "every", "layers", "functions", NULL};
+  static const char *const words[] = {"none", "all", "every", "layers", "functions", "auto", NULL};
   const struct spec_node *list = spec_find(job->tree, "memory.checkpoint_functions");
   job->memory.activation_checkpointing = (enum checkpointing)choice(job, "memory.activation_checkpointing", words);
   job->memory.checkpoint_every = (int)integer(job, "memory.checkpoint_every");
@@ -226,11 +226,32 @@ static void bind_average(struct job *job) {
   job->training.ema.evaluate = integer(job, "training.ema.evaluate") != 0;
 }
 
-static void bind_run(struct job *job) {
+/* A size such as 16GiB; a number is bytes. 0 where the key is away. */
+static int64_t size_in_bytes(const struct job *job, const char *key, struct diagnostics *diags) {
+  static const struct {
+    const char *name;
+    double bytes;
+  } units[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+               {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+  const struct spec_node *node = spec_find(job->tree, key);
+  if (node == NULL) return 0;
+  if (node->kind != SPEC_STRING) return node->integer;
+  char *unit;
+  double number = strtod(node->text, &unit);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(units[i].name, unit) == 0 && number * units[i].bytes < 0x1p60) return (int64_t)(number * units[i].bytes);
+  diag_error(diags, node->where, "'%s' is no size: write a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB",
+             node->text);
+  return 0;
+}
+
+static void bind_run(struct job *job, struct diagnostics *diags) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
   job->accumulation.sync_with_dataloader = integer(job, "accumulation.sync_with_dataloader") != 0;
   job->devices.kind = (enum device_kind)choice(job, "devices.kind", kinds);
+  job->accumulation.train_batch_size = integer(job, "accumulation.train_batch_size");
+  job->devices.memory = size_in_bytes(job, "devices.memory", diags);
   job->devices.threads = (int)integer(job, "devices.threads");
   job->training.steps = integer(job, "training.steps");
   job->training.seed = (uint64_t)integer(job, "training.seed");
@@ -244,24 +265,13 @@ static void bind_run(struct job *job) {
   job->tracking.every = integer(job, "tracking.every");
 }
 
-/* "5GB", as Hugging Face counts: powers of 1000. What no disk holds is no limit. */
-static int64_t shard_bytes(const char *text) {
-  double size = strtod(text, NULL);
-  static const char units[] = "KMGT";
-  for (const char *unit = units; *unit != '\0'; unit++) {
-    size *= 1000;
-    if (text[strlen(text) - 2] == *unit) break;
-  }
-  return size < 1e18 ? (int64_t)size : 0;
-}
-
-static void bind_checkpoint(struct job *job) {
+static void bind_checkpoint(struct job *job, struct diagnostics *diags) {
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
   job->checkpoint.every = integer(job, "checkpoint.every");
   job->checkpoint.automatic_checkpoint_naming = integer(job, "checkpoint.automatic_checkpoint_naming") != 0;
   job->checkpoint.iteration = integer(job, "checkpoint.iteration");
   job->checkpoint.total_limit = integer(job, "checkpoint.total_limit");
-  job->checkpoint.max_shard_bytes = shard_bytes(string(job, "checkpoint.max_shard_size"));
+  job->checkpoint.max_shard_bytes = size_in_bytes(job, "checkpoint.max_shard_size", diags);
   job->checkpoint.background = integer(job, "checkpoint.background") != 0;
   job->checkpoint.resume = string(job, "checkpoint.resume");
   job->checkpoint.saves_on_signal = strcmp(string(job, "checkpoint.on_signal"), "save") == 0;
@@ -280,8 +290,8 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_groups(arena, job);
   bind_schedule(job);
   bind_precision(job);
-  bind_run(job);
-  bind_checkpoint(job);
+  bind_run(job, diags);
+  bind_checkpoint(job, diags);
   return job;
 }
 

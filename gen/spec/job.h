@@ -52,7 +52,8 @@ enum checkpointing {
   CHECKPOINTING_ALL,
   CHECKPOINTING_EVERY,
   CHECKPOINTING_LAYERS,
-  CHECKPOINTING_FUNCTIONS
+  CHECKPOINTING_FUNCTIONS,
+  CHECKPOINTING_AUTO /* one of the others, found by the plan */
 };
 
 /* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
@@ -109,7 +110,7 @@ struct job {
   struct {
     struct data_source train, eval; /* eval.path NULL: the tail of train, eval_fraction of it */
     double eval_fraction;
-    int batch_size;      /* samples of one micro-batch */
+    int batch_size;      /* samples of one micro-batch; 0: the plan finds it */
     int sequence_length; /* tokens of a window; 0: the config's block_size */
     int features;        /* CSV: columns before the label */
     enum data_label label;
@@ -128,7 +129,8 @@ struct job {
   } precision;
 
   struct {
-    int num_steps; /* micro-batches of one optimizer step */
+    int num_steps;            /* micro-batches of one optimizer step; 0: the plan finds it */
+    int64_t train_batch_size; /* samples of one optimizer step; 0: not given */
     bool sync_with_dataloader;
   } accumulation;
 
@@ -141,7 +143,8 @@ struct job {
 
   struct {
     enum device_kind kind;
-    int threads; /* 0: as many as the machine has */
+    int threads;    /* 0: as many as the machine has */
+    int64_t memory; /* bytes that a program may take; 0: any number */
   } devices;
 
   struct {

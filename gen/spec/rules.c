@@ -33,6 +33,19 @@ static void check_rule(struct arena *arena, const struct spec_node *job, const s
   if (!bound->is_default) diag_note(diags, bound->where, "'%s' is %s here", rule->bound, limit);
 }
 
+/* Where the samples of a step are given beside what makes them up. */
+static void check_samples(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *samples = spec_find(job, "accumulation.train_batch_size");
+  const struct spec_node *size = spec_find(job, "data.batch_size"), *steps = spec_find(job, "accumulation.num_steps");
+  if (samples == NULL || size->kind == SPEC_STRING || steps->kind == SPEC_STRING) return;
+  if (size->integer * steps->integer == samples->integer) return;
+  diag_error(diags, samples->where,
+             "'accumulation.train_batch_size' is %lld, but data.batch_size times num_steps is %lld",
+             (long long)samples->integer, (long long)(size->integer * steps->integer));
+  diag_help(diags, "with data.batch_size: auto or accumulation.num_steps: auto the plan divides the samples of a step");
+}
+
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
+  check_samples(job, diags);
 }

@@ -17,18 +17,27 @@ from harness import MODELS, Trainer
 MIB = 1 << 20
 
 
-def make(n_layer, n_embd, batch, steps, build=True):
+def make(n_layer, n_embd, batch, steps, build=True, **groups):
     job = {
         "model": {"source": str(MODELS / "nanogpt.c"),
                   "config": {"n_layer": n_layer, "n_head": 4, "n_embd": n_embd, "vocab_size": 256, "block_size": 64}},
         "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
         "training": {"steps": steps},
+        **groups,
     }
     trainer = Trainer(job)
     (trainer.folder / "corpus.txt").write_bytes(np.random.default_rng(7).bytes(20000))
     if build:
         trainer.build()
     return trainer
+
+
+MEASURES = [
+    {"activation_checkpointing": "all"},
+    {"activation_checkpointing": "every", "checkpoint_every": 4},
+    {"activation_checkpointing": "functions", "checkpoint_functions": ["mlp"]},
+    {"activation_checkpointing": "auto"},
+]
 
 
 # A process inherits the peak of the one that it was before exec, so a small one starts the trainer, not this one.
@@ -65,6 +74,20 @@ class Figures(unittest.TestCase):
                 print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process")
                 # The kernel counts resident pages in lots of 64 a thread.
                 self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), f"{n_layer} layers of {n_embd}")
+
+    def test_measures(self):
+        """The same with what memory saves: the constant is that of the program without it."""
+        plain = make(16, 64, 32, 3)
+        constant = peak(plain) - plain.plan()["arena_bytes"]["total"]
+        for memory in MEASURES:
+            limit = {"devices": {"memory": "64MiB"}} if "auto" in memory.values() else {}
+            trainer = make(16, 64, 32, 3, memory=memory, **limit)
+            plan = trainer.plan()
+            total, found = plan["arena_bytes"]["total"], peak(trainer) - constant
+            saved = sum(saving["bytes"] for saving in plan["savings"])
+            print(f"{total / MIB:.2f} MiB planned, {saved / MIB:.2f} saved, {found / MIB:.2f} taken with {memory}")
+            self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), memory)
+            self.assertEqual(plain.plan()["arena_bytes"]["total"] - total, saved)
 
     def test_constant(self):
         """What a process takes beside its plan, whatever the model's size: libraries, and packing for two threads."""

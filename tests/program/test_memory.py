@@ -1,6 +1,7 @@
 """What memory saves changes no number: a program with activation checkpointing has the losses and the weights, bit for
 bit, of the one without, dropout included."""
 
+import re
 import subprocess
 import tempfile
 import unittest
@@ -95,6 +96,63 @@ class Checkpointing(unittest.TestCase):
         self.check("mlp_table", [ALL], model={"source": model.name, "config": CONFIGS["mlp_table"]})
 
 
+class Found(unittest.TestCase):
+    """Numbers that the plan finds: the best ones that fit, and the same program as a job that names them."""
+
+    def bytes(self, name, **groups):
+        return make(name, groups.pop("memory", {}), **groups).plan()["arena_bytes"]["total"]
+
+    def resolved(self, trainer):
+        text = subprocess.check_output([GENERATOR, "check", trainer.path, "--resolved"], text=True)
+        return {key: re.search(rf"^  {key}: (.*)$", text, re.M).group(1) for key in re.findall(r"^  (\w+): \S", text, re.M)}
+
+    def same_program(self, trainer, **named):
+        flags = [word for key, value in named.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+        self.assertEqual(trainer.generate(), trainer.generate(*flags))
+
+    def data(self, **keys):
+        return {"train": {"path": "corpus.txt", "format": "bytes"}, **keys}
+
+    def test_batch_size(self):
+        limit = self.bytes("gpt2", data=self.data(batch_size=32))
+        for room, size in [(0, 32), (-1, 16), (1, 32)]:
+            trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": limit + room})
+            self.assertEqual(self.resolved(trainer)["batch_size"], str(size))
+            self.same_program(trainer, data__batch_size=size)
+
+    def test_batch_size_divides(self):
+        limit = self.bytes("gpt2", data=self.data(batch_size=12), accumulation={"num_steps": 5})
+        trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": limit},
+                       accumulation={"num_steps": "auto", "train_batch_size": 60})
+        self.assertEqual([self.resolved(trainer)[key] for key in ("batch_size", "num_steps")], ["12", "5"])
+        self.assertEqual(trainer.plan()["samples_per_step"], 60)
+
+    def test_num_steps(self):
+        trainer = make("mlp_table", {}, accumulation={"num_steps": "auto", "train_batch_size": 12})
+        self.assertEqual(self.resolved(trainer)["num_steps"], "4")
+        trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": "1GiB"},
+                       accumulation={"num_steps": 5, "train_batch_size": 60})
+        self.assertEqual(self.resolved(trainer)["batch_size"], "12")
+
+    def test_checkpointing(self):
+        """Of all ways that fit there is none with fewer operations."""
+        ways = [{}, ALL, functions("mlp"), functions("attend"), functions("block"), every(2), every(3), every(4), every(5)]
+        ways += [{"activation_checkpointing": "layers", "checkpoint_layers": count} for count in range(1, 5)]
+        plans = [make("gpt2", way).plan() for way in ways]
+        for limit in sorted(plan["arena_bytes"]["total"] for plan in plans):
+            best = min(plan["flops_per_step"] for plan in plans if plan["arena_bytes"]["total"] <= limit)
+            found = make("gpt2", {"activation_checkpointing": "auto"}, devices={"memory": limit}).plan()
+            self.assertEqual(found["flops_per_step"], best)
+            self.assertLessEqual(found["arena_bytes"]["total"], limit)
+
+    def test_trains(self):
+        limit = self.bytes("gpt2", memory=functions("mlp"))
+        losses, weights, _ = train("gpt2", {})
+        again, others, plan = train("gpt2", {"activation_checkpointing": "auto"}, devices={"memory": limit})
+        self.assertEqual(again, losses)
+        self.assertGreater(plan["savings"][0]["bytes"], 0)
+
+
 class Refusals(unittest.TestCase):
     def check(self, name, memory, *lines, **groups):
         result = subprocess.run([GENERATOR, "plan", make(name, memory, **groups).path], capture_output=True, text=True)
@@ -105,6 +163,22 @@ class Refusals(unittest.TestCase):
     def test_function(self):
         self.check("gpt2", functions("mlp", "heads"), ":1:", "the model calls no function 'heads' that has parameters",
                    "its functions with parameters are predict, block, attend, mlp")
+
+    def test_too_large(self):
+        self.check("gpt2", {}, "the program takes", "and devices.memory is 400.0 KiB: weights", "activations",
+                   "it fits with memory.activation_checkpointing: ", devices={"memory": "400KiB"})
+
+    def test_smaller_batch(self):
+        self.check("gpt2", {}, "it fits with data.batch_size: 1 and memory.activation_checkpointing",
+                   devices={"memory": "320KiB"})
+
+    def test_never(self):
+        self.check("gpt2", {"activation_checkpointing": "auto"}, "no recomputation is enough", "the least that it could take is",
+                   "only a smaller model or optimizer state takes less", devices={"memory": "1KiB"})
+
+    def test_not_divided(self):
+        self.check("gpt2", {}, "8 samples of a step do not divide by 3", "they divide by 2",
+                   accumulation={"num_steps": "auto", "train_batch_size": 8})
 
     def test_no_layer(self):
         model = tempfile.NamedTemporaryFile("w", suffix=".c")

@@ -26,9 +26,10 @@ KEYWORDS = set(
     " properties required propertyNames additionalProperties dependentSchemas allOf if then else".split()
 )
 ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage", "mayChange"}
-# Those that tests/spec/test_yaml.c tries.
-PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$", "^[A-Za-z_][A-Za-z0-9_.]*$", "^[^\\x00-\\x1f\\x7f]*$", "^[a][l][l]$",
-            "^[1-9][0-9]*[KMGT][B]$"}
+# Those that tests/spec/test_yaml.c tries, each with a text that matches.
+PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$": "a", "^[A-Za-z_][A-Za-z0-9_.]*$": "a.b",
+            "^[^\\x00-\\x1f\\x7f]*$": "dir/ä b", "^[a][l][l]$": "all",
+            "^[a][u][t][o]$": "auto", "^[1-9][0-9]*[KMGT][B]$": "5GB", "^[1-9][0-9]*[KMGT][i]*[B]$": "16GiB"}
 
 # The keys that not every optimizer has.
 ADAM = {"betas", "eps"}
@@ -112,6 +113,9 @@ def rules_hold(job):
         end = compared(job, "optimizer.weight_decay")
         if end == 0 or compared(job, "schedule.start_weight_decay") > end:
             return False
+    sizes = [compared(job, key) for key in ("data.batch_size", "accumulation.num_steps", "accumulation.train_batch_size")]
+    if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] != sizes[2]:
+        return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls
     return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")
@@ -151,7 +155,9 @@ class Drawer:
         if kind == "boolean":
             return self.random.random() < 0.5
         if kind == "string":
-            return self.random.choice(["a", "m.c", "dir/ä b"]) if self.random.random() < 0.97 else self.text()
+            return PATTERNS.get(schema.get("pattern"), "m.c") if self.random.random() < 0.97 else self.text()
+        if kind == "array" and schema["items"].get("type") == "string":
+            return [self.value(schema["items"])]
         if kind == "array" and schema.get("minItems", 2) == 3:
             return [self.random.random() for _ in range(3 if self.random.random() < 0.95 else 2)]
         if kind == "array" and schema["items"].get("type") == "object":
@@ -192,11 +198,32 @@ class Drawer:
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)
+        self.tidy_sizes(job)
         if optimizer:
             self.tidy_optimizer(optimizer)
         if schedule:
             self.tidy_schedule(schedule)
         return job
+
+    def tidy_sizes(self, job):
+        accumulation, memory, devices = (job.setdefault(name, {}) for name in ("accumulation", "memory", "devices"))
+        if not all(isinstance(group, dict) for group in (accumulation, memory, devices)):
+            return
+        way = memory.get("activation_checkpointing", "none")
+        own = {"every": ("checkpoint_every", 2), "layers": ("checkpoint_layers", 2), "functions": ("checkpoint_functions", ["a"])}
+        for name, (key, value) in own.items():
+            if way == name:
+                memory.setdefault(key, value)
+            else:
+                memory.pop(key, None)
+        if way == "auto" and job["data"].get("batch_size") == "auto":
+            job["data"]["batch_size"] = 4
+        if "auto" in (way, job["data"].get("batch_size")):
+            devices.setdefault("memory", "16GiB")
+        if accumulation.get("num_steps") == "auto":
+            accumulation.setdefault("train_batch_size", 12)
+        else:
+            accumulation.pop("train_batch_size", None)
 
     def tidy_optimizer(self, optimizer):
         name = optimizer.get("name", "adamw")

@@ -145,7 +145,7 @@ static void refused(void **state) {
 
 static void patterns(void **state) {
   static const char name[] = "^[A-Za-z_][A-Za-z0-9_]*$", path[] = "^[^\\x00-\\x1f\\x7f]*$",
-                    size[] = "^[1-9][0-9]*[KMGT][B]$";
+                    size[] = "^[1-9][0-9]*[KMGT][B]$", memory[] = "^[1-9][0-9]*[KMGT][i]*[B]$";
   (void)state;
   assert_true(pattern_matches(name, "n_layer2", 8));
   assert_false(pattern_matches(name, "2n", 2));
@@ -159,6 +159,9 @@ static void patterns(void **state) {
   assert_true(pattern_matches(size, "10GB", 4));
   assert_false(pattern_matches(size, "GB", 2));
   assert_false(pattern_matches(size, "10GiB", 5));
+  assert_true(pattern_matches(memory, "10GiB", 5));
+  assert_true(pattern_matches(memory, "10GB", 4));
+  assert_false(pattern_matches(memory, "10Gi", 4));
 }
 
 /* What is written reads back as the same. */

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 6e0d1ecef8bcaba051b6294a5fd27c8ccb4333ebf6a6faddbb8bc9fdc401e10b
+ * job    job.yaml, baf67027de5180f9465dc9123b77df364ae86e1fad9da5f8e09bd4960372296e
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1128,7 +1128,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
-    {"memory.activation_checkpointing", "none", false},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "adamw", false},
@@ -1164,7 +1163,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "6e0d1ecef8bcaba051b6294a5fd27c8ccb4333ebf6a6faddbb8bc9fdc401e10b",
+    .job_digest = "baf67027de5180f9465dc9123b77df364ae86e1fad9da5f8e09bd4960372296e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1181,7 +1180,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 48,
+    .n_keys = 47,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

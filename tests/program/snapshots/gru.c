@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 69613e3f33e48569a7a602085d437f6b0b88fe2c7a4331095233c54a26f5c75d
+ * job    job.yaml, ea889e74b597c21bb619c41ec958f94a6da9d9d71e99af6de9f9e1817df63c0a
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -793,7 +793,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
-    {"memory.activation_checkpointing", "none", false},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "adamw", false},
@@ -826,7 +825,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "69613e3f33e48569a7a602085d437f6b0b88fe2c7a4331095233c54a26f5c75d",
+    .job_digest = "ea889e74b597c21bb619c41ec958f94a6da9d9d71e99af6de9f9e1817df63c0a",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -843,7 +842,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 44,
+    .n_keys = 43,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ebabf6d82ce8dc8a465dbddceaf123a489d867838605ce27b6e6033c99f3ea47
+ * job    job.yaml, c6dd7f78434bdbe8579721a11846aee1a57e575cbc6ca9ace50a48fed4486e9a
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -504,7 +504,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
-    {"memory.activation_checkpointing", "none", false},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "sgd", false},
@@ -538,7 +537,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "ebabf6d82ce8dc8a465dbddceaf123a489d867838605ce27b6e6033c99f3ea47",
+    .job_digest = "c6dd7f78434bdbe8579721a11846aee1a57e575cbc6ca9ace50a48fed4486e9a",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -555,7 +554,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 45,
+    .n_keys = 44,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,0 +1,113 @@
+#include "gen/commands/travel.h"
+
+#include <string.h>
+
+#include "gen/model/model.h"
+#include "gen/plan/plan.h"
+#include "gen/plan/solve.h"
+
+/* ---- From the job to the model's inputs ---- */
+
+/* Tokens of a window: the job's own word, else what the model's config calls its block size. */
+static bool resolve_sequence_length(struct travel *travel) {
+  struct job *job = travel->job;
+  if (job->data.train.format == DATA_CSV || job->data.sequence_length > 0) return true;
+  for (int i = 0; i < job->model.n_config; i++) {
+    const struct config_value *value = &job->model.config[i];
+    if (strcmp(value->name, "block_size") != 0 || value->kind != CONFIG_INT || value->integer < 1) continue;
+    job->data.sequence_length = (int)value->integer;
+    return true;
+  }
+  diag_error(&travel->diags, job_where(job, "data"), "the length of a sequence is not known");
+  diag_help(&travel->diags, "set data.sequence_length, or a block_size in model.config");
+  return false;
+}
+
+static int describe_inputs(const struct travel *travel, const struct job *job, struct model_input inputs[2]) {
+  int64_t batch = travel->kind == PROGRAM_TRAIN ? job->data.batch_size : 1;
+  if (job->data.train.format == DATA_CSV) {
+    inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
+    inputs[1] = (struct model_input){"labels", shape_of(1, batch),
+                                     job->data.label == LABEL_CLASS ? DTYPE_INT32 : DTYPE_FLOAT32};
+    return 2;
+  }
+  inputs[0] = (struct model_input){"tokens", shape_of(2, batch, (int64_t)job->data.sequence_length), DTYPE_INT32};
+  inputs[1] = inputs[0];
+  inputs[1].name = "targets";
+  return travel->kind == PROGRAM_TRAIN ? 2 : 1;
+}
+
+/* A generating program writes what follows a text; a row of a table has nothing behind it. */
+static bool check_generate(struct travel *travel) {
+  if (travel->kind == PROGRAM_TRAIN || travel->job->data.train.format != DATA_CSV) return true;
+  diag_error(&travel->diags, job_where(travel->job, "data.train.format"),
+             "a generating program needs a job over tokens; this one has a table");
+  diag_help(&travel->diags, "--program train is what a table can have");
+  return false;
+}
+
+/* The model's source, with the function from which a program of the kind is made. */
+static bool read_model(struct travel *travel) {
+  travel->model = model_parse(travel->arena, travel->job->model.source, &travel->diags);
+  if (travel->model == NULL) return false;
+  if (travel->kind == PROGRAM_TRAIN || model_has(travel->model, "predict")) return true;
+  diag_error(&travel->diags, (struct location){.file = travel->job->model.source},
+             "the model has no function 'predict', from which a generating program is made");
+  diag_help(&travel->diags, "write 'tensor predict(scope s, struct config c, tensor tokens)' that returns logits");
+  return false;
+}
+
+/* The graph of a job that may differ from the travel's own in its sizes. */
+static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
+  const struct travel *travel = context;
+  struct model_input inputs[2];
+  struct model_request request = {.entry = travel->kind == PROGRAM_TRAIN ? "model" : "predict",
+                                  .loss = travel->kind == PROGRAM_TRAIN,
+                                  .prediction = travel->kind == PROGRAM_TRAIN && job_wants_predictions(job),
+                                  .config = job->model.config,
+                                  .n_config = job->model.n_config,
+                                  .config_where = job_where(job, "model.config"),
+                                  .inputs = inputs,
+                                  .n_inputs = describe_inputs(travel, job, inputs)};
+  return model_graph(arena, travel->model, &request, diags);
+}
+
+/* ---- The stages in order ---- */
+
+static bool read_job(struct travel *travel, const struct job_override *overrides, int n_overrides) {
+  travel->job = job_read(travel->arena, travel->options->argument, overrides, n_overrides, &travel->diags);
+  return travel->job != NULL && check_generate(travel) && resolve_sequence_length(travel);
+}
+
+/* The job with the numbers that it left open: read again, as if the command line had set them. */
+static bool close_job(struct travel *travel, const struct planner *planner) {
+  enum { MOST = 5 };
+  const struct options *options = travel->options;
+  if (!is_open(travel->job)) return true;
+  size_t room = (size_t)options->n_overrides + MOST;
+  struct job_override *overrides = arena_alloc(travel->arena, room * sizeof *overrides);
+  for (int i = 0; i < options->n_overrides; i++) overrides[i] = options->overrides[i];
+  int found;
+  if (!solve(travel->arena, planner, travel->job, &travel->diags, overrides + options->n_overrides, &found))
+    return false;
+  return read_job(travel, overrides, options->n_overrides + found);
+}
+
+int travel_to_job(struct travel *travel) {
+  struct planner planner = {read_graph, travel, travel->kind};
+  if (!read_job(travel, travel->options->overrides, travel->options->n_overrides)) return STATUS_BAD_JOB;
+  return read_model(travel) && close_job(travel, &planner) ? STATUS_OK : STATUS_BAD_JOB;
+}
+
+int travel_to_program(struct travel *travel) {
+  struct planner planner = {read_graph, travel, travel->kind};
+  if (travel_to_job(travel) != STATUS_OK) return STATUS_BAD_JOB;
+  struct graph *graph = read_graph(travel, travel->arena, travel->job, &travel->diags);
+  if (graph == NULL) return STATUS_BAD_JOB;
+  struct builder *builder = builder_on(graph, &travel->diags);
+  travel->program = plan(builder, travel->job, travel->kind, &travel->diags, travel->options->dump, &travel->dumped);
+  if (travel->program == NULL) return STATUS_BAD_JOB;
+  if (!check_memory(&planner, travel->program, &travel->diags)) return STATUS_BAD_JOB;
+  find_savings(&planner, travel->program);
+  return STATUS_OK;
+}

@@ -1,0 +1,312 @@
+#include "gen/plan/solve.h"
+
+#include "gen/plan/plan.h"
+#include "gen/plan/recompute.h"
+#include "gen/plan/report.h"
+
+/* What one way of running a job takes. */
+struct trial {
+  struct memory_bytes bytes;
+  double flops; /* of a step */
+  bool good;    /* it could be planned */
+};
+
+static struct program *plan_job(struct arena *arena, const struct planner *planner, const struct job *job,
+                                struct diagnostics *diags) {
+  struct graph *graph = planner->read(planner->context, arena, job, diags);
+  return graph != NULL ? plan(builder_on(graph, diags), job, planner->kind, diags, NULL, NULL) : NULL;
+}
+
+static struct trial try_job(const struct planner *planner, const struct job *job) {
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  struct program *program = plan_job(arena, planner, job, &diags);
+  struct trial trial = {0};
+  if (program != NULL) trial = (struct trial){program->bytes, program->flops_per_step, true};
+  arena_free(arena);
+  return trial;
+}
+
+static bool fits(const struct trial *trial, const struct job *job) {
+  return trial->good && (job->devices.memory == 0 || trial->bytes.total <= job->devices.memory);
+}
+
+/* ---- Ways of checkpointing ---- */
+
+struct search {
+  const struct planner *planner;
+  const struct job *job;
+  struct job best;     /* the cheapest way that fits */
+  double flops;        /* of it; 0: none so far */
+  struct job smallest; /* the way that takes the least */
+  struct memory_bytes smallest_bytes;
+};
+
+static bool try_way(struct search *search, const struct job *way) {
+  struct trial trial = try_job(search->planner, way);
+  if (!trial.good) return false;
+  if (search->smallest_bytes.total == 0 || trial.bytes.total < search->smallest_bytes.total) {
+    search->smallest = *way;
+    search->smallest_bytes = trial.bytes;
+  }
+  bool good = fits(&trial, way);
+  if (good && (search->flops == 0 || trial.flops < search->flops)) {
+    search->best = *way;
+    search->flops = trial.flops;
+  }
+  return good;
+}
+
+static struct job way_of(const struct job *job, enum checkpointing checkpointing, int number) {
+  struct job way = *job;
+  way.memory.activation_checkpointing = checkpointing;
+  way.memory.checkpoint_every = way.memory.checkpoint_layers = number;
+  return way;
+}
+
+/* The fewest layers that fit, by halving: more of them take less. */
+static void try_layers(struct search *search, int layers) {
+  int low = 1, high = layers - 1;
+  while (low <= high) {
+    int middle = low + (high - low) / 2;
+    struct job way = way_of(search->job, CHECKPOINTING_LAYERS, middle);
+    if (try_way(search, &way))
+      high = middle - 1;
+    else
+      low = middle + 1;
+  }
+}
+
+static struct job function_way(struct arena *arena, const struct job *job, const char *function) {
+  struct job way = way_of(job, CHECKPOINTING_FUNCTIONS, 0);
+  way.memory.functions = arena_alloc(arena, sizeof *way.memory.functions);
+  way.memory.functions[0] = (struct named){.name = function};
+  way.memory.n_functions = 1;
+  return way;
+}
+
+/* From no recomputation to the most; groups of layers recompute a little more than layers, and the more the larger they
+ * are, so the first that fits is the cheapest of them. */
+static bool try_ways(struct arena *arena, struct search *search, struct diagnostics *diags) {
+  struct graph *graph = search->planner->read(search->planner->context, arena, search->job, diags);
+  if (graph == NULL) return false;
+  int layers = count_layers(graph);
+  struct job way = way_of(search->job, CHECKPOINTING_NONE, 0);
+  if (try_way(search, &way)) return true;
+  way = way_of(search->job, CHECKPOINTING_ALL, 0);
+  try_way(search, &way);
+  const char *functions[32];
+  int n = checkpointable_functions(graph, functions, 32);
+  for (int i = 0; i < n; i++) {
+    way = function_way(arena, search->job, functions[i]);
+    try_way(search, &way);
+  }
+  try_layers(search, layers);
+  bool good = search->flops > 0;
+  for (int every = 2; every <= layers && !good; every++) {
+    way = way_of(search->job, CHECKPOINTING_EVERY, every);
+    good = try_way(search, &way);
+  }
+  return true;
+}
+
+/* ---- Answers ---- */
+
+static void put(struct job_override *found, int *count, const char *key, const char *value) {
+  found[(*count)++] = (struct job_override){key, value};
+}
+
+static void put_number(struct arena *arena, struct job_override *found, int *count, const char *key, int64_t number) {
+  put(found, count, key, arena_printf(arena, "%lld", (long long)number));
+}
+
+static const char *checkpointing_text(struct arena *arena, const struct job *job) {
+  switch (job->memory.activation_checkpointing) {
+  case CHECKPOINTING_ALL:
+    return "all";
+  case CHECKPOINTING_EVERY:
+    return arena_printf(arena, "every, checkpoint_every: %d", job->memory.checkpoint_every);
+  case CHECKPOINTING_LAYERS:
+    return arena_printf(arena, "layers, checkpoint_layers: %d", job->memory.checkpoint_layers);
+  case CHECKPOINTING_FUNCTIONS:
+    return arena_printf(arena, "functions, checkpoint_functions: [%s]", job->memory.functions[0].name);
+  default:
+    return "none";
+  }
+}
+
+static void put_checkpointing(struct arena *arena, const struct job *way, struct job_override *found, int *count) {
+  static const char *const words[] = {[CHECKPOINTING_NONE] = "none",
+                                      [CHECKPOINTING_ALL] = "all",
+                                      [CHECKPOINTING_EVERY] = "every",
+                                      [CHECKPOINTING_LAYERS] = "layers",
+                                      [CHECKPOINTING_FUNCTIONS] = "functions"};
+  enum checkpointing chosen = way->memory.activation_checkpointing;
+  put(found, count, "memory.activation_checkpointing", words[chosen]);
+  if (chosen == CHECKPOINTING_EVERY)
+    put_number(arena, found, count, "memory.checkpoint_every", way->memory.checkpoint_every);
+  if (chosen == CHECKPOINTING_LAYERS)
+    put_number(arena, found, count, "memory.checkpoint_layers", way->memory.checkpoint_layers);
+  if (chosen == CHECKPOINTING_FUNCTIONS)
+    put(found, count, "memory.checkpoint_functions", arena_printf(arena, "[%s]", way->memory.functions[0].name));
+}
+
+/* ---- Refusals ---- */
+
+static void refuse(struct arena *arena, const struct job *job, const struct memory_bytes *bytes, const char *what,
+                   struct diagnostics *diags) {
+  diag_error(diags, job_where(job, "devices.memory"), "%s %s, and devices.memory is %s: %s", what,
+             bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
+}
+
+/* What would fit: a way of checkpointing, or smaller micro-batches; each found by planning. */
+static void help_to_fit(struct arena *arena, const struct planner *planner, const struct job *job,
+                        struct diagnostics *diags) {
+  struct search search = {.planner = planner, .job = job};
+  if (try_ways(arena, &search, diags) && search.flops > 0) {
+    diag_help(diags, "it fits with memory.activation_checkpointing: %s", checkpointing_text(arena, &search.best));
+    return;
+  }
+  struct job less = search.smallest;
+  while (less.data.batch_size > 1) {
+    less.data.batch_size /= 2;
+    struct trial trial = try_job(planner, &less);
+    if (!fits(&trial, &less)) continue;
+    diag_help(diags,
+              "it fits with data.batch_size: %d and memory.activation_checkpointing: %s; accumulation.num_steps makes "
+              "up for it",
+              less.data.batch_size, checkpointing_text(arena, &less));
+    return;
+  }
+  diag_help(diags,
+            "the least that it could take is %s, with data.batch_size: 1 and memory.activation_checkpointing: %s; only "
+            "a smaller model or optimizer state takes less",
+            bytes_text(arena, try_job(planner, &less).bytes.total), checkpointing_text(arena, &less));
+}
+
+bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  if (job->devices.memory == 0 || program->bytes.total <= job->devices.memory) return true;
+  refuse(program->arena, job, &program->bytes, "the program takes", diags);
+  if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
+  return false;
+}
+
+void find_savings(const struct planner *planner, struct program *program) {
+  const struct job *job = program->job;
+  if (program->kind != PROGRAM_TRAIN || job->memory.activation_checkpointing == CHECKPOINTING_NONE) return;
+  struct job without = way_of(job, CHECKPOINTING_NONE, 0);
+  struct trial trial = try_job(planner, &without);
+  if (!trial.good) return;
+  program->savings[program->n_savings++] = (struct saving){.measure = "activation checkpointing",
+                                                           .bytes = trial.bytes.total - program->bytes.total,
+                                                           .flops = program->flops_per_step - trial.flops};
+}
+
+/* ---- Numbers that the job leaves open ---- */
+
+static bool solve_checkpointing(struct arena *arena, const struct planner *planner, const struct job *job,
+                                struct diagnostics *diags, struct job_override *found, int *count) {
+  struct search search = {.planner = planner, .job = job};
+  if (!try_ways(arena, &search, diags)) return false;
+  if (search.flops > 0) {
+    put_checkpointing(arena, &search.best, found, count);
+    return true;
+  }
+  if (search.smallest_bytes.total == 0) {
+    struct job way = way_of(job, CHECKPOINTING_NONE, 0);
+    plan_job(arena, planner, &way, diags); /* says why it cannot be planned */
+    return false;
+  }
+  refuse(arena, job, &search.smallest_bytes,
+         arena_printf(arena, "no recomputation is enough: with activation_checkpointing: %s the program takes",
+                      checkpointing_text(arena, &search.smallest)),
+         diags);
+  help_to_fit(arena, planner, job, diags);
+  return false;
+}
+
+/* The largest micro-batch that fits: a power of two or, when the samples of a step are given, a divisor of them. */
+static int solve_batch(const struct planner *planner, const struct job *job, struct memory_bytes *least) {
+  enum { MOST = 1 << 20 };
+  int64_t step = job->accumulation.train_batch_size;
+  int best = 0;
+  for (int64_t size = 1; size <= (step > 0 ? step : MOST); size = step > 0 ? size + 1 : size * 2) {
+    if (step > 0 && step % size != 0) continue;
+    struct job candidate = *job;
+    candidate.data.batch_size = (int)size;
+    if (job->accumulation.num_steps == 0) candidate.accumulation.num_steps = (int)(step / size);
+    struct trial trial = try_job(planner, &candidate);
+    if (size == 1) *least = trial.bytes;
+    if (!fits(&trial, &candidate)) break;
+    best = (int)size;
+  }
+  return best;
+}
+
+/* Not even one sample fits, or the job cannot be planned at all. */
+static void refuse_one(struct arena *arena, const struct planner *planner, const struct job *job,
+                       const struct memory_bytes *least, struct diagnostics *diags) {
+  struct job one = *job;
+  one.data.batch_size = 1;
+  if (job->accumulation.num_steps == 0) one.accumulation.num_steps = (int)job->accumulation.train_batch_size;
+  if (least->total == 0) {
+    plan_job(arena, planner, &one, diags);
+    return;
+  }
+  refuse(arena, job, least, "with data.batch_size: 1 the program takes", diags);
+  help_to_fit(arena, planner, &one, diags);
+}
+
+/* The key that is left open becomes the samples of a step over `by`. */
+static bool divide(struct arena *arena, const struct job *job, const char *key, int64_t by, int *quotient,
+                   struct diagnostics *diags, struct job_override *found, int *count) {
+  int64_t samples = job->accumulation.train_batch_size, below = by < samples ? by : samples;
+  if (samples % by == 0) {
+    *quotient = (int)(samples / by);
+    put_number(arena, found, count, key, samples / by);
+    return true;
+  }
+  while (samples % below != 0) below--;
+  diag_error(diags, job_where(job, "accumulation.train_batch_size"), "%lld samples of a step do not divide by %lld",
+             (long long)samples, (long long)by);
+  diag_help(diags, "they divide by %lld", (long long)below);
+  return false;
+}
+
+static bool solve_sizes(struct arena *arena, const struct planner *planner, const struct job *job,
+                        struct diagnostics *diags, struct job_override *found, int *count, struct job *solved) {
+  struct memory_bytes least = {0};
+  if (job->data.batch_size == 0 && job->accumulation.num_steps > 0 && job->accumulation.train_batch_size > 0)
+    return divide(arena, job, "data.batch_size", job->accumulation.num_steps, &solved->data.batch_size, diags, found,
+                  count);
+  if (job->data.batch_size == 0) {
+    solved->data.batch_size = solve_batch(planner, job, &least);
+    if (solved->data.batch_size == 0) return refuse_one(arena, planner, job, &least, diags), false;
+    put_number(arena, found, count, "data.batch_size", solved->data.batch_size);
+  }
+  if (job->accumulation.num_steps > 0) return true;
+  return divide(arena, job, "accumulation.num_steps", solved->data.batch_size, &solved->accumulation.num_steps, diags,
+                found, count);
+}
+
+bool is_open(const struct job *job) {
+  return job->data.batch_size == 0 || job->accumulation.num_steps == 0 ||
+         job->memory.activation_checkpointing == CHECKPOINTING_AUTO;
+}
+
+bool solve(struct arena *arena, const struct planner *planner, const struct job *job, struct diagnostics *diags,
+           struct job_override *found, int *count) {
+  struct job solved = *job;
+  *count = 0;
+  if (planner->kind != PROGRAM_TRAIN) { /* a program that writes text has none of them */
+    if (job->data.batch_size == 0) put(found, count, "data.batch_size", "1");
+    if (job->accumulation.num_steps == 0) put(found, count, "accumulation.num_steps", "1");
+    if (job->memory.activation_checkpointing == CHECKPOINTING_AUTO)
+      put(found, count, "memory.activation_checkpointing", "none");
+    return true;
+  }
+  if (!solve_sizes(arena, planner, job, diags, found, count, &solved)) return false;
+  if (job->memory.activation_checkpointing != CHECKPOINTING_AUTO) return true;
+  return solve_checkpointing(arena, planner, &solved, diags, found, count);
+}
