@@ -18,6 +18,8 @@ static void failed(struct accel_run *run, const struct problem *problem) {
 static void save_weights(struct accel_run *run) {
   struct problem problem;
   const struct accel_program *program = run->program;
+  char *weights = run->saver.arrays[0];
+  if (run->published != NULL) run->saver.arrays[0] = run->published;
   uint64_t most = (uint64_t)program->checkpoint.max_shard_bytes;
   for (int i = 0; i < program->n_states; i++) {
     struct tensor_list tensors;
@@ -28,6 +30,7 @@ static void save_weights(struct accel_run *run) {
     rt_tensors_free(&tensors);
     if (!written) failed(run, &problem);
   }
+  run->saver.arrays[0] = weights;
 }
 
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {

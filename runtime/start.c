@@ -112,6 +112,10 @@ void accel_fill_averages(struct accel_run *run, void *averages) {
   if (!run->continues) memcpy(averages, run->weights, run->program->weights_bytes);
 }
 
+void accel_publish(struct accel_run *run, void *weights) {
+  run->published = weights;
+}
+
 static void free_run(struct accel_run *run) {
   rt_data_close(&run->data);
   rt_saver_close(&run->saver);

@@ -133,6 +133,10 @@ void accel_fill_weights(struct accel_run *run, void *weights);
  * unless the run goes on from a checkpoint. */
 void accel_fill_averages(struct accel_run *run, void *averages);
 
+/* From now on the parameters at `weights` are the model that the run leaves as model.safetensors: an average of those
+ * that it trains, which its checkpoints hold. They belong to the caller and may change between calls of the runtime. */
+void accel_publish(struct accel_run *run, void *weights);
+
 /* Steps that are done already: those of the checkpoint that is continued, else 0. */
 int64_t accel_first_step(const struct accel_run *run);
 

@@ -6,6 +6,7 @@
 #include "gen/base/embedded.h"
 #include "gen/emit/values.h"
 #include "gen/plan/border.h"
+#include "gen/plan/optimizers.h"
 
 /* ---- Templates ---- */
 
@@ -101,7 +102,10 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   for (int i = 0; i < METRICS; i++)
     if (job->training.metrics[i]) jinja_push(arena, metrics, jinja_string(arena, job_metric_names[i]));
   jinja_set(arena, value, "metrics", metrics);
-  set_bool(arena, value, "averaged", job->training.ema.evaluate);
+  const char *averages = job->training.ema.evaluate     ? "all_averages"
+                         : job_optimizer(job)->averages ? "all_gradients"
+                                                        : "";
+  set_text(arena, value, "averaged", averages);
   return value;
 }
 
@@ -182,13 +186,14 @@ static void set_texts(struct jinja_value context, const struct program *program,
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   const struct function *evaluation = program->evaluation;
-  bool averaged = program->job->training.ema.evaluate;
+  const char *weights = program->job->training.ema.evaluate     ? "averages"
+                        : job_optimizer(program->job)->averages ? "gradients"
+                                                                : "weights";
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
-  if (evaluation == NULL && averaged) evaluation = program->forward;
+  if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->forward;
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
   if (evaluation != NULL)
-    jinja_set(arena, context, "evaluation_arguments",
-              entry_arguments_value(program, evaluation, averaged ? "averages" : "weights"));
+    jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
 }
 
 /* The entry functions: how main and step call them. */

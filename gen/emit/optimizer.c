@@ -101,6 +101,8 @@ static void set_own_keys(struct arena *arena, struct jinja_value value, const st
   set_real(arena, value, "alpha", job->optimizer.alpha);
   set_bool(arena, value, "centered", job->optimizer.centered);
   set_real(arena, value, "momentum_decay", job->optimizer.momentum_decay);
+  set_real(arena, value, "r", job->optimizer.r);
+  set_real(arena, value, "weight_lr_power", job->optimizer.weight_lr_power);
   set_real(arena, value, "beta2_decay", job->optimizer.beta2_decay);
   set_real(arena, value, "least_scale", job->optimizer.least_scale);
   set_real(arena, value, "clip_threshold", job->optimizer.clip_threshold);
@@ -155,6 +157,7 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct jinja_value value = rule_value(program, &program->spans, "span");
   struct optimizer_products products = optimizer_products(program);
   const struct job *job = program->job;
+  set_bool(arena, value, "averages", job_optimizer(job)->averages);
   set_bool(arena, value, "sweeps_all", program->spans.count == 0 && program->tensors.count == 0);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))

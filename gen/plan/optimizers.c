@@ -14,6 +14,10 @@ static const struct optimizer optimizers[] = {
     [OPTIMIZER_LION] = {"lion", {"exp_avg"}},
     [OPTIMIZER_LAMB] = {"lamb", {"exp_avg", "exp_avg_sq"}, BY_TENSOR, .counts_steps = true},
     [OPTIMIZER_ADAFACTOR] = {.name = "adafactor", .reach = BY_TENSOR, .factored = true, .counts_steps = true},
+    [OPTIMIZER_SCHEDULE_FREE_ADAMW] = {"schedule_free_adamw",
+                                       {"z", "exp_avg_sq"},
+                                       .averages = true,
+                                       .counts_steps = true},
     [OPTIMIZER_MUON] = {.name = "muon", .reach = BY_MATRIX, .counts_steps = true},
 };
 

@@ -22,6 +22,7 @@ struct optimizer {
   const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers kept for each weight, as PyTorch calls them */
   enum optimizer_reach reach;
   bool factored; /* keeps sums over rows and columns, where there are fewer than two dimensions a number an element */
+  bool averages; /* the model is an average of what is trained; its first state begins as the weights */
   bool coupled;  /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
   bool counts_steps; /* the rule depends on the step's number */
 };

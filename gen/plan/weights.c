@@ -5,6 +5,7 @@
 
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 
 /* ---- The tree of names ---- */
@@ -371,8 +372,9 @@ void plan_gradients(struct program *program) {
   memset(walk.contributions, 0, bytes);
   walk.visit = visit_zeros;
   walk_region(&walk, backward, root);
-  for (int i = 0; i < program->n_weights; i++) /* a parameter without a gradient keeps zeros */
-    if (walk.contributions[i] == 0) program->weights[i].zero = false;
+  bool kept = !job_optimizer(program->job)->averages; /* else a step finds the model where the gradients lie */
+  for (int i = 0; i < program->n_weights; i++)        /* a parameter without a gradient keeps zeros */
+    if (walk.contributions[i] == 0) program->weights[i].zero = !kept;
 }
 
 /* ---- Access ---- */

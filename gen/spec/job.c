@@ -139,8 +139,20 @@ static void bind_memory(struct arena *arena, struct job *job) {
 }
 
 static void bind_optimizer(struct job *job) {
-  static const char *const names[] = {"sgd",     "adam", "adamw", "adamax",    "nadam", "radam", "adagrad",
-                                      "rmsprop", "lion", "lamb",  "adafactor", "muon",  NULL};
+  static const char *const names[] = {"sgd",
+                                      "adam",
+                                      "adamw",
+                                      "adamax",
+                                      "nadam",
+                                      "radam",
+                                      "adagrad",
+                                      "rmsprop",
+                                      "lion",
+                                      "lamb",
+                                      "adafactor",
+                                      "muon",
+                                      "schedule_free_adamw",
+                                      NULL};
   static const char *const norms[] = {"2", "inf", NULL};
   const struct optimizer_numbers none = {0};
   job->optimizer.name = (enum optimizer_name)choice(job, "optimizer.name", names);
@@ -151,6 +163,8 @@ static void bind_optimizer(struct job *job) {
   job->optimizer.alpha = real(job, "optimizer.alpha");
   job->optimizer.centered = integer(job, "optimizer.centered") != 0;
   job->optimizer.momentum_decay = real(job, "optimizer.momentum_decay");
+  job->optimizer.r = real(job, "optimizer.r");
+  job->optimizer.weight_lr_power = real(job, "optimizer.weight_lr_power");
   job->optimizer.beta2_decay = real(job, "optimizer.beta2_decay");
   job->optimizer.least_scale = real(job, "optimizer.least_scale");
   job->optimizer.clip_threshold = real(job, "optimizer.clip_threshold");

@@ -25,7 +25,8 @@ enum optimizer_name {
   OPTIMIZER_LION,
   OPTIMIZER_LAMB,
   OPTIMIZER_ADAFACTOR,
-  OPTIMIZER_MUON
+  OPTIMIZER_MUON,
+  OPTIMIZER_SCHEDULE_FREE_ADAMW
 };
 enum adjust_lr { ADJUST_ORIGINAL, ADJUST_MATCH_RMS_ADAMW, ADJUST_SPECTRAL_UNCLAMPED };
 enum norm_type { NORM_2, NORM_INF };
@@ -153,6 +154,7 @@ struct job {
     struct optimizer_numbers numbers; /* of parameters in no group: lr_scale is 1 */
     double dampening, alpha, momentum_decay;
     bool nesterov, centered;
+    double r, weight_lr_power;                       /* schedule_free_adamw */
     double beta2_decay, least_scale, clip_threshold; /* adafactor */
     int64_t ns_steps;                                /* muon, as all below */
     double ns_coefficients[3];

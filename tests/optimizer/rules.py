@@ -46,6 +46,41 @@ class Lamb(torch.optim.Optimizer):
                 p.sub_(way, alpha=group["lr"] * (float(own / whole) if own > 0 and whole > 0 else 1))
 
 
+class ScheduleFree(torch.optim.Optimizer):
+    """AdamWScheduleFree of schedulefree 1.4 (facebookresearch/schedule_free), its warm-up left to the rates."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay=0.0, r=0.0, weight_lr_power=2.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "r": r,
+                                  "weight_lr_power": weight_lr_power, "k": 0, "lr_max": -1.0, "weight_sum": 0.0})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            k, lr = group["k"], group["lr"]
+            group["lr_max"] = max(lr, group["lr_max"])
+            weight = (k + 1) ** group["r"] * group["lr_max"] ** group["weight_lr_power"]
+            group["weight_sum"] += weight
+            share = weight / group["weight_sum"]
+            for y in group["params"]:
+                state = self.state[y]
+                z = state.setdefault("z", y.detach().clone())
+                v = state.setdefault("exp_avg_sq", torch.zeros_like(y))
+                v.mul_(beta2).addcmul_(y.grad, y.grad, value=1 - beta2)
+                way = y.grad / (v / (1 - beta2 ** (k + 1))).sqrt().add_(group["eps"])
+                way.add_(y, alpha=group["weight_decay"])
+                y.lerp_(end=z, weight=share)
+                y.add_(way, alpha=lr * (beta1 * (1 - share) - 1))
+                z.sub_(way, alpha=lr)
+            group["k"] += 1
+
+    @torch.no_grad()
+    def averages(self):
+        """The parameters as evaluated: what eval() makes of them."""
+        return {y: y.lerp(end=self.state[y]["z"], weight=1 - 1 / group["betas"][0])
+                for group in self.param_groups for y in group["params"]}
+
+
 class Muon:
     """torch.optim.Muon over the matrices of its groups, with products as exact as their parameters, and AdamW, with
     its own defaults, over the others."""
@@ -123,6 +158,9 @@ RULES = {
     "adafactor": ({}, torch.optim.Adafactor),
     "adafactor_decay": ({"beta2_decay": -0.6, "eps": 1e-3, "least_scale": 0.1, "clip_threshold": 1.01,
                          "weight_decay": 0.1}, torch.optim.Adafactor),
+    "schedule_free_adamw": ({}, ScheduleFree),
+    "schedule_free_adamw_decay": ({**BETAS, "eps": 1e-6, "weight_decay": 0.1, "r": 0.5, "weight_lr_power": 1.0},
+                                  ScheduleFree),
     "muon": ({"weight_decay": 0.1}, Muon),
     "muon_plain": ({"nesterov": False, "momentum": 0.8, "adjust_lr_fn": "match_rms_adamw", "ns_steps": 3,
                     "adamw": {"lr": 0.02, "betas": [0.8, 0.97], "eps": 1e-6, "weight_decay": 0.1}}, Muon),
@@ -130,9 +168,14 @@ RULES = {
 }
 
 
+def own_name(name):
+    """The optimizer of a rule."""
+    return "schedule_free_adamw" if name.startswith("schedule_free") else name.split("_")[0]
+
+
 def keys_of(name, **more):
     """The group `optimizer` of the job."""
-    keys = {"name": name.split("_")[0], "lr": LR, "weight_decay": 0.0, **RULES[name][0], **more}
+    keys = {"name": own_name(name), "lr": LR, "weight_decay": 0.0, **RULES[name][0], **more}
     return keys
 
 

@@ -20,7 +20,7 @@ import unittest
 import numpy as np
 import torch
 from parts import WARNINGS, generate, make_job, plan
-from rules import LR, RULES, first_match, keys_of, peer_of
+from rules import LR, RULES, first_match, keys_of, own_name, peer_of
 
 from harness import relative  # tests/program
 from matrix import library_flags
@@ -84,8 +84,10 @@ def wide_job(name, **groups):
 class Rule:
     """The update function of a job's program over arrays of its own."""
 
-    def __init__(self, job):
+    def __init__(self, job, rate=str(LR)):
+        """rate: of step `at`, for a rule that asks for those of other steps."""
         text = generate(job)
+        self.averages = "average_iterates" in text
         self.spans, self.tensors = rows_of(text, "spans"), rows_of(text, "updated")
         elements = int(re.search(r"float all_weights\[(\d+)\]", text).group(1))
         states = re.findall(r"^  (?:alignas\(64\) )?float (\w+)\[(\d+)\];$",
@@ -102,9 +104,14 @@ class Rule:
         source = "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
         source += "#include <oneapi/dnnl/dnnl.h>\n#include <stdalign.h>\n"
         source += product.group(0) if product and "accel_product(" in code else ""
+        if "learning_rate(" in code:
+            source += f"static double learning_rate(int64_t at) {{\n  (void)at;\n  return {rate};\n}}\n"
         source += f"static struct {{\n  float {arrays};\n{scratch}}} arrays, *const arena = &arrays;\n{code}\n"
         source += "float *weights(void);\nfloat *weights(void) { return arena->all_weights; }\n"
         source += "float *gradients(void);\nfloat *gradients(void) { return arena->all_gradients; }\n"
+        begin = "memcpy(arena->moment_1, arena->all_weights, sizeof arena->moment_1);" if self.averages else ""
+        source += f"void begin(void);\nvoid begin(void) {{ {begin} }}\n"
+        source += "void average(void);\nvoid average(void) { average_iterates(); }\n" if self.averages else ""
         source += "double take_step(int64_t at, double lr);\n"
         factor = ", clip_factor(norm)" if "clip_factor" in code else ""
         source += "double take_step(int64_t at, double lr) {\n  const double norm = gradient_norm();\n"
@@ -143,11 +150,12 @@ class Rule:
 class RuleAlone(unittest.TestCase):
     def check(self, name, clip=None, **more):
         """clip: what PyTorch does to the parameters' gradients; its result, if any, is the norm that we report."""
-        rule = Rule(wide_job(name, optimizer=keys_of(name, **more)))
+        rule = Rule(wide_job(name, optimizer=keys_of(name, **more)), f"{LR} * (1 + at % 5) / 5.0")
         rng = np.random.default_rng(5)
         n = len(rule.weights)
         start = (rng.normal(size=n) * rule.used).astype(np.float32)
         rule.weights[:] = start
+        rule.code.begin()
         peers = rule.peers(torch.float64 if rule.tensors else torch.float32)
         optimizer = peer_of(name, [peer for _, peer in peers])
         scales = 10.0 ** rng.uniform(-4, 1, n) * rule.used
@@ -176,6 +184,12 @@ class RuleAlone(unittest.TestCase):
             excess = np.abs(rule.weights - after) / np.where(rule.used, room, 1)
             self.assertLess(excess.max(), 1, f"step {at}: {rule.weights[excess.argmax()]} at {excess.argmax()}")
             np.testing.assert_array_equal(rule.gradients, gradient)
+        if rule.averages:
+            rule.code.average()
+            averages = optimizer.averages()
+            for place, peer in peers:
+                np.testing.assert_allclose(rule.gradients[place], averages[peer].detach().numpy().ravel(), rtol=1e-5,
+                                           atol=1e-6)
 
     def test_every_rule(self):
         for name in RULES:
@@ -208,6 +222,7 @@ class RuleAlone(unittest.TestCase):
         rng = np.random.default_rng(5)
         rule.weights[:] = rng.normal(size=len(rule.weights)) * rule.used
         start = rule.weights.copy()
+        rule.code.begin()
         peers = rule.peers(torch.float64 if rule.tensors else torch.float32)
         numbers = []
         for row, (_, peer) in zip(rule.rows, peers):
@@ -262,7 +277,7 @@ class Memory(unittest.TestCase):
 
     STATES = {"sgd": 0, "sgd_momentum": 1, "sgd_nesterov": 1, "adam": 2, "adamw": 2, "adamax": 2, "nadam": 2, "radam": 2,
               "adagrad": 1, "rmsprop": 1, "rmsprop_momentum": 2, "rmsprop_centered": 2, "rmsprop_centered_momentum": 3,
-              "lion": 1}
+              "lion": 1, "schedule_free_adamw": 2}
 
     def test_states(self):
         for name, states in self.STATES.items():
@@ -291,7 +306,7 @@ class Memory(unittest.TestCase):
 
 class WholeTrainer(unittest.TestCase):
     def check(self, name, **more):
-        rate = RATES.get(name.split("_")[0], 1e-3)
+        rate = RATES.get(own_name(name), 1e-3)
         trainer, weights, batches = prepare("gpt2", keys_of(name, **{"lr": rate, **more}), STEPS)
         metrics = trainer.run()
         peer = Gpt(weights, {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}, "gpt2")
@@ -312,6 +327,10 @@ class WholeTrainer(unittest.TestCase):
             optimizer.step()
             self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-4, f"loss of step {step + 1}")
         self.assertLess(metrics[-1]["loss"], metrics[0]["loss"])
+        if hasattr(optimizer, "averages"):
+            averages = optimizer.averages()
+            for key, w in peer.w.items():
+                peer.w[key] = averages[w]
         after = trainer.weights()
         whole = [np.concatenate([without_keys(key, w[key]) for key in weights])
                  for w in (after, {key: w.detach().numpy() for key, w in peer.w.items()}, weights)]
@@ -320,7 +339,8 @@ class WholeTrainer(unittest.TestCase):
 
     def test_trainers(self):
         for name in ("sgd_nesterov", "adam_decay", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop_momentum",
-                     "lion_decay", "lamb_decay", "adafactor", "muon"):
+                     "lion_decay", "lamb_decay", "adafactor", "muon",
+                     "schedule_free_adamw_decay"):
             with self.subTest(name):
                 self.check(name)
 

@@ -102,6 +102,8 @@ CASES = [
     mlp("mlp_one_sample_eval", training={"eval_interval": 3, "eval_iters": "all"}, data={"batch_size": 1}),
     gpt("gpt2_exact_eval", config={"dropout": 0.1}, data={"batch_size": 4, "data_seed": 5},
         training={"eval_interval": 3, "eval_iters": "all", "metrics": ["perplexity", "accuracy"]}),
+    gpt("gpt2_schedule_free", optimizer={"name": "schedule_free_adamw", "param_groups": NO_DECAY}, config={"dropout": 0.1},
+        training={"eval_interval": 2, "eval_iters": 2}, schedule={"warmup_steps": 2}),
     gpt("gpt2_lamb", optimizer={"name": "lamb", "clip_grad_norm": 1.0, "param_groups": NO_DECAY}),
     gpt("gpt2_adafactor", optimizer={"name": "adafactor", "clip_grad_value": 0.5}, accumulation={"num_steps": 2}),
     gpt("gpt2_muon", optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]}),

@@ -44,6 +44,7 @@ OPTIMIZER_KEYS = {
     "rmsprop": {"eps", "momentum", "alpha", "centered"},
     "lion": {"betas"},
     "lamb": ADAM,
+    "schedule_free_adamw": ADAM | {"r", "weight_lr_power"},
     "adafactor": {"eps", "beta2_decay", "least_scale", "clip_threshold"},
     "muon": {"eps", "momentum", "nesterov", "ns_steps", "ns_coefficients", "adjust_lr_fn", "adamw"},
 }
@@ -195,6 +196,8 @@ class Drawer:
             data.pop(key, None)
         if csv:
             data.setdefault("features", 3)
+        if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":
+            job.get("training", {}).pop("ema", None)
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)
