@@ -2,6 +2,7 @@
 
 #include "gen/audit/calls.h"
 #include "gen/audit/hidden.h"
+#include "gen/audit/walk.h"
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
@@ -13,5 +14,6 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   calls_mark(audit, tree, options->root);
   calls_check(audit, tree);
   hidden_check(audit, tree);
+  walk_check(audit, tree);
   return audit;
 }

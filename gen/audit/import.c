@@ -92,10 +92,12 @@ static void place(struct importer *importer, struct variable *variable, CXCursor
 
 /* Arrays of constants are constant. */
 static bool is_const(CXType type) {
-  CXType canonical = clang_getCanonicalType(type);
-  while (canonical.kind == CXType_ConstantArray || canonical.kind == CXType_IncompleteArray)
-    canonical = clang_getCanonicalType(clang_getArrayElementType(canonical));
-  return clang_isConstQualifiedType(canonical) != 0;
+  while (clang_isConstQualifiedType(type) == 0) {
+    CXType element = clang_getArrayElementType(type);
+    if (element.kind == CXType_Invalid) return clang_isConstQualifiedType(clang_getCanonicalType(type)) != 0;
+    type = element;
+  }
+  return true;
 }
 
 struct variable *import_variable(struct importer *importer, CXCursor cursor) {

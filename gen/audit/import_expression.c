@@ -91,6 +91,14 @@ static struct node *search_member(struct importer *importer, CXCursor cursor, st
   return NULL;
 }
 
+/* The unnamed member of this type. */
+static struct node *search_unnamed(struct importer *importer, CXCursor cursor, struct node *base) {
+  const struct type *type = import_type(importer, clang_getCursorType(cursor));
+  for (int i = 0; base->type->kind == TYPE_RECORD && i < base->type->n_members; i++)
+    if (base->type->members[i].type == type) return member_of(importer, cursor, base, i);
+  return NULL;
+}
+
 static struct node *import_member(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
   if (children.count == 0) return import_unknown(importer, cursor);
@@ -103,7 +111,8 @@ static struct node *import_member(struct importer *importer, CXCursor cursor) {
     base = pointed;
   }
   const char *name = import_string(importer, clang_getCursorSpelling(cursor));
-  struct node *node = search_member(importer, cursor, base, name);
+  bool unnamed = name[0] == '\0' || strchr(name, '(') != NULL;
+  struct node *node = unnamed ? search_unnamed(importer, cursor, base) : search_member(importer, cursor, base, name);
   if (node != NULL) node->where = import_location(importer, clang_getCursorLocation(cursor));
   return node != NULL ? node : import_unknown(importer, cursor);
 }
@@ -229,7 +238,7 @@ static struct node *import_unexposed(struct importer *importer, CXCursor cursor)
   struct cursors children = import_children(importer, cursor);
   if (children.count != 1 || !clang_isExpression(clang_getCursorKind(children.items[0])) ||
       !clang_equalRanges(clang_getCursorExtent(cursor), clang_getCursorExtent(children.items[0])))
-    return import_unknown(importer, cursor);
+    return import_constant(importer, cursor); /* offsetof */
   struct node *node = import_node(importer, NODE_CAST, cursor, 1);
   node->parts[0] = import_expression(importer, children.items[0]);
   return node;
@@ -260,8 +269,9 @@ static struct node *import_step(struct importer *importer, CXCursor cursor) {
 /* One item of {...}: a value, or designators and a value. */
 static struct node *import_item(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
-  if (clang_getCursorKind(cursor) != CXCursor_UnexposedExpr || children.count < 2)
-    return import_expression(importer, cursor);
+  bool designated = clang_getCursorKind(cursor) == CXCursor_UnexposedExpr && children.count > 1 &&
+                    clang_isExpression(clang_getCursorKind(children.items[children.count - 1]));
+  if (!designated) return import_expression(importer, cursor);
   struct node *node = import_node(importer, NODE_ITEM, cursor, children.count);
   for (int i = 0; i < children.count; i++) node->parts[i] = import_step(importer, children.items[i]);
   return node;
@@ -317,8 +327,24 @@ static struct node *expression(struct importer *importer, CXCursor cursor) {
   }
 }
 
+/* libclang gives an expression whose type comes from a parameter's array as that array; it is a pointer to its first
+ * element, but where it names the parameter itself. */
+static const struct type *decayed(struct importer *importer, const struct node *node) {
+  bool may_be_array = node->kind == NODE_VARIABLE || node->kind == NODE_MEMBER || node->kind == NODE_INDEX ||
+                      node->kind == NODE_STRING || node->kind == NODE_LITERAL || node->kind == NODE_LIST ||
+                      (node->kind == NODE_UNARY && node->operation == OPERATOR_DEREFERENCE);
+  if (node->type->kind != TYPE_ARRAY || may_be_array) return node->type;
+  struct type *pointer = arena_alloc(importer->arena, sizeof *pointer);
+  *pointer = *node->type;
+  pointer->kind = TYPE_POINTER;
+  pointer->size = (int64_t)sizeof(void *);
+  pointer->count = -1;
+  return pointer;
+}
+
 struct node *import_expression(struct importer *importer, CXCursor cursor) {
   struct node *node = expression(importer, cursor);
   if (node->type->kind == TYPE_VOID) node->type = import_type(importer, clang_getCursorType(cursor));
+  node->type = decayed(importer, node);
   return node;
 }

@@ -80,6 +80,12 @@ static struct node *import_return(struct importer *importer, CXCursor cursor) {
   return node;
 }
 
+/* A statement with an attribute or a pragma before it has no kind of its own. */
+static struct node *import_marked(struct importer *importer, CXCursor cursor) {
+  struct node *node = import_unknown(importer, cursor);
+  return node->n_parts == 1 ? node->parts[0] : node;
+}
+
 static struct node *statement(struct importer *importer, CXCursor cursor) {
   enum CXCursorKind kind = clang_getCursorKind(cursor);
   switch (kind) {
@@ -116,7 +122,7 @@ static struct node *statement(struct importer *importer, CXCursor cursor) {
   case CXCursor_MSAsmStmt:
     return import_node(importer, NODE_ASSEMBLER, cursor, 0);
   default:
-    return clang_isExpression(kind) ? import_expression(importer, cursor) : import_unknown(importer, cursor);
+    return clang_isExpression(kind) ? import_expression(importer, cursor) : import_marked(importer, cursor);
   }
 }
 

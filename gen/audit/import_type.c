@@ -55,6 +55,7 @@ static const struct type *import_sequence(struct importer *importer, CXType type
   struct type *made = new_type(importer, type, kind);
   made->element = import_type(importer, element);
   made->count = count;
+  made->points_to_constant = kind == TYPE_POINTER && clang_isConstQualifiedType(element);
   return made;
 }
 

@@ -31,6 +31,7 @@ struct type {
   const char *name; /* as it is spelled */
   int64_t size;     /* bytes; -1 where it is not known */
   bool is_signed, is_union;
+  bool points_to_constant; /* a pointer through which nothing is written */
   const struct type *element;
   int64_t count; /* elements; -1 for an array of unknown size */
   struct member *members;
@@ -120,6 +121,7 @@ struct node {
   const char *text;
   struct variable *variable;
   struct function *function;
+  struct note *note; /* what the walk learned of it (walk.h); NULL at first */
 };
 
 struct variable {
@@ -146,10 +148,12 @@ struct function {
   bool has_label;     /* a declaration outside of the system's headers gives it another name for the linker */
   const char *header; /* the file that declares it; NULL: the compiler */
   int n_slots;
-  int index;    /* in the program's list */
-  int mark;     /* for walks over the call graph */
-  bool is_hot;  /* reachable from the root */
-  bool is_used; /* reachable from main */
+  int index;        /* in the program's list */
+  int mark;         /* for walks over the call graph */
+  bool is_hot;      /* reachable from the root */
+  bool is_used;     /* reachable from main */
+  int is_kernel;    /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
+  int orchestrates; /* the same, of calling kernels */
 };
 
 /* A mark of the text that the tree does not show: a pragma, an attribute, a macro, a directive. */

@@ -1,4 +1,5 @@
-"""Small programs with one thing wrong each, and the claim that must find it. `/*!*/` stands on the line that is at fault."""
+"""Small programs with one thing wrong each, and the claims that must find it. `/*!*/` stands on the lines at fault, or
+`at` holds a piece of them."""
 
 PROGRAM = """#include <accel/trainer.h>
 #include <math.h>
@@ -41,10 +42,11 @@ static void step(struct accel_run *run, int64_t at) {{
   for (size_t i = 0; i < 24; i++) arena->weights[i] -= 0.1f * arena->gradients[i];
 }}
 
+{states}
 static const struct accel_program program = {{
     .steps = {steps},
     .weights_bytes = 6 * 4 * sizeof(float),
-    .arena_bytes = sizeof(struct arena),
+    .arena_bytes = {arena_bytes},
     .sequence_length = {sequence_length},
     .vocabulary = {vocabulary},
 }};
@@ -70,20 +72,23 @@ PARTS = {
     "steps": "10",
     "sequence_length": "4",
     "vocabulary": "6",
+    "arena_bytes": "sizeof(struct arena)",
+    "states": "",
 }
 
 
 class Case:
     """A program: PROGRAM with some parts of its own; `claims` are the ones that do not hold."""
 
-    def __init__(self, claims, verdict="broken", root=None, **parts):
+    def __init__(self, claims, verdict="broken", root=None, at=(), **parts):
         self.claims, self.verdict, self.root = claims.split(), verdict, root
         self.text = PROGRAM.format(**{**PARTS, **parts})
         lines = self.text.split("\n")
-        self.lines = [i + 1 for i, line in enumerate(lines) if "/*!*/" in line]
+        self.lines = [i + 1 for i, line in enumerate(lines) if "/*!*/" in line or any(text in line for text in at)]
 
 
 GOOD = Case("")
+TOKENS = ["tokens[r] * 4"]
 
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
@@ -92,7 +97,7 @@ CASES = [
     Case("no-indirect-call", globals="static float twice(float x) { return 2 * x; }\n"
          "static float (*f)(float) = twice; /*!*/",
          kernel="  for (size_t i = 0; i < 32; i++) y[i] = f(x[i]); /*!*/"),
-    Case("no-indirect-call", kernel="  size_t i = 0;\nagain:\n  y[i] = x[i];\n  if (++i < 32) goto again; /*!*/"),
+    Case("no-indirect-call", kernel=PARTS["kernel"] + "\n  goto end; /*!*/\nend:\n  y[0] = x[0];"),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>", step="  free(malloc(8)); /*!*/\n" + PARTS["step"]),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>\n#define WORK malloc",
          kernel="  float *t = WORK(128); /*!*/\n" + PARTS["kernel"] + "\n  (void)t;"),
@@ -102,7 +107,7 @@ CASES = [
     Case("runtime-alone", includes="#include <stdio.h>", start='  fopen("/etc/passwd", "r"); /*!*/'),
     Case("no-network runtime-alone", includes="#include <sys/socket.h>", step="  socket(AF_INET, SOCK_STREAM, 0); /*!*/\n" + PARTS["step"]),
     Case("runtime-alone", includes="#include <sys/socket.h>", start="  socket(AF_INET, SOCK_STREAM, 0); /*!*/"),
-    Case("no-environment runtime-alone strings-listed", includes="#include <stdlib.h>",
+    Case("no-environment runtime-alone strings-listed no-configuration-branch", includes="#include <stdlib.h>",
          step='  if (getenv("X") != NULL) return; /*!*/\n' + PARTS["step"]),
     Case("no-clock runtime-alone", includes="#include <time.h>", step="  time(NULL); /*!*/\n" + PARTS["step"]),
     Case("no-process runtime-alone strings-listed", includes="#include <stdlib.h>", step='  system("ls"); /*!*/\n' + PARTS["step"]),
@@ -122,4 +127,70 @@ CASES = [
          step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
     Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
     Case("hot-loop-found", verdict="cannot tell", root="nowhere"),
+
+    # Branches.
+    Case("no-configuration-branch", globals="static int flag;", step="  if (flag) /*!*/\n" + PARTS["step"]),
+    Case("no-configuration-branch", globals="static int flag;",
+         kernel="  for (size_t i = 0; i < 32; i++) y[i] = flag ? x[i] : 0.0f; /*!*/"),
+    Case("no-configuration-branch", globals="static int flag;",
+         kernel="  for (size_t i = 0; i < 32; i++) y[i] = (flag && x[i] > 0.0f) * x[i]; /*!*/"),
+    Case("no-configuration-branch", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
+         "  if (x[0] > 0.0f) return; /*!*/\n  y[0] = 0.0f;"),
+    Case("no-configuration-branch", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
+         "  if (x[0] > 0.0f) /*!*/\n    for (size_t i = 0; i < 32; i++) y[i] = 0.0f;"),
+    Case("", step="  if (at > 3 || arena->x[0] > 0.0f) arena->x[1] = 0.0f;\n  if (at == 2) memset(arena->x, 0, 4);\n" + PARTS["step"]),
+    # Loops.
+    Case("bounded-loops", kernel=PARTS["kernel"] + "\n  float t = x[0];\n  while (t > 1.0f) t *= 0.5f; /*!*/\n  y[0] = t;"),
+    Case("bounded-loops", globals="static size_t n;", kernel=PARTS["kernel"] + "\n  float t = 0.0f;\n"
+         "  for (size_t i = 0; i < n; i++) t += 1.0f; /*!*/\n  y[0] = t;"),
+    Case("bounded-loops in-bounds", verdict="cannot tell", kernel=PARTS["kernel"] + "\n  for (size_t i = 0; i < 8; i += 0) y[i] = 0.0f; /*!*/"),
+    # Bounds.
+    Case("in-bounds", kernel="  for (size_t i = 0; i <= 32; i++) y[i] = 0.0f; /*!*/"),
+    Case("in-bounds", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i + 1]; /*!*/"),
+    Case("in-bounds", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i - 1]; /*!*/"),
+    Case("in-bounds", kernel="  for (int i = 31; i >= 0; i--) y[i] = x[31 - 2 * i + 30]; /*!*/"),
+    Case("in-bounds", kernel="  for (size_t i = 0; i < 32; i++) y[i] = 0.0f;\n  for (size_t j = 0; j < 6; j++)\n"
+         "    for (size_t i = 0; i < j + 1; i++) y[j * 6 + i] = x[i]; /*!*/"),
+    Case("", kernel="  for (size_t i = 0; i < 32; i++) y[i] = 0.0f;\n  for (size_t j = 0; j < 6; j++)\n"
+         "    for (size_t i = 0; i < j; i++) y[j * 5 + i] = x[i];"),
+    Case("", kernel="  for (size_t first = 0; first < 32; first += 5) {\n"
+         "    const size_t count = 32 - first < 5 ? 32 - first : 5;\n"
+         "    for (size_t i = 0; i < count; i++) y[first + i] = x[first + i];\n  }"),
+    Case("in-bounds", kernel="  for (size_t first = 0; first < 32; first += 5) {\n"
+         "    const size_t count = 32 - first < 5 ? 5 : 32 - first;\n"
+         "    for (size_t i = 0; i < count; i++) y[first + i] = x[i]; /*!*/\n  }"),
+    Case("in-bounds", kernel="  memcpy(y, x, 33 * sizeof(float)); /*!*/"),
+    Case("in-bounds", kernel="  float t[4][8];\n  memcpy(t, x, sizeof t);\n  memcpy(y, t, sizeof t);\n  y[0] = t[4][0]; /*!*/"),
+    Case("in-bounds", members="  float small[31];", step="  memset(arena->small, 0, sizeof arena->small);\n"
+         "  kernel(arena->y, arena->small); /*!*/"),
+    Case("in-bounds", step="  kernel(arena->y, arena->x + 1); /*!*/"),
+    Case("in-bounds", members="  float rows[3][32];", step="  for (int i = 0; i <= 3; i++) memset(arena->rows[i], 0, 128); /*!*/\n"
+         + PARTS["step"]),
+    Case("in-bounds", members="  struct { float a[32]; } part[2];",
+         step="  for (int i = 0; i < 3; i++) kernel(arena->part[i].a, arena->x); /*!*/\n" + PARTS["step"]),
+    Case("in-bounds", verdict="cannot tell", vocabulary="0", at=TOKENS),
+    Case("in-bounds", vocabulary="7", at=TOKENS),
+    Case("in-bounds", sequence_length="5", at=["accel_load_windows"]),
+    Case("in-bounds", arena_bytes="sizeof(struct arena) - 4", at=["arena = accel_arena(run)"]),
+    # Order.
+    Case("written-before-read", step="  kernel(arena->x, arena->x);", at=["  backward("]),
+    Case("written-before-read", kernel="  for (size_t i = 0; i < 31; i++) y[i] = x[i];", at=["  backward("]),
+    Case("written-before-read", kernel="  float sum[4];\n  for (size_t i = 0; i < 4; i++) sum[i] += x[i]; /*!*/\n"
+         "  for (size_t i = 0; i < 32; i++) y[i] = sum[i % 4];"),
+    Case("written-before-read", kernel="  float sum;\n  for (size_t i = 0; i < 32; i++) {\n    sum += x[i]; /*!*/\n    y[i] = sum;\n  }"),
+    Case("written-before-read", members="  float moment[32];",
+         step=PARTS["step"] + "\n  for (size_t i = 0; i < 32; i++) arena->moment[i] = 0.9f * arena->moment[i] + arena->y[i]; /*!*/"),
+    Case("", members="  float moment[32];",
+         states='static const struct accel_state states[] = {{"optimizer", "m", ACCEL_FLOAT32, offsetof(struct arena, moment), 32, NULL, 0}};',
+         step=PARTS["step"] + "\n  for (size_t i = 0; i < 32; i++) arena->moment[i] = 0.9f * arena->moment[i] + arena->y[i];"),
+    # Overlap.
+    Case("no-overlap", members="  union {\n    float a[32];\n    float b[32];\n  };",
+         step="  kernel(arena->a, arena->x);\n  kernel(arena->b, arena->x);\n  kernel(arena->y, arena->a); /*!*/"),
+    Case("", members="  union {\n    float a[32];\n    float b[32];\n  };",
+         step="  kernel(arena->a, arena->x);\n  kernel(arena->y, arena->a);\n  kernel(arena->b, arena->x);\n"
+         "  kernel(arena->y, arena->b);"),
+    Case("no-overlap", members="  union {\n    struct {\n      float c[8], a[32];\n    };\n    float b[32];\n  };",
+         step="  kernel(arena->a, arena->x);\n  kernel(arena->b, arena->a); /*!*/\n  kernel(arena->y, arena->b);"),
+    # Overflow.
+    Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(i * 100000000); /*!*/"),
 ]

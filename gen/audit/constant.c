@@ -1,0 +1,124 @@
+#include "gen/audit/constant.h"
+
+#include <string.h>
+
+#include "gen/audit/value.h"
+
+struct place {
+  const struct type *type;
+  int64_t offset;
+};
+
+struct reader {
+  struct arena *arena;
+  struct constants constants;
+};
+
+static void read_value(struct reader *reader, struct place place, const struct node *node);
+
+/* The part of a record or an array that stands at `position`. */
+static bool find_part(struct place whole, int64_t position, struct place *part) {
+  if (whole.type->kind == TYPE_RECORD) {
+    int limit = whole.type->is_union ? 1 : whole.type->n_members;
+    if (position >= limit) return false;
+    const struct member *member = &whole.type->members[position];
+    *part = (struct place){member->type, whole.offset + member->offset};
+    return true;
+  }
+  if (whole.type->kind != TYPE_ARRAY && whole.type->kind != TYPE_VECTOR) return false;
+  *part = (struct place){whole.type->element, whole.offset + position * whole.type->element->size};
+  return true;
+}
+
+/* Where `name` is, directly or through unnamed members; *position is its place among the outermost members. */
+static bool find_named(struct place whole, const char *name, struct place *part, int64_t *position) {
+  for (int i = 0; i < whole.type->n_members; i++) {
+    const struct member *member = &whole.type->members[i];
+    struct place inner = {member->type, whole.offset + member->offset};
+    int64_t unused;
+    bool found = strcmp(member->name, name) == 0;
+    if (found) *part = inner;
+    if (!found && member->name[0] == '\0' && member->type->kind == TYPE_RECORD)
+      found = find_named(inner, name, part, &unused);
+    if (found) {
+      *position = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Follows the designators of an item; the value is its last part. */
+static bool follow(struct place whole, const struct node *item, struct place *part, int64_t *position) {
+  *part = whole;
+  for (int i = 0; i + 1 < item->n_parts; i++) {
+    int64_t at = 0;
+    const struct node *step = item->parts[i];
+    bool found = step->kind == NODE_STEP ? find_named(*part, step->text, part, &at)
+                                         : constant_integer(step, &at) && find_part(*part, at, part);
+    if (!found) return false;
+    if (i == 0) *position = at;
+  }
+  return true;
+}
+
+static void read_list(struct reader *reader, struct place whole, const struct node *list) {
+  int64_t position = 0;
+  for (int i = 0; i < list->n_parts; i++) {
+    const struct node *item = list->parts[i];
+    struct place part;
+    bool designated = item->kind == NODE_ITEM;
+    bool found = designated ? follow(whole, item, &part, &position) : find_part(whole, position, &part);
+    if (!found) return;
+    read_value(reader, part, designated ? item->parts[item->n_parts - 1] : item);
+    position++;
+  }
+}
+
+static void read_value(struct reader *reader, struct place place, const struct node *node) {
+  while (node->kind == NODE_CAST || node->kind == NODE_LITERAL) node = node->parts[0];
+  bool aggregate = place.type->kind == TYPE_RECORD || place.type->kind == TYPE_ARRAY;
+  if (node->kind == NODE_LIST && aggregate) {
+    read_list(reader, place, node);
+    return;
+  }
+  if (node->kind == NODE_LIST && node->n_parts == 1) node = node->parts[0];
+  struct constant constant = {place.offset, place.type->size, node};
+  ARENA_PUSH(reader->arena, reader->constants, constant);
+}
+
+struct constants constants_of(struct arena *arena, const struct variable *variable) {
+  struct reader reader = {.arena = arena};
+  if (variable->initial != NULL) read_value(&reader, (struct place){variable->type, 0}, variable->initial);
+  return reader.constants;
+}
+
+bool constant_integer(const struct node *node, int64_t *value) {
+  int64_t a, b;
+  switch (node->kind) {
+  case NODE_INTEGER:
+    *value = node->integer;
+    return true;
+  case NODE_CAST:
+    return constant_integer(node->parts[0], value);
+  case NODE_UNARY:
+    if (node->operation != OPERATOR_MINUS || !constant_integer(node->parts[0], &a)) return false;
+    *value = -a;
+    return true;
+  case NODE_VARIABLE:
+    return node->variable->is_constant && node->variable->initial != NULL &&
+           constant_integer(node->variable->initial, value);
+  case NODE_BINARY: {
+    bool overflows;
+    if (node->type->kind != TYPE_INTEGER || !constant_integer(node->parts[0], &a) ||
+        !constant_integer(node->parts[1], &b))
+      return false;
+    struct value result =
+        value_binary(node->operation, value_integer(a, a), value_integer(b, b), node->type, &overflows);
+    *value = result.low;
+    return result.low == result.high;
+  }
+  default:
+    return false;
+  }
+}

@@ -1,0 +1,227 @@
+#include "gen/audit/value.h"
+
+__extension__ typedef __int128 wide;
+
+static int64_t bounded(wide number) {
+  if (number > VALUE_MOST) return VALUE_MOST;
+  if (number < VALUE_LEAST) return VALUE_LEAST;
+  return (int64_t)number;
+}
+
+int64_t bounded_multiply(int64_t a, int64_t b) {
+  return bounded((wide)a * b);
+}
+
+int64_t bounded_add(int64_t a, int64_t b) {
+  return bounded((wide)a + b);
+}
+
+struct value value_integer(int64_t low, int64_t high) {
+  return (struct value){.kind = VALUE_INTEGER, .low = low, .high = high, .object = -1};
+}
+
+struct value value_number(unsigned origin) {
+  return (struct value){.kind = VALUE_NUMBER, .origin = origin, .object = -1};
+}
+
+struct value value_unknown_pointer(unsigned origin) {
+  return (struct value){.kind = VALUE_POINTER, .origin = origin, .object = -1};
+}
+
+int64_t type_least(const struct type *type) {
+  if (!type->is_signed) return 0;
+  return type->size >= 8 ? INT64_MIN : -((int64_t)1 << (8 * type->size - 1));
+}
+
+int64_t type_most(const struct type *type) {
+  if (type->size >= 8) return INT64_MAX;
+  return ((int64_t)1 << (8 * type->size - (type->is_signed ? 1 : 0))) - 1;
+}
+
+struct value value_of_type(const struct type *type, unsigned origin) {
+  if (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) return value_unknown_pointer(origin);
+  if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(origin);
+  struct value value = value_integer(type_least(type), type_most(type));
+  value.origin = origin;
+  return value;
+}
+
+static bool same_slot(struct value a, struct value b) {
+  return a.object == b.object && a.base == b.base && a.base_width == b.base_width && a.span == b.span;
+}
+
+struct value value_join(struct value a, struct value b) {
+  unsigned origin = a.origin | b.origin;
+  uint64_t loops = a.loops | b.loops;
+  struct value join = a;
+  if (a.kind == VALUE_NOTHING || b.kind == VALUE_NOTHING) {
+    join = a.kind == VALUE_NOTHING ? b : a;
+  } else if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER) {
+    if (b.low < join.low) join.low = b.low;
+    if (b.high > join.high) join.high = b.high;
+  } else if (a.kind == VALUE_POINTER && b.kind == VALUE_POINTER && same_slot(a, b)) {
+    if (b.low < join.low) join.low = b.low;
+    if (b.high > join.high) join.high = b.high;
+  } else if (a.kind == VALUE_POINTER && b.kind == VALUE_POINTER) {
+    join = value_unknown_pointer(origin);
+  } else {
+    join = value_number(origin);
+  }
+  join.origin = origin;
+  join.loops = loops;
+  join.is_known = false;
+  return join;
+}
+
+struct value value_convert(struct value value, const struct type *type) {
+  if (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY)
+    return value.kind == VALUE_POINTER ? value : value_unknown_pointer(value.origin);
+  if (type->kind == TYPE_REAL) {
+    struct value real = value_number(value.origin);
+    real.is_known = value.kind == VALUE_INTEGER ? value.low == value.high : value.is_known;
+    real.real = value.kind == VALUE_INTEGER ? (double)value.low : value.real;
+    return real;
+  }
+  if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(value.origin);
+  bool fits = value.kind == VALUE_INTEGER && value.low >= type_least(type) && value.high <= type_most(type);
+  if (fits) return value;
+  struct value any = value_of_type(type, value.origin);
+  any.loops = value.loops;
+  return any;
+}
+
+/* ---- Arithmetic ---- */
+
+static wide least_of(const wide *numbers, int count) {
+  wide least = numbers[0];
+  for (int i = 1; i < count; i++)
+    if (numbers[i] < least) least = numbers[i];
+  return least;
+}
+
+static wide most_of(const wide *numbers, int count) {
+  wide most = numbers[0];
+  for (int i = 1; i < count; i++)
+    if (numbers[i] > most) most = numbers[i];
+  return most;
+}
+
+struct span {
+  wide low, high;
+  bool known;
+};
+
+static struct span corners(const wide *numbers, int count) {
+  return (struct span){least_of(numbers, count), most_of(numbers, count), true};
+}
+
+static struct span divide(struct value a, struct value b) {
+  if (b.low <= 0 && b.high >= 0) return (struct span){0};
+  const wide numbers[] = {(wide)a.low / b.low, (wide)a.low / b.high, (wide)a.high / b.low, (wide)a.high / b.high, 0};
+  bool crosses = a.low < 0 && a.high > 0;
+  return corners(numbers, crosses ? 5 : 4);
+}
+
+static struct span remainder_of(struct value a, struct value b) {
+  if (b.low <= 0) return (struct span){0};
+  if (a.low == a.high && b.low == b.high) return (struct span){a.low % b.low, a.low % b.low, true};
+  if (a.low >= 0 && a.high < b.low) return (struct span){a.low, a.high, true};
+  return (struct span){a.low < 0 ? -(wide)b.high + 1 : 0, a.high > 0 ? (wide)b.high - 1 : 0, true};
+}
+
+static struct span shift(enum operator_kind operation, struct value a, struct value b) {
+  if (b.low < 0 || b.high > 62) return (struct span){0};
+  if (operation == OPERATOR_LEFT) {
+    const wide numbers[] = {(wide)a.low << b.low, (wide)a.low << b.high, (wide)a.high << b.low, (wide)a.high << b.high};
+    return corners(numbers, 4);
+  }
+  const wide numbers[] = {a.low >> b.low, a.low >> b.high, a.high >> b.low, a.high >> b.high};
+  return corners(numbers, 4);
+}
+
+/* Of numbers that are not negative: no more bits than both have. */
+static struct span bits(enum operator_kind operation, struct value a, struct value b) {
+  if (a.low < 0 || b.low < 0) return (struct span){0};
+  if (a.low == a.high && b.low == b.high) {
+    int64_t result = operation == OPERATOR_BIT_AND  ? a.low & b.low
+                     : operation == OPERATOR_BIT_OR ? a.low | b.low
+                                                    : a.low ^ b.low;
+    return (struct span){result, result, true};
+  }
+  if (operation == OPERATOR_BIT_AND) return (struct span){0, a.high < b.high ? a.high : b.high, true};
+  int64_t most = a.high > b.high ? a.high : b.high, mask = 1;
+  while (mask <= most && mask < VALUE_MOST / 2) mask = mask * 2 + 1;
+  return (struct span){0, mask, true};
+}
+
+static struct span compare(enum operator_kind operation, struct value a, struct value b) {
+  int truth = -1;
+  switch (operation) {
+  case OPERATOR_LESS:
+    truth = a.high < b.low ? 1 : a.low >= b.high ? 0 : -1;
+    break;
+  case OPERATOR_LESS_EQUAL:
+    truth = a.high <= b.low ? 1 : a.low > b.high ? 0 : -1;
+    break;
+  case OPERATOR_GREATER:
+    truth = a.low > b.high ? 1 : a.high <= b.low ? 0 : -1;
+    break;
+  case OPERATOR_GREATER_EQUAL:
+    truth = a.low >= b.high ? 1 : a.high < b.low ? 0 : -1;
+    break;
+  case OPERATOR_EQUAL:
+  case OPERATOR_NOT_EQUAL:
+    truth = a.low == a.high && b.low == b.high && a.low == b.low ? 1 : a.high < b.low || a.low > b.high ? 0 : -1;
+    if (operation == OPERATOR_NOT_EQUAL && truth >= 0) truth = !truth;
+    break;
+  default:
+    break;
+  }
+  return truth < 0 ? (struct span){0, 1, true} : (struct span){truth, truth, true};
+}
+
+static struct span combine(enum operator_kind operation, struct value a, struct value b) {
+  switch (operation) {
+  case OPERATOR_ADD:
+    return (struct span){(wide)a.low + b.low, (wide)a.high + b.high, true};
+  case OPERATOR_SUBTRACT:
+    return (struct span){(wide)a.low - b.high, (wide)a.high - b.low, true};
+  case OPERATOR_MULTIPLY: {
+    const wide numbers[] = {(wide)a.low * b.low, (wide)a.low * b.high, (wide)a.high * b.low, (wide)a.high * b.high};
+    return corners(numbers, 4);
+  }
+  case OPERATOR_DIVIDE:
+    return divide(a, b);
+  case OPERATOR_REMAINDER:
+    return remainder_of(a, b);
+  case OPERATOR_LEFT:
+  case OPERATOR_RIGHT:
+    return shift(operation, a, b);
+  case OPERATOR_BIT_AND:
+  case OPERATOR_BIT_OR:
+  case OPERATOR_BIT_XOR:
+    return bits(operation, a, b);
+  default:
+    return compare(operation, a, b);
+  }
+}
+
+struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
+                          bool *overflows) {
+  struct span span = combine(operation, a, b);
+  bool fits = span.known && span.low >= type_least(type) && span.high <= type_most(type);
+  struct value value =
+      fits ? value_integer((int64_t)span.low, (int64_t)span.high) : value_of_type(type, a.origin | b.origin);
+  *overflows = span.known && !fits && type->is_signed;
+  value.origin = a.origin | b.origin;
+  value.loops = a.loops | b.loops;
+  return value;
+}
+
+int value_truth(struct value value) {
+  if (value.kind == VALUE_NUMBER && value.is_known) return value.real != 0.0;
+  if (value.kind == VALUE_POINTER && value.object >= 0) return 1;
+  if (value.kind != VALUE_INTEGER) return -1;
+  if (value.low == 0 && value.high == 0) return 0;
+  return value.low > 0 || value.high < 0 ? 1 : -1;
+}

@@ -1,0 +1,75 @@
+/* Values of the analysis: what is known of a number or a pointer at a place of the program. */
+#ifndef ACCEL_AUDIT_VALUE_H
+#define ACCEL_AUDIT_VALUE_H
+
+#include "gen/audit/tree.h"
+
+/* Where a value comes from, when not from constants and counters of loops. */
+enum origin {
+  ORIGIN_DATA = 1,   /* computed from tensors */
+  ORIGIN_STEP = 2,   /* the step's number, and what the root is called with */
+  ORIGIN_CONFIG = 4, /* set outside of the hot loop, or asked of a function from outside */
+  ORIGIN_TOLD = 8    /* not known, and a finding says so already */
+};
+
+enum value_kind {
+  VALUE_NOTHING, /* never written */
+  VALUE_NUMBER,  /* a real, or anything that is not followed */
+  VALUE_INTEGER, /* of low .. high */
+  VALUE_POINTER
+};
+
+/* How a slot is reached: members and indices, from the object on. */
+struct path {
+  const struct path *parent; /* NULL: the object itself */
+  const struct type *record; /* of a member; NULL for an index */
+  int member;
+  int64_t index;
+};
+
+/* The limits of integers that are followed: beyond, anything is possible. */
+#define VALUE_LEAST INT64_MIN
+#define VALUE_MOST INT64_MAX
+
+struct value {
+  enum value_kind kind;
+  unsigned origin;
+  uint64_t loops;    /* which loops' counters make it a range, by their place among the open loops */
+  int64_t low, high; /* an integer; of a pointer: bytes from the slot's start */
+  bool is_known;     /* a real whose value is `real` */
+  double real;
+  int object;         /* a pointer: among the walk's objects; -1: not known */
+  int64_t base, span; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
+  int64_t base_width;
+  const struct path *path;
+};
+
+struct value value_integer(int64_t low, int64_t high);
+struct value value_number(unsigned origin);
+struct value value_unknown_pointer(unsigned origin);
+
+/* Anything of a type: an integer of its whole range, a number, an unknown pointer. */
+struct value value_of_type(const struct type *type, unsigned origin);
+
+/* The range of an integer type. */
+int64_t type_least(const struct type *type);
+int64_t type_most(const struct type *type);
+
+/* Either of two values. */
+struct value value_join(struct value a, struct value b);
+
+/* An integer as another integer type, or as a real: what does not fit may be anything of the type. */
+struct value value_convert(struct value value, const struct type *type);
+
+/* a operator b in `type`, both integers. Sets *overflows when a signed result does not fit. */
+struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
+                          bool *overflows);
+
+/* Whether a comparison's or condition's value is true: 1 yes, 0 no, -1 either. */
+int value_truth(struct value value);
+
+/* a * b and a + b, kept within the limits. */
+int64_t bounded_multiply(int64_t a, int64_t b);
+int64_t bounded_add(int64_t a, int64_t b);
+
+#endif

@@ -1,0 +1,198 @@
+/* The walk: an abstract run of the program from main on. It follows integers as ranges and pointers as ranges of bytes
+ * in slots of objects, knows every loop's turns, and checks each access.
+ *
+ * Two levels. Functions that call kernels are followed call by call, with their loops unrolled, so that the arena's
+ * state is known at each moment. A kernel (its pointers are parameters with a declared extent) is followed once for
+ * each set of its numbers, over objects of that extent; its loops' counters are ranges. Where a range is too wide for a
+ * proof, the range is halved and both halves are tried, down to single turns: then an access is proved, or the turn
+ * that breaks it is known. */
+#ifndef ACCEL_AUDIT_WALK_H
+#define ACCEL_AUDIT_WALK_H
+
+#include "gen/audit/audit.h"
+#include "gen/audit/constant.h"
+#include "gen/audit/map.h"
+#include "gen/audit/ranges.h"
+#include "gen/audit/value.h"
+
+/* What the walk learned of a branch or a loop. */
+struct note {
+  bool seen;
+  unsigned origin;            /* of the condition's values, over all visits */
+  int64_t turns;              /* a loop: the most turns of one run, where it is bounded */
+  bool counts_steps;          /* a loop: its counter lasts, and it ends at the step's number */
+  bool has_assigned;          /* the list below is made */
+  struct variable **assigned; /* a loop: what its body and step assign */
+  int n_assigned, assigned_capacity;
+};
+
+enum object_kind { OBJECT_LOCAL, OBJECT_LASTING, OBJECT_PARAMETER, OBJECT_ARENA };
+
+struct object {
+  enum object_kind kind;
+  const char *name;
+  const struct variable *variable; /* NULL: the arena */
+  const struct type *type;
+  int64_t size;
+  bool is_set_hot; /* a lasting one: the hot loop writes it */
+  bool has_constants;
+  struct constants constants;
+};
+
+/* The integers that an object or a slot holds. */
+struct content {
+  bool known;
+  int64_t low, high;
+};
+
+/* What changes of an object; the states of all objects are copied where a path splits. */
+struct state {
+  struct value value; /* of a scalar */
+  const struct ranges *written;
+  const struct ranges *exposed; /* a parameter: read before the kernel wrote it */
+  uint64_t apart;               /* a parameter: the ones that must not share memory with it */
+  struct content content;
+  struct content stored; /* a parameter: what the kernel put there, once it did */
+  bool has_stored;
+};
+
+/* An lvalue: a pointer and what it points to. */
+struct place {
+  struct value at;
+  const struct type *type;
+};
+
+enum failure_kind { FAILURE_LOOP, FAILURE_BOUNDS, FAILURE_UNWRITTEN, FAILURE_OVERLAP, FAILURE_OVERFLOW, FAILURE_KINDS };
+
+struct failure {
+  enum failure_kind kind;
+  enum verdict verdict;
+  struct location where;
+  const char *message;
+  uint64_t loops; /* that may be halved for a better answer */
+};
+
+/* An access to the arena inside of an open loop, kept until the loop is done. */
+struct effect_entry {
+  bool is_write;
+  int64_t from, to;
+  const struct path *path;
+  const struct node *node;
+};
+
+struct frame {
+  struct function *function;
+  int base; /* the object of its slot 0 */
+  bool returned;
+  struct value result;
+};
+
+/* What a kernel does to its parameters, for one set of numbers. */
+struct summary {
+  const struct function *function;
+  const struct value *arguments;
+  const struct content *contents;
+  const struct ranges **read, **written; /* by parameter */
+  const struct content *stored;
+  const uint64_t *apart; /* by parameter: those that must not share memory with it */
+};
+
+enum { MOST_LOOPS = 60 };
+
+struct walk {
+  struct audit *audit;
+  const struct tree *tree;
+  struct arena *memory; /* the walk's own */
+  struct object *objects;
+  struct state *states;
+  int n_objects, objects_capacity;
+  int *lasting;     /* by variable slot: its object, -1 when there is none yet */
+  int arena_object; /* -1: none yet */
+  struct map map;   /* of the arena */
+  struct frame *frame;
+  int depth;           /* of calls */
+  int first_parameter; /* the object of the kernel's first parameter */
+  bool hot;
+  bool in_kernel;
+  int n_loops; /* that are open and not unrolled */
+  struct {
+    struct failure *items;
+    int count, capacity;
+  } failures;
+  struct {
+    struct failure *items;
+    int count, capacity;
+  } finals; /* of kernels that are done */
+  struct {
+    struct effect_entry *items;
+    int count, capacity;
+  } effects;
+  struct {
+    struct summary *items;
+    int count, capacity;
+  } summaries;
+  int64_t budget;              /* visits that are left */
+  const struct object *config; /* the accel_program that the run starts with; NULL: not seen */
+  struct content incoming;     /* the integers that the access at hand writes */
+  int n_kernels, n_accesses;
+};
+
+enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN };
+
+/* Walks the program and adds the claims about branches, loops, bounds, order and overlap. */
+void walk_check(struct audit *audit, struct tree *tree);
+
+/* ---- Shared by the files of the walk ---- */
+
+/* Expressions and statements. */
+struct value walk_evaluate(struct walk *walk, struct node *node);
+struct place walk_place(struct walk *walk, struct node *node);
+enum flow walk_statement(struct walk *walk, struct node *node);
+enum flow walk_loop(struct walk *walk, struct node *node);
+struct value walk_call(struct walk *walk, struct node *node);
+
+/* Narrows variables by a condition that is true, or false. False when it cannot be. */
+bool walk_assume(struct walk *walk, struct node *condition, bool truth);
+
+/* A call of a function that is not defined here: its effect on memory and its result. */
+struct value walk_external(struct walk *walk, struct node *node, const struct value *arguments, int count);
+
+/* Memory. */
+int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,
+                const struct type *type, int64_t size);
+int walk_variable(struct walk *walk, const struct variable *variable); /* its object */
+struct value walk_load(struct walk *walk, struct place place, const struct node *node);
+void walk_store(struct walk *walk, struct place place, struct value value, const struct node *node);
+struct value walk_address(const struct walk *walk, int object);
+/* `size` bytes at a pointer are read or written; false when that is outside of its slot. */
+bool walk_access(struct walk *walk, struct value pointer, int64_t size, bool is_write, const struct node *node);
+/* The integers behind a pointer are of this range from now on. */
+void walk_set_content(struct walk *walk, struct value pointer, int64_t size, struct content content);
+struct content walk_content(const struct walk *walk, struct value pointer);
+/* Applies the arena's accesses that were kept, when no loop is open. */
+void walk_flush(struct walk *walk);
+/* The copy of all states, and back. */
+struct state *walk_save(struct walk *walk);
+void walk_restore(struct walk *walk, const struct state *saved, int count);
+void walk_merge(struct walk *walk, const struct state *other, int count);
+
+/* The arena is of this type. False when one was told before. */
+bool walk_set_arena(struct walk *walk, const struct type *type, const struct node *node);
+
+/* Kernels. */
+bool walk_is_kernel(struct function *function);
+bool walk_orchestrates(struct function *function);
+
+struct note *walk_note(struct walk *walk, struct node *node);
+void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct node *node, uint64_t loops,
+               const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* "arena.saved.block[3].mlp.gelu" */
+const char *walk_slot_name(const struct walk *walk, struct value pointer);
+/* An expression, shortly, for messages: "g[i]" */
+const char *walk_spell(struct walk *walk, const struct node *node);
+
+/* The claims of what was learned. */
+void walk_claims(struct walk *walk);
+
+#endif

@@ -1,0 +1,301 @@
+/* Calls of the program's own functions: followed in place, or as kernels by what they do to their parameters. */
+#include <string.h>
+
+#include "gen/audit/walk.h"
+
+enum { DEEPEST_CALL = 64 };
+
+/* ---- Which functions are kernels ---- */
+
+static bool find_lasting_pointer(struct node *node, void *data) {
+  bool *found = data;
+  if (node->kind == NODE_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
+    *found = true;
+  if (node->kind == NODE_CALL && node->function != NULL && node->function->body != NULL && !*found)
+    node_walk(node->function->body, find_lasting_pointer, data);
+  return !*found;
+}
+
+static bool has_kernel_parameters(const struct function *function) {
+  int arrays = 0;
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct type *type = function->parameters[i]->type;
+    bool array = type->kind == TYPE_ARRAY && type->count >= 0;
+    if (!array && (type->kind == TYPE_ARRAY || type->kind == TYPE_POINTER)) return false;
+    arrays += array;
+  }
+  return arrays > 0 && function->n_parameters < 64;
+}
+
+bool walk_is_kernel(struct function *function) {
+  if (function->is_kernel == 0) {
+    function->is_kernel = -1; /* what calls itself is none */
+    bool found = false;
+    if (function->body != NULL && has_kernel_parameters(function)) {
+      node_walk(function->body, find_lasting_pointer, &found);
+      function->is_kernel = found ? -1 : 1;
+    }
+  }
+  return function->is_kernel > 0;
+}
+
+static bool find_kernel(struct node *node, void *data) {
+  bool *found = data;
+  if (node->kind == NODE_CALL && node->function != NULL && node->function->body != NULL)
+    *found = *found || walk_is_kernel(node->function) || walk_orchestrates(node->function);
+  return !*found;
+}
+
+bool walk_orchestrates(struct function *function) {
+  if (function->orchestrates == 0) {
+    function->orchestrates = -1;
+    bool found = false;
+    node_walk(function->body, find_kernel, &found);
+    function->orchestrates = found ? 1 : -1;
+  }
+  return function->orchestrates > 0;
+}
+
+/* ---- Frames ---- */
+
+static void push_slots(struct walk *walk, const struct function *function) {
+  for (int i = 0; i < function->n_slots; i++) walk_object(walk, OBJECT_LOCAL, NULL, "", NULL, -1);
+}
+
+static void bind(struct walk *walk, const struct frame *frame, const struct variable *parameter, struct value value) {
+  int object = frame->base + parameter->slot;
+  walk->objects[object] = (struct object){.kind = OBJECT_LOCAL,
+                                          .name = parameter->name,
+                                          .variable = parameter,
+                                          .type = parameter->type,
+                                          .size = parameter->type->size};
+  walk->states[object] = (struct state){.value = value_convert(value, parameter->type)};
+  walk->states[object].written = ranges_add(walk->memory, NULL, 0, parameter->type->size);
+}
+
+static struct value run_body(struct walk *walk, struct function *function, struct frame *frame) {
+  struct frame *caller = walk->frame;
+  bool hot = walk->hot;
+  walk->frame = frame;
+  walk->hot = function->is_hot;
+  walk->depth++;
+  walk_statement(walk, function->body);
+  walk->depth--;
+  walk->hot = hot;
+  walk->frame = caller;
+  return frame->returned ? value_convert(frame->result, function->result) : value_of_type(function->result, 0);
+}
+
+/* ---- Arguments ---- */
+
+/* A pointer that is passed for a parameter with an extent: the parameter is its own slot of that many elements. */
+static struct value narrow_argument(struct walk *walk, struct node *call, const struct function *function, int which,
+                                    struct value value) {
+  const struct variable *parameter = function->parameters[which];
+  int64_t needed = parameter->type->count * parameter->type->element->size;
+  if (value.kind != VALUE_POINTER || value.object < 0 || value.span < 0) {
+    if (!(value.origin & ORIGIN_TOLD))
+      walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->parts[which + 1], value.loops,
+                "what is passed for '%s' of %s is not known", parameter->name, function->name);
+    return value_unknown_pointer(value.origin | ORIGIN_TOLD);
+  }
+  if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
+    int64_t behind = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
+    bool certain = value.loops == 0 && (value.low == value.high);
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1], value.loops,
+              "'%s' of %s needs %lld elements; %s has %lld from there", parameter->name, function->name,
+              (long long)parameter->type->count, walk_slot_name(walk, value),
+              (long long)(behind < 0 ? 0 : behind / size));
+  }
+  int64_t left = value.span - value.high;
+  value.base += value.low;
+  value.base_width += value.high - value.low;
+  value.low = value.high = 0;
+  value.span = left < needed ? left : needed;
+  return value;
+}
+
+static void take_arguments(struct walk *walk, struct node *node, const struct function *function,
+                           struct value *arguments) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct type *type = function->parameters[i]->type;
+    arguments[i] = i + 1 < node->n_parts ? walk_evaluate(walk, node->parts[i + 1]) : value_of_type(type, 0);
+    if (type->kind == TYPE_ARRAY && type->count >= 0 && function->is_hot)
+      arguments[i] = narrow_argument(walk, node, function, i, arguments[i]);
+    if (!walk->hot && function->is_hot) arguments[i].origin |= ORIGIN_STEP;
+  }
+}
+
+static struct value call_in_place(struct walk *walk, struct function *function, const struct value *arguments) {
+  struct frame frame = {.function = function, .base = walk->n_objects};
+  push_slots(walk, function);
+  for (int i = 0; i < function->n_parameters; i++) bind(walk, &frame, function->parameters[i], arguments[i]);
+  struct value result = run_body(walk, function, &frame);
+  walk->n_objects = frame.base;
+  return result;
+}
+
+/* ---- Kernels ---- */
+
+static bool same_argument(const struct type *type, struct value a, struct value b) {
+  if (type->kind == TYPE_ARRAY) return (a.object < 0) == (b.object < 0);
+  if (type->kind == TYPE_INTEGER) return a.low == b.low && a.high == b.high && a.origin == b.origin;
+  return a.origin == b.origin && a.is_known == b.is_known && (!a.is_known || a.real == b.real);
+}
+
+static bool same_content(struct content a, struct content b) {
+  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high));
+}
+
+static const struct summary *find_summary(const struct walk *walk, const struct function *function,
+                                          const struct value *arguments, const struct content *contents) {
+  for (int i = 0; i < walk->summaries.count; i++) {
+    const struct summary *summary = &walk->summaries.items[i];
+    bool same = summary->function == function;
+    for (int j = 0; same && j < function->n_parameters; j++)
+      same = same_argument(function->parameters[j]->type, summary->arguments[j], arguments[j]) &&
+             same_content(summary->contents[j], contents[j]);
+    if (same) return summary;
+  }
+  return NULL;
+}
+
+/* The parameters as objects of their own, in order; what is no array gets an object too, so that places agree. */
+static void push_parameters(struct walk *walk, const struct function *function, const struct value *arguments,
+                            const struct content *contents, struct value *inner) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct variable *parameter = function->parameters[i];
+    const struct type *type = parameter->type;
+    bool array = type->kind == TYPE_ARRAY;
+    int64_t size = array ? type->count * type->element->size : 0;
+    int object = walk_object(walk, OBJECT_PARAMETER, parameter, parameter->name, type, size);
+    walk->states[object].content = contents[i];
+    inner[i] = array && arguments[i].object >= 0 ? walk_address(walk, object) : arguments[i];
+  }
+}
+
+static void keep_failures(struct walk *walk, int from) {
+  for (int i = from; i < walk->failures.count; i++) ARENA_PUSH(walk->memory, walk->finals, walk->failures.items[i]);
+  walk->failures.count = from;
+}
+
+static const struct summary *summarise(struct walk *walk, struct function *function, const struct value *arguments,
+                                       const struct content *contents) {
+  size_t count = (size_t)function->n_parameters + 1;
+  const struct ranges **read = arena_alloc(walk->memory, count * sizeof(const struct ranges *));
+  const struct ranges **written = arena_alloc(walk->memory, count * sizeof(const struct ranges *));
+  struct content *stored = arena_alloc(walk->memory, count * sizeof *stored);
+  uint64_t *apart = arena_alloc(walk->memory, count * sizeof *apart);
+  struct value *inner = arena_alloc(walk->memory, count * sizeof *inner);
+  int first = walk->n_objects, failures = walk->failures.count, loops = walk->n_loops;
+  int outer_first = walk->first_parameter;
+  int64_t budget = walk->budget;
+  push_parameters(walk, function, arguments, contents, inner);
+  walk->first_parameter = first;
+  walk->n_loops = 0;
+  walk->in_kernel = true;
+  walk->budget = 20000;
+  call_in_place(walk, function, inner);
+  walk->budget = budget;
+  walk->in_kernel = false;
+  walk->n_loops = loops;
+  walk->first_parameter = outer_first;
+  keep_failures(walk, failures);
+  for (int i = 0; i < function->n_parameters; i++) {
+    read[i] = walk->states[first + i].exposed;
+    written[i] = walk->states[first + i].written;
+    stored[i] = walk->states[first + i].stored;
+    apart[i] = walk->states[first + i].apart;
+  }
+  walk->n_objects = first;
+  walk->n_kernels++;
+  struct summary summary = {function, arguments, contents, read, written, stored, apart};
+  ARENA_PUSH(walk->memory, walk->summaries, summary);
+  return &walk->summaries.items[walk->summaries.count - 1];
+}
+
+static void apply_ranges(struct walk *walk, struct node *node, int which, struct value pointer,
+                         const struct ranges *ranges, bool is_write) {
+  for (int i = 0; ranges != NULL && pointer.object >= 0 && i < ranges->count; i++) {
+    struct value at = pointer;
+    int64_t from = ranges->items[i].from, to = ranges->items[i].to;
+    at.low = at.high = from;
+    if (to > pointer.span) to = pointer.span; /* what is missing was told at the argument */
+    if (from < to) walk_access(walk, at, to - from, is_write, node->parts[which + 1]);
+  }
+}
+
+static bool overlap(struct value a, struct value b) {
+  return a.object >= 0 && a.object == b.object && a.base < b.base + b.base_width + b.span &&
+         b.base < a.base + a.base_width + a.span;
+}
+
+/* Parameters of one call that share memory though one is written: as different members of a union, or where the
+ * kernel hands both to a function that does not allow it. */
+static void check_apart(struct walk *walk, struct node *node, const struct summary *summary,
+                        const struct value *arguments) {
+  int count = summary->function->n_parameters;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) {
+      if (i == j || summary->written[i] == NULL || !overlap(arguments[i], arguments[j])) continue;
+      bool used = summary->read[j] != NULL || summary->written[j] != NULL;
+      bool apart = (summary->apart[i] >> j & 1) != 0;
+      if (apart || (used && paths_exclude(arguments[i].path, arguments[j].path)))
+        walk_fail(walk, FAILURE_OVERLAP, VERDICT_BROKEN, node, 0, "%s writes '%s' over its own '%s': %s and %s",
+                  summary->function->name, summary->function->parameters[i]->name,
+                  summary->function->parameters[j]->name, walk_slot_name(walk, arguments[i]),
+                  walk_slot_name(walk, arguments[j]));
+    }
+}
+
+/* The integers that a kernel left in a parameter; not known when it wrote a part alone. */
+static void set_stored(struct walk *walk, const struct type *type, struct value pointer, const struct ranges *written,
+                       struct content stored) {
+  int64_t missing;
+  if (type->element->kind != TYPE_INTEGER || pointer.object < 0) return;
+  if (!ranges_cover(written, 0, pointer.span, &missing)) stored.known = false;
+  walk_set_content(walk, pointer, pointer.span, stored);
+}
+
+static struct value call_kernel(struct walk *walk, struct node *node, struct function *function,
+                                const struct value *arguments) {
+  struct content *contents = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *contents);
+  for (int i = 0; i < function->n_parameters; i++)
+    if (function->parameters[i]->type->kind == TYPE_ARRAY &&
+        function->parameters[i]->type->element->kind == TYPE_INTEGER)
+      contents[i] = walk_content(walk, arguments[i]);
+  const struct summary *summary = find_summary(walk, function, arguments, contents);
+  if (summary == NULL) summary = summarise(walk, function, arguments, contents);
+  struct summary copy = *summary;
+  check_apart(walk, node, &copy, arguments);
+  for (int i = 0; i < function->n_parameters; i++) apply_ranges(walk, node, i, arguments[i], copy.read[i], false);
+  for (int i = 0; i < function->n_parameters; i++) {
+    apply_ranges(walk, node, i, arguments[i], copy.written[i], true);
+    if (copy.written[i] != NULL)
+      set_stored(walk, function->parameters[i]->type, arguments[i], copy.written[i], copy.stored[i]);
+  }
+  return value_of_type(function->result, ORIGIN_DATA);
+}
+
+/* ---- All ---- */
+
+static struct value call_other(struct walk *walk, struct node *node) {
+  struct value *arguments = arena_alloc(walk->memory, ((size_t)node->n_parts + 1) * sizeof *arguments);
+  for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = walk_evaluate(walk, node->parts[i]);
+  if (node->function == NULL || node->function->body != NULL) return value_of_type(node->type, ORIGIN_CONFIG);
+  return walk_external(walk, node, arguments, node->n_parts - 1);
+}
+
+struct value walk_call(struct walk *walk, struct node *node) {
+  struct function *function = node->function;
+  bool followed = function != NULL && function->body != NULL && function->is_hot && walk->depth < DEEPEST_CALL;
+  if (!followed) return call_other(walk, node);
+  struct value *arguments = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
+  bool hot = walk->hot;
+  take_arguments(walk, node, function, arguments);
+  walk->hot = true;
+  struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
+                                                                     : call_in_place(walk, function, arguments);
+  walk->hot = hot;
+  return result;
+}

@@ -1,0 +1,168 @@
+/* The claims that the walk supports: branches, loops, bounds, order, overlap. */
+#include "gen/audit/walk.h"
+
+/* ---- Branches ---- */
+
+struct branch_check {
+  struct walk *walk;
+  struct claim *claim;
+  const struct function *function;
+  int loops, shape_choices, numeric_choices;
+};
+
+static const char *origin_word(unsigned origin) {
+  if (origin & ORIGIN_CONFIG) return "what was set outside of the hot loop";
+  return origin & ORIGIN_DATA ? "data" : "the step's number";
+}
+
+/* Whether the arm of a choice only computes and assigns: no loop, no way out. */
+static bool find_control(struct node *node, void *data) {
+  bool *found = data;
+  switch (node->kind) {
+  case NODE_FOR:
+  case NODE_WHILE:
+  case NODE_DO:
+  case NODE_RETURN:
+  case NODE_BREAK:
+  case NODE_CONTINUE:
+  case NODE_GOTO:
+  case NODE_SWITCH:
+    *found = true;
+    break;
+  case NODE_CALL:
+    if (node->function != NULL && node->function->body != NULL) node_walk(node->function->body, find_control, data);
+    break;
+  default:
+    break;
+  }
+  return !*found;
+}
+
+static bool only_assigns(struct node *node) {
+  bool found = false;
+  for (int i = 1; i < node->n_parts; i++) node_walk(node->parts[i], find_control, &found);
+  return !found;
+}
+
+static void count_choice(struct branch_check *check, const struct node *node, unsigned origin) {
+  if (origin == 0) {
+    check->shape_choices++;
+    return;
+  }
+  check->numeric_choices++;
+  claim_fact(check->walk->audit, check->claim, node->where, "a choice by %s: '%s'", origin_word(origin),
+             walk_spell(check->walk, node->parts[0]));
+}
+
+static void check_choice(struct branch_check *check, struct node *node) {
+  struct audit *audit = check->walk->audit;
+  const struct note *note = node->note;
+  unsigned origin = note == NULL || !note->seen ? 0 : note->origin;
+  const char *condition = walk_spell(check->walk, node->parts[0]);
+  if (origin & ORIGIN_CONFIG) {
+    claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' depends on %s", condition,
+                  origin_word(origin));
+    return;
+  }
+  bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
+  bool branches = node->kind == NODE_IF || node->kind == NODE_SWITCH;
+  if (branches && origin != 0 && !border && !only_assigns(node)) {
+    claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' branches on %s", condition,
+                  origin_word(origin));
+    return;
+  }
+  count_choice(check, node, origin);
+}
+
+static bool visit_branch(struct node *node, void *data) {
+  struct branch_check *check = data;
+  bool logic = node->kind == NODE_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
+  if (node->kind == NODE_IF || node->kind == NODE_SELECT || node->kind == NODE_SWITCH || logic)
+    check_choice(check, node);
+  check->loops += node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  return true;
+}
+
+static void walk_hot(struct branch_check *check, bool (*visit)(struct node *node, void *data)) {
+  for (int i = 0; i < check->walk->tree->n_functions; i++) {
+    check->function = check->walk->tree->functions[i];
+    if (check->function->is_hot) node_walk(check->function->body, visit, check);
+  }
+}
+
+static void claim_branches(struct walk *walk) {
+  struct claim *claim = audit_claim(walk->audit, "no-configuration-branch",
+                                    "Every branch of the hot loop is a loop, or a choice by counters and constants, or "
+                                    "a choice between numbers, or stands at the border of the step.");
+  struct branch_check check = {.walk = walk, .claim = claim};
+  walk_hot(&check, visit_branch);
+  claim_evidence(walk->audit, claim, "%d loops, %d choices by counters, %d between numbers", check.loops,
+                 check.shape_choices, check.numeric_choices);
+}
+
+/* ---- Failures ---- */
+
+static const struct {
+  const char *id, *sentence;
+} sentences[FAILURE_KINDS] = {
+    [FAILURE_BOUNDS] = {"in-bounds", "Every access of the hot loop lies inside its array."},
+    [FAILURE_UNWRITTEN] = {"written-before-read", "A step reads nothing that it did not write before, but for the "
+                                                  "weights and what is listed as state."},
+    [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
+    [FAILURE_OVERFLOW] = {"no-overflow", "No arithmetic on counters and constants leaves the range of its type."},
+};
+
+static void add_failures(struct walk *walk, struct claim *claim, enum failure_kind kind, const struct failure *failures,
+                         int count) {
+  for (int i = 0; i < count; i++)
+    if (failures[i].kind == kind)
+      claim_finding(walk->audit, claim, failures[i].verdict, failures[i].where, "%s", failures[i].message);
+}
+
+static void add_all_failures(struct walk *walk, struct claim *claim, enum failure_kind kind) {
+  add_failures(walk, claim, kind, walk->finals.items, walk->finals.count);
+  add_failures(walk, claim, kind, walk->failures.items, walk->failures.count);
+}
+
+/* ---- Loops ---- */
+
+struct loop_check {
+  struct branch_check base;
+  int64_t longest;
+};
+
+static bool visit_loop(struct node *node, void *data) {
+  struct branch_check *check = data;
+  struct loop_check *loops = data;
+  if (node->kind != NODE_FOR && node->kind != NODE_WHILE && node->kind != NODE_DO) return true;
+  const struct note *note = node->note;
+  struct audit *audit = check->walk->audit;
+  if (note == NULL || !note->seen) return true;
+  check->loops++;
+  if (note->turns > loops->longest) loops->longest = note->turns;
+  if (note->counts_steps)
+    claim_fact(audit, check->claim, node->where, "a turn for each step, over the whole run");
+  else
+    claim_fact(audit, check->claim, node->where, "%lld turns", (long long)note->turns);
+  return true;
+}
+
+static void claim_loops(struct walk *walk) {
+  struct claim *claim =
+      audit_claim(walk->audit, "bounded-loops",
+                  "Every loop of the hot loop is bounded by constants and the counters of loops around it.");
+  struct loop_check check = {.base = {.walk = walk, .claim = claim}};
+  walk_hot(&check.base, visit_loop);
+  add_all_failures(walk, claim, FAILURE_LOOP);
+  claim_evidence(walk->audit, claim, "%d loops, the longest of %lld turns", check.base.loops, (long long)check.longest);
+}
+
+void walk_claims(struct walk *walk) {
+  claim_branches(walk);
+  claim_loops(walk);
+  for (int kind = FAILURE_BOUNDS; kind < FAILURE_KINDS; kind++) {
+    struct claim *claim = audit_claim(walk->audit, sentences[kind].id, sentences[kind].sentence);
+    add_all_failures(walk, claim, (enum failure_kind)kind);
+    claim_evidence(walk->audit, claim, "%d accesses, %d kernels", walk->n_accesses, walk->n_kernels);
+  }
+}

@@ -1,0 +1,452 @@
+/* Expressions. */
+#include <string.h>
+
+#include "gen/audit/walk.h"
+
+static const struct type *value_type(const struct node *node) {
+  return node->type;
+}
+
+static struct node *bare(struct node *node) {
+  while (node->kind == NODE_CAST) node = node->parts[0];
+  return node;
+}
+
+struct note *walk_note(struct walk *walk, struct node *node) {
+  if (node->note == NULL) node->note = arena_alloc(walk->memory, sizeof *node->note);
+  return node->note;
+}
+
+/* ---- Places ---- */
+
+static const struct path *extend(struct walk *walk, struct value at, const struct type *record, int64_t which) {
+  if (at.object < 0 || walk->objects[at.object].kind != OBJECT_ARENA) return at.path;
+  struct path *path = arena_alloc(walk->memory, sizeof *path);
+  *path = (struct path){at.path, record, record != NULL ? (int)which : 0, record != NULL ? 0 : which};
+  return path;
+}
+
+/* The part of a place at `offset` is a slot of its own: nothing of it reaches into its neighbours. Variables of a
+ * function stay whole, as rows of their arrays are read across. */
+static struct value enter_slot(struct walk *walk, struct value at, int64_t offset, int64_t size) {
+  if (at.object >= 0 && walk->objects[at.object].kind == OBJECT_LOCAL) {
+    at.low = bounded_add(at.low, offset);
+    at.high = bounded_add(at.high, offset);
+    return at;
+  }
+  at.base += at.low + offset;
+  at.base_width += at.high - at.low;
+  at.low = at.high = 0;
+  at.span = size;
+  return at;
+}
+
+static struct value move(struct value at, struct value index, int64_t size, int sign) {
+  at.origin |= index.origin;
+  at.loops |= index.loops;
+  if (index.kind != VALUE_INTEGER) return value_unknown_pointer(at.origin | ORIGIN_DATA);
+  if (at.object < 0) return value_unknown_pointer(at.origin);
+  int64_t a = bounded_multiply(index.low, sign * size), b = bounded_multiply(index.high, sign * size);
+  at.low = bounded_add(at.low, a < b ? a : b);
+  at.high = bounded_add(at.high, a < b ? b : a);
+  return at;
+}
+
+static bool check_index(struct walk *walk, const struct node *node, const struct type *array, struct value at,
+                        struct value index) {
+  if (index.kind != VALUE_INTEGER || array->count < 0) return true;
+  if (index.low >= 0 && index.high < array->count) return true;
+  bool certain = (index.loops | at.loops) == 0 && index.low == index.high;
+  walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, index.loops | at.loops,
+            certain ? "'%s' reaches %lld of %s[%lld]" : "'%s' may reach %lld of %s[%lld]", walk_spell(walk, node),
+            (long long)(index.low < 0 ? index.low : index.high), walk_slot_name(walk, at), (long long)array->count);
+  return false;
+}
+
+static struct place index_place(struct walk *walk, struct node *node) {
+  const struct type *outer = node->parts[0]->type;
+  struct node *base = bare(node->parts[0]);
+  bool is_array = base->type->kind == TYPE_ARRAY && base->kind != NODE_VARIABLE;
+  if (base->kind == NODE_VARIABLE) is_array = base->type->kind == TYPE_ARRAY && !base->variable->is_parameter;
+  struct value at;
+  const struct type *type = base->type;
+  if (type->kind == TYPE_VECTOR) {
+    struct place vector = walk_place(walk, base);
+    walk_evaluate(walk, node->parts[1]);
+    return (struct place){vector.at, node->type};
+  }
+  at = is_array ? walk_place(walk, base).at : walk_evaluate(walk, node->parts[0]);
+  struct value index = walk_evaluate(walk, node->parts[1]);
+  if (index.kind == VALUE_POINTER && at.kind != VALUE_POINTER)
+    return (struct place){value_unknown_pointer(0), node->type};
+  const struct type *element = is_array ? type->element : outer->element != NULL ? outer->element : node->type;
+  if (at.kind != VALUE_POINTER) at = value_unknown_pointer(at.origin);
+  bool part = element->kind == TYPE_ARRAY || element->kind == TYPE_RECORD;
+  if (is_array && part && !check_index(walk, node, type, at, index))
+    return (struct place){value_unknown_pointer(at.origin | ORIGIN_TOLD), node->type};
+  struct value moved = move(at, index, element->size, 1);
+  bool within =
+      is_array && type->count >= 0 && index.kind == VALUE_INTEGER && index.low >= 0 && index.high < type->count;
+  if (is_array && part && within) {
+    moved = enter_slot(walk, moved, 0, element->size);
+    if (index.low == index.high) moved.path = extend(walk, moved, NULL, index.low);
+  }
+  return (struct place){moved, node->type};
+}
+
+static struct place member_place(struct walk *walk, struct node *node) {
+  struct place whole = walk_place(walk, node->parts[0]);
+  const struct type *record = node->parts[0]->type;
+  if (record->kind != TYPE_RECORD || whole.at.object < 0 || record->members[node->member].offset < 0)
+    return (struct place){value_unknown_pointer(whole.at.origin), node->type};
+  const struct member *member = &record->members[node->member];
+  if (whole.at.low < 0 || bounded_add(whole.at.high, record->size) > whole.at.span) {
+    walk_fail(walk, FAILURE_BOUNDS, whole.at.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, whole.at.loops,
+              "'%s' lies outside of %s", walk_spell(walk, node), walk_slot_name(walk, whole.at));
+    return (struct place){value_unknown_pointer(whole.at.origin | ORIGIN_TOLD), node->type};
+  }
+  struct value at = enter_slot(walk, whole.at, member->offset, member->type->size);
+  at.path = extend(walk, at, record, node->member);
+  return (struct place){at, node->type};
+}
+
+struct place walk_place(struct walk *walk, struct node *node) {
+  switch (node->kind) {
+  case NODE_VARIABLE:
+    return (struct place){walk_address(walk, walk_variable(walk, node->variable)), node->variable->type};
+  case NODE_INDEX:
+    return index_place(walk, node);
+  case NODE_MEMBER:
+    return member_place(walk, node);
+  case NODE_CAST: {
+    struct place place = walk_place(walk, node->parts[0]);
+    place.type = node->type;
+    return place;
+  }
+  case NODE_UNARY:
+    if (node->operation == OPERATOR_DEREFERENCE) {
+      struct value at = walk_evaluate(walk, node->parts[0]);
+      return (struct place){at.kind == VALUE_POINTER ? at : value_unknown_pointer(at.origin), node->type};
+    }
+    break;
+  default:
+    break;
+  }
+  struct value value = walk_evaluate(walk, node);
+  return (struct place){value_unknown_pointer(value.origin), node->type};
+}
+
+/* ---- Operators ---- */
+
+static struct value evaluate_arithmetic(struct walk *walk, struct node *node, enum operator_kind operation,
+                                        struct value a, struct value b) {
+  const struct type *type = node->type;
+  unsigned origin = a.origin | b.origin;
+  if (a.kind == VALUE_POINTER && b.kind == VALUE_INTEGER && type->kind == TYPE_POINTER &&
+      (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT))
+    return move(a, b, type->element->size, operation == OPERATOR_ADD ? 1 : -1);
+  if (b.kind == VALUE_POINTER && a.kind == VALUE_INTEGER && type->kind == TYPE_POINTER && operation == OPERATOR_ADD)
+    return move(b, a, type->element->size, 1);
+  if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
+    bool overflows;
+    struct value value = value_binary(operation, a, b, type, &overflows);
+    if (overflows && origin == 0)
+      walk_fail(walk, FAILURE_OVERFLOW, value.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, value.loops,
+                "'%s' may leave the range of its type", walk_spell(walk, node));
+    return value;
+  }
+  struct value value = value_of_type(type, origin | (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER ? 0 : 0));
+  value.loops = a.loops | b.loops;
+  if (value.kind == VALUE_INTEGER && operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL)
+    value.low = 0, value.high = 1;
+  return value;
+}
+
+/* a && b, a || b: the second is looked at under what the first says. */
+static struct value evaluate_logic(struct walk *walk, struct node *node) {
+  struct value first = walk_evaluate(walk, node->parts[0]);
+  struct note *note = walk_note(walk, node);
+  note->seen = true;
+  note->origin |= first.origin;
+  int truth = value_truth(first), stops = node->operation == OPERATOR_OR;
+  struct value result = value_integer(stops, stops);
+  result.origin = first.origin;
+  if (truth == stops) return result;
+  struct state *before = walk_save(walk);
+  int count = walk->n_objects;
+  struct value second = walk_assume(walk, node->parts[0], !stops) ? walk_evaluate(walk, node->parts[1]) : first;
+  walk_merge(walk, before, count);
+  int other = value_truth(second);
+  result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
+  if (truth < 0 && other == stops) result = value_integer(0, 1);
+  result.origin = first.origin | second.origin;
+  result.loops = first.loops | second.loops;
+  return result;
+}
+
+static bool same_expression(const struct node *a, const struct node *b) {
+  while (a->kind == NODE_CAST) a = a->parts[0];
+  while (b->kind == NODE_CAST) b = b->parts[0];
+  if (a->kind != b->kind || a->operation != b->operation || a->n_parts != b->n_parts) return false;
+  switch (a->kind) {
+  case NODE_INTEGER:
+    return a->integer == b->integer;
+  case NODE_VARIABLE:
+    return a->variable == b->variable;
+  case NODE_BINARY:
+  case NODE_INDEX:
+    return same_expression(a->parts[0], b->parts[0]) && same_expression(a->parts[1], b->parts[1]);
+  default:
+    return false;
+  }
+}
+
+/* a < b ? a : b is the least of both, and its like the most: 1 and 2; 0 for another choice. */
+static int find_extreme(struct node *node) {
+  struct node *condition = bare(node->parts[0]);
+  if (condition->kind != NODE_BINARY || condition->type->kind != TYPE_INTEGER) return 0;
+  bool less = condition->operation == OPERATOR_LESS || condition->operation == OPERATOR_LESS_EQUAL;
+  bool greater = condition->operation == OPERATOR_GREATER || condition->operation == OPERATOR_GREATER_EQUAL;
+  if (!less && !greater) return 0;
+  bool straight =
+      same_expression(condition->parts[0], node->parts[1]) && same_expression(condition->parts[1], node->parts[2]);
+  bool crossed =
+      same_expression(condition->parts[0], node->parts[2]) && same_expression(condition->parts[1], node->parts[1]);
+  if (!straight && !crossed) return 0;
+  return less == straight ? 1 : 2;
+}
+
+static struct value extreme_of(struct value a, struct value b, bool least) {
+  struct value value = a;
+  value.low = (b.low < a.low) == least ? b.low : a.low;
+  value.high = (b.high < a.high) == least ? b.high : a.high;
+  value.origin |= b.origin;
+  value.loops |= b.loops;
+  return value;
+}
+
+static struct value evaluate_select(struct walk *walk, struct node *node) {
+  struct value condition = walk_evaluate(walk, node->parts[0]);
+  struct note *note = walk_note(walk, node);
+  note->seen = true;
+  note->origin |= condition.origin;
+  int truth = value_truth(condition);
+  if (truth >= 0) return walk_evaluate(walk, node->parts[truth ? 1 : 2]);
+  int extreme = find_extreme(node), count = walk->n_objects;
+  struct state *before = walk_save(walk);
+  struct value yes = {0}, no = {0};
+  bool can_be = extreme != 0 || walk_assume(walk, node->parts[0], true);
+  if (can_be) yes = walk_evaluate(walk, node->parts[1]);
+  struct state *after = walk_save(walk);
+  walk_restore(walk, before, count);
+  bool can_fail = extreme != 0 || walk_assume(walk, node->parts[0], false);
+  if (can_fail) no = walk_evaluate(walk, node->parts[2]);
+  walk_merge(walk, after, count);
+  /* What was assumed in the branches is forgotten behind them. */
+  for (int i = 0; i < count; i++)
+    if (before[i].value.kind == VALUE_INTEGER) walk->states[i].value = before[i].value;
+  struct value value = extreme != 0 && yes.kind == VALUE_INTEGER && no.kind == VALUE_INTEGER
+                           ? extreme_of(yes, no, extreme == 1)
+                           : value_join(yes, no);
+  value.origin |= condition.origin;
+  value.loops |= condition.loops;
+  return value;
+}
+
+static struct value evaluate_unary(struct walk *walk, struct node *node) {
+  if (node->operation == OPERATOR_ADDRESS) {
+    struct node *operand = bare(node->parts[0]);
+    if (operand->kind == NODE_FUNCTION) return value_number(0);
+    return walk_place(walk, node->parts[0]).at;
+  }
+  if (node->operation == OPERATOR_DEREFERENCE) return walk_load(walk, walk_place(walk, node), node);
+  struct value value = walk_evaluate(walk, node->parts[0]);
+  if (node->operation == OPERATOR_MINUS && value.kind == VALUE_INTEGER)
+    return evaluate_arithmetic(walk, node, OPERATOR_SUBTRACT, value_integer(0, 0), value);
+  if (node->operation == OPERATOR_MINUS && value.is_known) {
+    value.real = -value.real;
+    return value;
+  }
+  if (node->operation == OPERATOR_PLUS) return value;
+  struct value result = value_of_type(node->type, value.origin);
+  result.loops = value.loops;
+  if (node->operation == OPERATOR_NOT && result.kind == VALUE_INTEGER) {
+    int truth = value_truth(value);
+    result.low = truth < 0 ? 0 : !truth;
+    result.high = truth < 0 ? 1 : !truth;
+  }
+  return result;
+}
+
+static struct value evaluate_assign(struct walk *walk, struct node *node) {
+  struct value value = walk_evaluate(walk, node->parts[1]);
+  struct place place = walk_place(walk, node->parts[0]);
+  if (node->operation != OPERATOR_NONE) {
+    struct value old = walk_load(walk, place, node->parts[0]);
+    value = evaluate_arithmetic(walk, node, node->operation, old, value);
+  }
+  walk_store(walk, place, value, node->parts[0]);
+  return value;
+}
+
+static struct value evaluate_increment(struct walk *walk, struct node *node) {
+  struct place place = walk_place(walk, node->parts[0]);
+  struct value old = walk_load(walk, place, node->parts[0]);
+  struct value value = evaluate_arithmetic(walk, node, OPERATOR_ADD, old, value_integer(node->integer, node->integer));
+  walk_store(walk, place, value, node->parts[0]);
+  return node->prefix ? value : old;
+}
+
+static struct value evaluate_cast(struct walk *walk, struct node *node) {
+  struct value value = walk_evaluate(walk, node->parts[0]);
+  if (node->type->kind == TYPE_VOID || node->type->kind == TYPE_FUNCTION) return value;
+  if (node->type->kind == TYPE_POINTER && value.kind == VALUE_POINTER && value.object == walk->arena_object)
+    if (walk_set_arena(walk, node->type->element, node)) value = walk_address(walk, walk->arena_object);
+  if (node->type->kind == TYPE_POINTER && value.kind == VALUE_INTEGER) return value_unknown_pointer(value.origin);
+  return value_convert(value, node->type);
+}
+
+static void evaluate_parts(struct walk *walk, struct node *node, int first) {
+  for (int i = first; i < node->n_parts; i++)
+    if (node->parts[i] != NULL && node->parts[i]->kind != NODE_STEP) walk_evaluate(walk, node->parts[i]);
+}
+
+struct value walk_evaluate(struct walk *walk, struct node *node) {
+  switch (node->kind) {
+  case NODE_INTEGER:
+    return value_integer(node->integer, node->integer);
+  case NODE_REAL: {
+    struct value value = value_number(0);
+    value.is_known = true;
+    value.real = node->real;
+    return value;
+  }
+  case NODE_STRING:
+    return value_unknown_pointer(0);
+  case NODE_VARIABLE:
+    if (node->variable->is_parameter && node->variable->type->kind == TYPE_ARRAY)
+      return walk->states[walk_variable(walk, node->variable)].value;
+    return walk_load(walk, walk_place(walk, node), node);
+  case NODE_MEMBER:
+  case NODE_INDEX:
+    return walk_load(walk, walk_place(walk, node), node);
+  case NODE_UNARY:
+    return evaluate_unary(walk, node);
+  case NODE_INCREMENT:
+    return evaluate_increment(walk, node);
+  case NODE_BINARY: {
+    if (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR) return evaluate_logic(walk, node);
+    struct value a = walk_evaluate(walk, node->parts[0]), b = walk_evaluate(walk, node->parts[1]);
+    return node->operation == OPERATOR_COMMA ? b : evaluate_arithmetic(walk, node, node->operation, a, b);
+  }
+  case NODE_ASSIGN:
+    return evaluate_assign(walk, node);
+  case NODE_SELECT:
+    return evaluate_select(walk, node);
+  case NODE_CAST:
+    return evaluate_cast(walk, node);
+  case NODE_CALL:
+    return walk_call(walk, node);
+  case NODE_LITERAL:
+  case NODE_LIST:
+  case NODE_ITEM:
+    evaluate_parts(walk, node, 0);
+    return value_of_type(value_type(node), 0);
+  case NODE_STATEMENTS:
+    walk_statement(walk, node->parts[0]);
+    return value_of_type(node->type, ORIGIN_DATA);
+  case NODE_FUNCTION:
+    return value_number(0);
+  default:
+    evaluate_parts(walk, node, 0);
+    return value_of_type(value_type(node), ORIGIN_DATA);
+  }
+}
+
+/* ---- Conditions ---- */
+
+static enum operator_kind negated(enum operator_kind operation) {
+  switch (operation) {
+  case OPERATOR_LESS:
+    return OPERATOR_GREATER_EQUAL;
+  case OPERATOR_GREATER:
+    return OPERATOR_LESS_EQUAL;
+  case OPERATOR_LESS_EQUAL:
+    return OPERATOR_GREATER;
+  case OPERATOR_GREATER_EQUAL:
+    return OPERATOR_LESS;
+  case OPERATOR_EQUAL:
+    return OPERATOR_NOT_EQUAL;
+  default:
+    return OPERATOR_EQUAL;
+  }
+}
+
+static enum operator_kind mirrored(enum operator_kind operation) {
+  switch (operation) {
+  case OPERATOR_LESS:
+    return OPERATOR_GREATER;
+  case OPERATOR_GREATER:
+    return OPERATOR_LESS;
+  case OPERATOR_LESS_EQUAL:
+    return OPERATOR_GREATER_EQUAL;
+  case OPERATOR_GREATER_EQUAL:
+    return OPERATOR_LESS_EQUAL;
+  default:
+    return operation;
+  }
+}
+
+/* The variable of v or v + constant, whose value is followed; NULL for another expression. */
+static struct state *variable_of(struct walk *walk, struct node *node, int64_t *added) {
+  node = bare(node);
+  *added = 0;
+  if (node->kind == NODE_BINARY && node->operation == OPERATOR_ADD && bare(node->parts[1])->kind == NODE_INTEGER) {
+    *added = bare(node->parts[1])->integer;
+    node = bare(node->parts[0]);
+  }
+  if (node->kind != NODE_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER) return NULL;
+  struct state *state = &walk->states[walk_variable(walk, node->variable)];
+  return state->value.kind == VALUE_INTEGER ? state : NULL;
+}
+
+/* Narrows `subject` by subject operator other. */
+static bool narrow(struct walk *walk, struct node *subject, enum operator_kind operation, struct value other) {
+  int64_t added;
+  struct state *state = variable_of(walk, subject, &added);
+  if (state == NULL || other.kind != VALUE_INTEGER) return true;
+  struct value *value = &state->value;
+  int64_t low = value->low, high = value->high;
+  int64_t most = bounded_add(other.high, -added), least = bounded_add(other.low, -added);
+  if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
+  if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
+  bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
+  bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
+  if (upper && most < high) high = most;
+  if (lower && least > low) low = least;
+  if (low > high) return false;
+  if (value->low != low || value->high != high) value->loops |= other.loops;
+  value->low = low;
+  value->high = high;
+  return true;
+}
+
+bool walk_assume(struct walk *walk, struct node *condition, bool truth) {
+  condition = bare(condition);
+  if (condition->kind == NODE_UNARY && condition->operation == OPERATOR_NOT)
+    return walk_assume(walk, condition->parts[0], !truth);
+  if (condition->kind != NODE_BINARY) return true;
+  enum operator_kind operation = condition->operation;
+  if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
+    return walk_assume(walk, condition->parts[0], truth) && walk_assume(walk, condition->parts[1], truth);
+  bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
+  if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
+  int64_t unused;
+  bool left = variable_of(walk, condition->parts[0], &unused) != NULL;
+  bool right = variable_of(walk, condition->parts[1], &unused) != NULL;
+  if (!left && !right) return true;
+  if (!truth) operation = negated(operation);
+  struct value a = walk_evaluate(walk, condition->parts[0]), b = walk_evaluate(walk, condition->parts[1]);
+  return (!left || narrow(walk, condition->parts[0], operation, b)) &&
+         (!right || narrow(walk, condition->parts[1], mirrored(operation), a));
+}

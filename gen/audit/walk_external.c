@@ -1,0 +1,281 @@
+/* Calls of functions from outside: what each does to memory. */
+#include <string.h>
+
+#include "gen/audit/externals.h"
+#include "gen/audit/walk.h"
+
+struct call {
+  struct walk *walk;
+  struct node *node;
+  const struct value *arguments;
+  int count;
+};
+
+/* ---- Accesses ---- */
+
+/* `bytes` bytes behind an argument are read or written. */
+static void touch(const struct call *call, int which, int64_t bytes, bool is_write) {
+  struct value at = which < call->count ? call->arguments[which] : value_unknown_pointer(0);
+  struct walk *walk = call->walk;
+  if (bytes <= 0) return;
+  bool known = at.kind == VALUE_POINTER && at.object >= 0 && at.span >= 0;
+  if (known && at.low >= 0 && bounded_add(at.high, bytes) <= at.span) {
+    walk_access(walk, at, bytes, is_write, call->node);
+    return;
+  }
+  const char *name = call->node->function->name;
+  bool certain = known && at.loops == 0;
+  if (at.origin & ORIGIN_TOLD) return;
+  if (!known)
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, at.loops,
+              "what is passed as argument %d of %s is not known", which + 1, name);
+  else if (at.origin & ORIGIN_DATA && at.high > INT32_MAX)
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, at.loops,
+              "%s: nothing bounds the data that chooses a place of %s", name, walk_slot_name(walk, at));
+  else
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, at.loops,
+              "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,
+              walk_slot_name(walk, at), (long long)(at.high > at.span ? 0 : at.span - at.high));
+  if (!known || at.low < 0 || at.low >= at.span) return;
+  at.high = at.low; /* what lies inside is accessed all the same */
+  walk_access(walk, at, at.span - at.low < bytes ? at.span - at.low : bytes, is_write, call->node);
+}
+
+static int64_t most(const struct call *call, int which) {
+  if (which >= call->count || call->arguments[which].kind != VALUE_INTEGER) return VALUE_MOST;
+  return call->arguments[which].high;
+}
+
+/* ---- The C library ---- */
+
+static struct value copy_bytes(const struct call *call) {
+  touch(call, 1, most(call, 2), false);
+  call->walk->incoming = walk_content(call->walk, call->arguments[1]);
+  touch(call, 0, most(call, 2), true);
+  call->walk->incoming = (struct content){0};
+  return call->arguments[0];
+}
+
+static struct value set_bytes(const struct call *call) {
+  touch(call, 0, most(call, 2), true);
+  struct value zero = call->arguments[1];
+  struct content content = {zero.kind == VALUE_INTEGER && zero.low == 0 && zero.high == 0, 0, 0};
+  if (call->arguments[0].kind == VALUE_POINTER && most(call, 2) < VALUE_MOST)
+    walk_set_content(call->walk, call->arguments[0], most(call, 2), content);
+  return call->arguments[0];
+}
+
+/* ---- Matrix products ---- */
+
+/* The bytes that rows x columns elements take whose rows are `step` elements apart. */
+static int64_t matrix_bytes(int64_t rows, int64_t columns, int64_t step, int64_t size) {
+  if (rows <= 0 || columns <= 0) return 0;
+  return bounded_multiply(bounded_add(bounded_multiply(rows - 1, step), columns), size);
+}
+
+static int64_t pointed_size(const struct call *call, int which) {
+  const struct node *argument = call->node->parts[which + 1];
+  while (argument->kind == NODE_CAST && argument->type->kind != TYPE_POINTER) argument = argument->parts[0];
+  const struct type *type = argument->type;
+  return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
+}
+
+/* a and b must lie apart: remembered for the kernel's callers when both are its parameters. */
+static void keep_apart(const struct call *call, int a, int b) {
+  struct walk *walk = call->walk;
+  struct value x = call->arguments[a], y = call->arguments[b];
+  if (x.object < 0 || y.object < 0) return;
+  if (walk->objects[x.object].kind == OBJECT_PARAMETER && walk->objects[y.object].kind == OBJECT_PARAMETER) {
+    walk->states[x.object].apart |= (uint64_t)1 << (y.object - walk->first_parameter);
+    return;
+  }
+  if (x.object == y.object && x.base + x.low < y.base + y.span && y.base + y.low < x.base + x.span)
+    walk_fail(walk, FAILURE_OVERLAP, VERDICT_BROKEN, call->node, 0, "%s writes over what it reads: %s",
+              call->node->function->name, walk_slot_name(walk, x));
+}
+
+/* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
+static struct value multiply(const struct call *call) {
+  if (call->count != 13) return value_number(ORIGIN_DATA);
+  bool a_lies = most(call, 0) == 'T' || most(call, 0) == 't', b_lies = most(call, 1) == 'T' || most(call, 1) == 't';
+  int64_t m = most(call, 2), n = most(call, 3), k = most(call, 4);
+  touch(call, 6,
+        a_lies ? matrix_bytes(k, m, most(call, 7), pointed_size(call, 6))
+               : matrix_bytes(m, k, most(call, 7), pointed_size(call, 6)),
+        false);
+  touch(call, 8,
+        b_lies ? matrix_bytes(n, k, most(call, 9), pointed_size(call, 8))
+               : matrix_bytes(k, n, most(call, 9), pointed_size(call, 8)),
+        false);
+  int64_t bytes = matrix_bytes(m, n, most(call, 12), pointed_size(call, 11));
+  struct value beta = call->arguments[10];
+  if (!beta.is_known || beta.real != 0.0) touch(call, 11, bytes, false);
+  touch(call, 11, bytes, true);
+  if (most(call, 7) < (a_lies ? m : k) || most(call, 9) < (b_lies ? k : n) || most(call, 12) < n)
+    walk_fail(call->walk, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
+              call->node->function->name);
+  keep_apart(call, 11, 6);
+  keep_apart(call, 11, 8);
+  return value_of_type(call->node->type, ORIGIN_DATA);
+}
+
+/* ---- The runtime ---- */
+
+/* A number of the program's description; -1 when it is not known. */
+static int64_t described(const struct walk *walk, const char *name) {
+  if (walk->config == NULL) return -1;
+  const struct type *type = walk->config->type;
+  struct constants constants = constants_of(walk->memory, walk->config->variable);
+  for (int i = 0; i < type->n_members; i++) {
+    if (strcmp(type->members[i].name, name) != 0) continue;
+    int64_t number = 0;
+    for (int j = 0; j < constants.count; j++)
+      if (constants.items[j].offset == type->members[i].offset && !constant_integer(constants.items[j].value, &number))
+        return -1;
+    return number;
+  }
+  return -1;
+}
+
+static struct value start_run(const struct call *call) {
+  struct value at = call->arguments[0];
+  if (at.kind == VALUE_POINTER && at.object >= 0 && call->walk->objects[at.object].kind == OBJECT_LASTING &&
+      call->walk->objects[at.object].type->kind == TYPE_RECORD)
+    call->walk->config = &call->walk->objects[at.object];
+  return value_unknown_pointer(ORIGIN_CONFIG);
+}
+
+static struct value give_arena(const struct call *call) {
+  struct walk *walk = call->walk;
+  walk->objects[walk->arena_object].size = described(walk, "arena_bytes");
+  return walk_address(walk, walk->arena_object);
+}
+
+static struct value fill_weights(const struct call *call) {
+  touch(call, 1, described(call->walk, "weights_bytes"), true);
+  return value_number(0);
+}
+
+static void fill_integers(const struct call *call, int which, int64_t count, const char *limit) {
+  int64_t below = described(call->walk, limit), bytes = bounded_multiply(count, 4);
+  touch(call, which, bytes, true);
+  if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
+  struct value at = call->arguments[which];
+  if (bytes > at.span - at.low) bytes = at.span - at.low;
+  walk_set_content(call->walk, at, bytes, (struct content){below > 0, 0, below - 1});
+}
+
+static struct value load_windows(const struct call *call) {
+  int64_t count = bounded_multiply(most(call, 3), described(call->walk, "sequence_length"));
+  fill_integers(call, 4, count, "vocabulary");
+  fill_integers(call, 5, count, "vocabulary");
+  return value_number(0);
+}
+
+static struct value load_classes(const struct call *call) {
+  touch(call, 4, bounded_multiply(bounded_multiply(most(call, 3), described(call->walk, "features")), 4), true);
+  fill_integers(call, 5, most(call, 3), "classes");
+  return value_number(0);
+}
+
+static struct value load_values(const struct call *call) {
+  touch(call, 4, bounded_multiply(bounded_multiply(most(call, 3), described(call->walk, "features")), 4), true);
+  touch(call, 5, bounded_multiply(most(call, 3), 4), true);
+  return value_number(0);
+}
+
+static struct value generation_window(const struct call *call) {
+  int64_t length = described(call->walk, "sequence_length");
+  fill_integers(call, 1, length, "vocabulary");
+  return value_integer(-1, length - 1);
+}
+
+static const struct {
+  const char *name;
+  struct value (*run)(const struct call *call);
+} models[] = {
+    {"memcpy", copy_bytes},
+    {"memmove", copy_bytes},
+    {"memset", set_bytes},
+    {"dnnl_sgemm", multiply},
+    {"dnnl_gemm_bf16bf16f32", multiply},
+    {"dnnl_gemm_f16f16f32", multiply},
+    {"accel_start", start_run},
+    {"accel_generation_start", start_run},
+    {"accel_arena", give_arena},
+    {"accel_generation_arena", give_arena},
+    {"accel_fill_weights", fill_weights},
+    {"accel_generation_weights", fill_weights},
+    {"accel_load_windows", load_windows},
+    {"accel_load_classes", load_classes},
+    {"accel_load_values", load_values},
+    {"accel_generation_window", generation_window},
+};
+
+/* A function without a model: it may write all that it gets a pointer to, but for constants. */
+static struct value call_unknown(const struct call *call) {
+  unsigned origin = external_effect(call->node->function->name) == EFFECT_ARITHMETIC ? 0 : ORIGIN_CONFIG;
+  for (int i = 0; i < call->count; i++) {
+    struct value at = call->arguments[i];
+    origin |= at.origin;
+    const struct node *argument = call->node->parts[i + 1];
+    bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
+    if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.span < 0 || at.low < 0) continue;
+    if (at.low < at.span) touch(call, i, at.span - at.high, true);
+    walk_set_content(call->walk, at, at.span - at.low, (struct content){0});
+  }
+  return value_of_type(call->node->type, origin);
+}
+
+struct value walk_external(struct walk *walk, struct node *node, const struct value *arguments, int count) {
+  struct call call = {walk, node, arguments, count};
+  for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+    if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
+  return call_unknown(&call);
+}
+
+/* ---- The arena ---- */
+
+/* Members of the arena that the table of states names keep their values from step to step: the whole member, as a
+ * state may be cut into slices. */
+static void mark_state(struct walk *walk, const struct type *arena, int64_t offset) {
+  for (int i = 0; i < arena->n_members; i++) {
+    const struct member *member = &arena->members[i];
+    if (offset >= member->offset && offset < member->offset + member->type->size)
+      map_write(walk->memory, &walk->map, member->offset, member->offset + member->type->size, NULL);
+  }
+}
+
+static void mark_states(struct walk *walk, const struct type *arena) {
+  const struct variable *states = tree_variable(walk->tree, "states");
+  if (states == NULL || states->type->kind != TYPE_ARRAY || states->type->element->kind != TYPE_RECORD) return;
+  const struct type *entry = states->type->element;
+  struct constants constants = constants_of(walk->memory, states);
+  for (int i = 0; i < entry->n_members; i++) {
+    if (strcmp(entry->members[i].name, "offset") != 0) continue;
+    for (int j = 0; j < constants.count; j++) {
+      int64_t offset;
+      if (constants.items[j].offset % entry->size == entry->members[i].offset &&
+          constant_integer(constants.items[j].value, &offset))
+        mark_state(walk, arena, offset);
+    }
+  }
+}
+
+bool walk_set_arena(struct walk *walk, const struct type *type, const struct node *node) {
+  struct object *arena = &walk->objects[walk->arena_object];
+  if (arena->type != NULL || type->kind != TYPE_RECORD) return false;
+  bool hot = walk->hot;
+  walk->hot = true; /* the hot loop rests on it */
+  if (arena->size < 0)
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, 0, "how large the arena is, is not known");
+  else if (arena->size < type->size)
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_BROKEN, node, 0, "the arena has %lld bytes, its type %lld",
+              (long long)arena->size, (long long)type->size);
+  walk->hot = hot;
+  arena->type = type;
+  arena->size = type->size;
+  map_add_padding(walk->memory, &walk->map, type, 0);
+  mark_states(walk, type);
+  return true;
+}

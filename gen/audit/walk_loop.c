@@ -1,0 +1,345 @@
+/* Loops: how often they turn, and their bodies for all turns at once. */
+#include "gen/audit/walk.h"
+
+/* ---- What a loop assigns ---- */
+
+struct assigned_search {
+  struct walk *walk;
+  struct note *note;
+};
+
+static struct node *bare(struct node *node) {
+  while (node->kind == NODE_CAST) node = node->parts[0];
+  return node;
+}
+
+static bool collect_assigned(struct node *node, void *data) {
+  struct assigned_search *search = data;
+  struct note *note = search->note;
+  if (node->kind != NODE_ASSIGN && node->kind != NODE_INCREMENT) return true;
+  struct node *target = bare(node->parts[0]);
+  if (target->kind != NODE_VARIABLE) return true;
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i] == target->variable) return true;
+  note->assigned = arena_grow(search->walk->memory, note->assigned, note->n_assigned, &note->assigned_capacity,
+                              sizeof *note->assigned);
+  note->assigned[note->n_assigned++] = target->variable;
+  return true;
+}
+
+static void find_assigned(struct walk *walk, struct node *loop, struct note *note) {
+  if (note->has_assigned) return;
+  note->has_assigned = true;
+  struct assigned_search search = {walk, note};
+  for (int i = 0; i < loop->n_parts; i++)
+    if (loop->kind != NODE_FOR || i > 0) node_walk(loop->parts[i], collect_assigned, &search);
+}
+
+/* What the loop assigns may be anything at the start of a turn. */
+static void forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter) {
+  for (int i = 0; i < note->n_assigned; i++) {
+    const struct variable *variable = note->assigned[i];
+    if (variable == counter || variable->lasting) continue;
+    struct state *state = &walk->states[walk_variable(walk, variable)];
+    if (state->value.kind == VALUE_NOTHING) continue;
+    unsigned origin = state->value.origin;
+    if (state->value.kind == VALUE_NUMBER)
+      state->value = value_number(origin);
+    else
+      state->value = value_of_type(variable->type, origin | (walk->hot ? ORIGIN_DATA : 0));
+  }
+}
+
+/* ---- Loops that are followed turn by turn ---- */
+
+static bool find_kernel_call(struct node *node, void *data) {
+  bool *found = data;
+  if (node->kind == NODE_CALL && node->function != NULL &&
+      (walk_is_kernel(node->function) || walk_orchestrates(node->function)))
+    *found = true;
+  return !*found;
+}
+
+static bool calls_kernels(struct node *loop) {
+  bool found = false;
+  node_walk(loop, find_kernel_call, &found);
+  return found;
+}
+
+enum { MOST_TURNS = 4096, MOST_SMALL_TURNS = 64 };
+
+static struct node *part(struct node *loop, int which) {
+  if (loop->kind == NODE_FOR) return loop->parts[which];
+  int condition = loop->kind == NODE_WHILE ? 0 : 1;
+  if (which == 1) return loop->n_parts > condition ? loop->parts[condition] : NULL;
+  return which == 3 && loop->n_parts > !condition ? loop->parts[!condition] : NULL;
+}
+
+static struct value condition_of(struct walk *walk, struct node *loop) {
+  struct node *condition = part(loop, 1);
+  return condition == NULL ? value_integer(1, 1) : walk_evaluate(walk, condition);
+}
+
+/* Runs the loop turn by turn while its condition is certain. The number of turns; -1 when it is not, or above
+ * `most`. */
+static int64_t unroll(struct walk *walk, struct node *loop, int64_t most, enum flow *flow) {
+  for (int64_t turns = 0; turns <= most; turns++) {
+    struct value condition = condition_of(walk, loop);
+    walk_note(walk, loop)->origin |= condition.origin;
+    int truth = value_truth(condition);
+    if (truth == 0) return turns;
+    if (truth < 0) return -1;
+    *flow = walk_statement(walk, part(loop, 3));
+    if (*flow == FLOW_BREAK) return turns + 1;
+    if (*flow == FLOW_RETURN) return turns + 1;
+    if (part(loop, 2) != NULL) walk_evaluate(walk, part(loop, 2));
+  }
+  return -1;
+}
+
+/* ---- Loops that count ---- */
+
+struct counting {
+  struct variable *counter;
+  int64_t step, added; /* counter + added is compared */
+  enum operator_kind operation;
+  struct node *bound;
+};
+
+static bool read_step(struct walk *walk, struct node *step, struct counting *counting) {
+  if (step == NULL) return false;
+  step = bare(step);
+  struct node *target = step->n_parts > 0 ? bare(step->parts[0]) : NULL;
+  if (target == NULL || target->kind != NODE_VARIABLE || target->variable->type->kind != TYPE_INTEGER) return false;
+  counting->counter = target->variable;
+  if (step->kind == NODE_INCREMENT) {
+    counting->step = step->integer;
+    return true;
+  }
+  bool adds = step->kind == NODE_ASSIGN && step->operation == OPERATOR_ADD;
+  bool subtracts = step->kind == NODE_ASSIGN && step->operation == OPERATOR_SUBTRACT;
+  if (!adds && !subtracts) return false;
+  struct value size = walk_evaluate(walk, step->parts[1]);
+  if (size.kind != VALUE_INTEGER || size.low != size.high || size.low <= 0) return false;
+  counting->step = adds ? size.low : -size.low;
+  return true;
+}
+
+/* Whether `node` is the counter, or the counter and a constant. */
+static bool is_counter(struct node *node, const struct variable *counter, int64_t *added) {
+  node = bare(node);
+  *added = 0;
+  if (node->kind == NODE_BINARY && node->operation == OPERATOR_ADD && constant_integer(node->parts[1], added))
+    node = bare(node->parts[0]);
+  return node->kind == NODE_VARIABLE && node->variable == counter;
+}
+
+static bool read_condition(struct node *condition, struct counting *counting) {
+  if (condition == NULL) return false;
+  condition = bare(condition);
+  if (condition->kind != NODE_BINARY) return false;
+  counting->operation = condition->operation;
+  counting->bound = condition->parts[1];
+  if (is_counter(condition->parts[0], counting->counter, &counting->added)) return true;
+  counting->bound = condition->parts[0];
+  if (!is_counter(condition->parts[1], counting->counter, &counting->added)) return false;
+  static const enum operator_kind mirrored[] = {
+      [OPERATOR_LESS] = OPERATOR_GREATER,
+      [OPERATOR_GREATER] = OPERATOR_LESS,
+      [OPERATOR_LESS_EQUAL] = OPERATOR_GREATER_EQUAL,
+      [OPERATOR_GREATER_EQUAL] = OPERATOR_LESS_EQUAL,
+  };
+  bool ordered = condition->operation >= OPERATOR_LESS && condition->operation <= OPERATOR_GREATER_EQUAL;
+  if (ordered) counting->operation = mirrored[condition->operation];
+  return true;
+}
+
+struct counter_search {
+  const struct variable *counter;
+  int count;
+};
+
+static bool count_assignments(struct node *node, void *data) {
+  struct counter_search *search = data;
+  bool assigns_it = (node->kind == NODE_ASSIGN || node->kind == NODE_INCREMENT) &&
+                    bare(node->parts[0])->kind == NODE_VARIABLE && bare(node->parts[0])->variable == search->counter;
+  bool takes_address = node->kind == NODE_UNARY && node->operation == OPERATOR_ADDRESS &&
+                       bare(node->parts[0])->kind == NODE_VARIABLE && bare(node->parts[0])->variable == search->counter;
+  search->count += assigns_it || takes_address;
+  return true;
+}
+
+/* Whether the loop counts: for (...; counter < bound; counter += step), the body leaving the counter alone. */
+static bool read_counting(struct walk *walk, struct node *loop, struct counting *counting) {
+  if (loop->kind != NODE_FOR || !read_step(walk, loop->parts[2], counting) || !read_condition(loop->parts[1], counting))
+    return false;
+  struct counter_search search = {counting->counter, 0};
+  node_walk(loop->parts[3], count_assignments, &search);
+  bool up = counting->step > 0;
+  bool fits = up ? counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_LESS_EQUAL ||
+                       (counting->operation == OPERATOR_NOT_EQUAL && counting->step == 1)
+                 : counting->operation == OPERATOR_GREATER || counting->operation == OPERATOR_GREATER_EQUAL;
+  return search.count == 0 && fits;
+}
+
+/* The last value that the counter may have in the body, for a bound of `bound`. */
+static int64_t last_value(const struct counting *counting, int64_t bound) {
+  int64_t last = bounded_add(bound, -counting->added);
+  if (counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_NOT_EQUAL) last = bounded_add(last, -1);
+  if (counting->operation == OPERATOR_GREATER) last = bounded_add(last, 1);
+  return last;
+}
+
+struct turns {
+  struct node *loop;
+  const struct note *note;
+  int object;
+  uint64_t bit;       /* of this loop */
+  uint64_t inherited; /* loops that its start and its bound depend on */
+  int64_t start, step;
+};
+
+/* The body for turns first .. first + count - 1 at once; in halves where that proves too little and `halves` allows. */
+static void run_turns(struct walk *walk, const struct turns *turns, int64_t first, int64_t count, bool halves) {
+  int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
+  struct state *before = count > 1 ? walk_save(walk) : NULL;
+  forget_assigned(walk, turns->note, walk->objects[turns->object].variable);
+  int64_t a = turns->start + first * turns->step, b = turns->start + (first + count - 1) * turns->step;
+  struct value value = value_integer(a < b ? a : b, a < b ? b : a);
+  value.loops = turns->inherited | (count > 1 ? turns->bit : 0);
+  walk->states[turns->object].value = value;
+  walk->budget--;
+  walk_statement(walk, turns->loop->parts[3]);
+  bool helps = false;
+  for (int i = failures; i < walk->failures.count; i++) helps = helps || walk->failures.items[i].loops & turns->bit;
+  if (!helps || !halves || count < 2 || walk->budget < 0) return;
+  walk_restore(walk, before, objects);
+  walk->failures.count = failures;
+  walk->effects.count = effects;
+  run_turns(walk, turns, first, count / 2, true);
+  int found = walk->failures.count;
+  run_turns(walk, turns, first + count / 2, count - count / 2, found == failures);
+  if (found > failures) walk->failures.count = found; /* one turn that fails is enough */
+}
+
+/* What is known of a counting loop before its first turn. */
+struct extent {
+  struct value start, bound;
+  int64_t turns; /* at most; -1: not bounded */
+};
+
+static struct extent measure(struct walk *walk, const struct counting *counting, int object) {
+  struct extent extent = {walk->states[object].value, walk_evaluate(walk, counting->bound), -1};
+  if (extent.start.kind != VALUE_INTEGER || extent.bound.kind != VALUE_INTEGER) return extent;
+  bool up = counting->step > 0;
+  int64_t limit = last_value(counting, up ? extent.bound.high : extent.bound.low);
+  if (limit >= VALUE_MOST - 4096 || limit <= VALUE_LEAST + 4096) return extent;
+  int64_t start = up ? extent.start.low : extent.start.high;
+  if (start >= VALUE_MOST - 4096 || start <= VALUE_LEAST + 4096) return extent;
+  int64_t distance = up ? limit - start : start - limit, step = up ? counting->step : -counting->step;
+  extent.turns = distance < 0 ? 0 : distance / step + 1;
+  return extent;
+}
+
+/* The counter behind the loop. */
+static struct value value_behind(const struct counting *counting, const struct extent *extent) {
+  struct value value = extent->start;
+  bool exact = extent->start.low == extent->start.high && extent->bound.low == extent->bound.high;
+  bool up = counting->step > 0;
+  value.origin |= extent->bound.origin;
+  value.loops |= extent->bound.loops;
+  if (exact) {
+    value.low = value.high = extent->start.low + extent->turns * counting->step;
+    return value;
+  }
+  int64_t least = last_value(counting, extent->bound.low), most = last_value(counting, extent->bound.high);
+  if (up) {
+    if (bounded_add(least, 1) > value.low) value.low = bounded_add(least, 1);
+    if (bounded_add(most, counting->step) > value.high) value.high = bounded_add(most, counting->step);
+  } else {
+    if (bounded_add(most, -1) < value.high) value.high = bounded_add(most, -1);
+    if (bounded_add(least, counting->step) < value.low) value.low = bounded_add(least, counting->step);
+  }
+  return value;
+}
+
+static void fail_unbounded(struct walk *walk, const struct node *loop, unsigned origin, uint64_t loops) {
+  bool chosen = (origin & (ORIGIN_DATA | ORIGIN_CONFIG)) != 0;
+  walk_fail(walk, FAILURE_LOOP, chosen && loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, loop, loops,
+            "how often this loop in '%s' turns %s", walk->frame->function->name,
+            origin & ORIGIN_DATA     ? "depends on data"
+            : origin & ORIGIN_CONFIG ? "depends on what was set outside of the hot loop"
+                                     : "is not known");
+}
+
+/* A loop without a known number of turns: its body once, over anything. */
+static void run_unknown(struct walk *walk, struct node *loop, struct note *note, const struct variable *counter) {
+  bool twice = !walk->hot && calls_kernels(loop);
+  for (int i = 0; i < (twice ? 2 : 1); i++) {
+    forget_assigned(walk, note, NULL);
+    if (counter == NULL) note->origin |= condition_of(walk, loop).origin;
+    walk_statement(walk, part(loop, 3));
+    if (part(loop, 2) != NULL) walk_evaluate(walk, part(loop, 2));
+  }
+  forget_assigned(walk, note, NULL);
+}
+
+static void run_counting(struct walk *walk, struct node *loop, struct note *note, const struct counting *counting) {
+  int object = walk_variable(walk, counting->counter);
+  struct extent extent = measure(walk, counting, object);
+  note->origin |= extent.start.origin | extent.bound.origin;
+  if (extent.turns < 0 || counting->counter->lasting || walk->n_loops >= MOST_LOOPS) {
+    note->counts_steps = counting->counter->lasting && (extent.bound.origin & ~(unsigned)ORIGIN_DATA) == ORIGIN_STEP;
+    if (!note->counts_steps)
+      fail_unbounded(walk, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);
+    run_unknown(walk, loop, note, counting->counter);
+    return;
+  }
+  if (extent.turns > note->turns) note->turns = extent.turns;
+  uint64_t outer = extent.start.loops | extent.bound.loops;
+  struct turns turns = {loop, note, object, (uint64_t)1 << walk->n_loops, outer, extent.start.low, counting->step};
+  int64_t count = extent.turns;
+  if (extent.start.low != extent.start.high) { /* from anywhere in its range, to the bound */
+    turns.step = counting->step > 0 ? 1 : -1;
+    turns.start = counting->step > 0 ? extent.start.low : extent.start.high;
+    count = counting->step > 0 ? last_value(counting, extent.bound.high) - turns.start + 1
+                               : turns.start - last_value(counting, extent.bound.low) + 1;
+  }
+  walk->n_loops++;
+  if (count > 0) run_turns(walk, &turns, 0, count, true);
+  walk->n_loops--;
+  forget_assigned(walk, note, counting->counter);
+  walk->states[object].value = value_behind(counting, &extent);
+  walk_flush(walk);
+}
+
+enum flow walk_loop(struct walk *walk, struct node *node) {
+  struct note *note = walk_note(walk, node);
+  note->seen = true;
+  find_assigned(walk, node, note);
+  enum flow flow = FLOW_NEXT;
+  if (node->kind == NODE_FOR && node->parts[0] != NULL) walk_statement(walk, node->parts[0]);
+  if (node->kind == NODE_DO) walk_statement(walk, part(node, 3));
+  struct counting counting = {0};
+  bool counts = read_counting(walk, node, &counting);
+  bool every = walk->n_loops == 0 && !walk->in_kernel && calls_kernels(node);
+  if (every || !counts) {
+    int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
+    struct state *before = walk_save(walk);
+    int64_t turns = unroll(walk, node, every ? MOST_TURNS : MOST_SMALL_TURNS, &flow);
+    if (turns >= 0) {
+      if (turns > note->turns) note->turns = turns;
+      return flow == FLOW_RETURN ? flow : FLOW_NEXT;
+    }
+    walk_restore(walk, before, objects);
+    walk->failures.count = failures;
+    walk->effects.count = effects;
+  }
+  if (counts) {
+    run_counting(walk, node, note, &counting);
+  } else {
+    fail_unbounded(walk, node, note->origin, 0);
+    run_unknown(walk, node, note, NULL);
+  }
+  return FLOW_NEXT;
+}

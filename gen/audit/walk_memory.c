@@ -1,0 +1,394 @@
+/* Objects, their states, and accesses to them. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "gen/audit/walk.h"
+#include "gen/base/text.h"
+
+/* ---- Messages ---- */
+
+void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct node *node, uint64_t loops,
+               const char *format, ...) {
+  if (!walk->hot) return;
+  va_list args;
+  va_start(args, format);
+  struct failure failure = {kind, verdict, node->where, arena_vprintf(walk->memory, format, args), loops};
+  va_end(args);
+  ARENA_PUSH(walk->memory, walk->failures, failure);
+}
+
+static void add_path(struct text *text, const struct path *path) {
+  if (path == NULL) return;
+  add_path(text, path->parent);
+  if (path->record == NULL)
+    text_printf(text, "[%lld]", (long long)path->index);
+  else if (path->record->members[path->member].name[0] != '\0')
+    text_printf(text, ".%s", path->record->members[path->member].name);
+}
+
+const char *walk_slot_name(const struct walk *walk, struct value pointer) {
+  if (pointer.object < 0) return "what is not known";
+  struct text text = text_in(walk->memory);
+  text_puts(&text, walk->objects[pointer.object].name);
+  add_path(&text, pointer.path);
+  return text_string(&text);
+}
+
+static void spell(struct text *text, const struct node *node, int depth) {
+  if (depth > 6) {
+    text_puts(text, "...");
+    return;
+  }
+  switch (node->kind) {
+  case NODE_INTEGER:
+    text_printf(text, "%lld", (long long)node->integer);
+    break;
+  case NODE_VARIABLE:
+    text_puts(text, node->variable->name);
+    break;
+  case NODE_MEMBER: {
+    const struct node *base = node->parts[0];
+    bool arrow = base->kind == NODE_UNARY && base->operation == OPERATOR_DEREFERENCE;
+    spell(text, arrow ? base->parts[0] : base, depth + 1);
+    if (node->text[0] != '\0') text_printf(text, "%s%s", arrow ? "->" : ".", node->text);
+    break;
+  }
+  case NODE_INDEX:
+    spell(text, node->parts[0], depth + 1);
+    text_puts(text, "[");
+    spell(text, node->parts[1], depth + 1);
+    text_puts(text, "]");
+    break;
+  case NODE_CAST:
+    spell(text, node->parts[0], depth);
+    break;
+  case NODE_UNARY:
+    text_puts(text, operator_spelling(node->operation));
+    spell(text, node->parts[0], depth + 1);
+    break;
+  case NODE_BINARY:
+    spell(text, node->parts[0], depth + 1);
+    text_printf(text, " %s ", operator_spelling(node->operation));
+    spell(text, node->parts[1], depth + 1);
+    break;
+  case NODE_ASSIGN:
+    spell(text, node->parts[0], depth + 1);
+    break;
+  case NODE_CALL:
+    text_printf(text, "%s(...)", node->function != NULL ? node->function->name : "?");
+    break;
+  default:
+    text_puts(text, "...");
+  }
+}
+
+const char *walk_spell(struct walk *walk, const struct node *node) {
+  struct text text = text_in(walk->memory);
+  spell(&text, node, 0);
+  return text_string(&text);
+}
+
+/* ---- Objects ---- */
+
+int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,
+                const struct type *type, int64_t size) {
+  int capacity = walk->objects_capacity;
+  walk->objects =
+      arena_grow(walk->memory, walk->objects, walk->n_objects, &walk->objects_capacity, sizeof *walk->objects);
+  if (walk->objects_capacity != capacity) {
+    struct state *states = arena_alloc(walk->memory, (size_t)walk->objects_capacity * sizeof *states);
+    if (walk->n_objects > 0) memcpy(states, walk->states, (size_t)walk->n_objects * sizeof *states);
+    walk->states = states;
+  }
+  walk->objects[walk->n_objects] =
+      (struct object){.kind = kind, .variable = variable, .name = name, .type = type, .size = size};
+  walk->states[walk->n_objects] = (struct state){0};
+  return walk->n_objects++;
+}
+
+int walk_variable(struct walk *walk, const struct variable *variable) {
+  if (!variable->lasting) return walk->frame->base + variable->slot;
+  int *object = &walk->lasting[variable->slot];
+  if (*object < 0)
+    *object = walk_object(walk, OBJECT_LASTING, variable, variable->name, variable->type, variable->type->size);
+  return *object;
+}
+
+struct value walk_address(const struct walk *walk, int object) {
+  struct value value = {.kind = VALUE_POINTER, .object = object, .span = walk->objects[object].size};
+  return value;
+}
+
+struct state *walk_save(struct walk *walk) {
+  struct state *copy = arena_alloc(walk->memory, ((size_t)walk->n_objects + 1) * sizeof *copy);
+  if (walk->n_objects > 0) memcpy(copy, walk->states, (size_t)walk->n_objects * sizeof *copy);
+  return copy;
+}
+
+void walk_restore(struct walk *walk, const struct state *saved, int count) {
+  if (count > 0) memcpy(walk->states, saved, (size_t)count * sizeof *saved);
+}
+
+void walk_merge(struct walk *walk, const struct state *other, int count) {
+  for (int i = 0; i < count; i++) {
+    struct state *state = &walk->states[i];
+    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0)
+      state->value = value_join(state->value, other[i].value);
+    for (int j = 0; other[i].written != NULL && state->written != other[i].written && j < other[i].written->count; j++)
+      state->written =
+          ranges_add(walk->memory, state->written, other[i].written->items[j].from, other[i].written->items[j].to);
+    for (int j = 0; other[i].exposed != NULL && state->exposed != other[i].exposed && j < other[i].exposed->count; j++)
+      state->exposed =
+          ranges_add(walk->memory, state->exposed, other[i].exposed->items[j].from, other[i].exposed->items[j].to);
+  }
+}
+
+/* ---- The arena ---- */
+
+static void apply(struct walk *walk, const struct effect_entry *effect) {
+  if (effect->is_write) {
+    map_write(walk->memory, &walk->map, effect->from, effect->to, effect->path);
+    return;
+  }
+  struct value slot = walk_address(walk, walk->arena_object);
+  slot.path = effect->path;
+  int64_t missing = map_unwritten(&walk->map, effect->from, effect->to);
+  if (missing >= 0)
+    walk_fail(walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, effect->node, 0,
+              "%s is read before this step writes it (byte %lld of its %lld)", walk_slot_name(walk, slot),
+              (long long)(missing - effect->from), (long long)(effect->to - effect->from));
+  const struct path *taken = map_taken(&walk->map, effect->from, effect->to, effect->path);
+  if (taken == NULL) return;
+  struct value other = slot;
+  other.path = taken;
+  walk_fail(walk, FAILURE_OVERLAP, VERDICT_BROKEN, effect->node, 0, "%s is read after %s was written over it",
+            walk_slot_name(walk, slot), walk_slot_name(walk, other));
+}
+
+void walk_flush(struct walk *walk) {
+  if (walk->n_loops > 0) return;
+  for (int i = 0; i < walk->effects.count; i++) apply(walk, &walk->effects.items[i]);
+  walk->effects.count = 0;
+}
+
+static void touch_arena(struct walk *walk, struct value pointer, int64_t from, int64_t to, bool is_write,
+                        const struct node *node) {
+  struct effect_entry effect = {is_write, from, to, pointer.path, node};
+  if (walk->n_loops == 0) {
+    apply(walk, &effect);
+    return;
+  }
+  for (int i = walk->effects.count - 1; i >= 0 && i >= walk->effects.count - 8; i--) {
+    const struct effect_entry *known = &walk->effects.items[i];
+    if (known->is_write == is_write && known->from <= from && known->to >= to && known->path == pointer.path &&
+        known->node == node)
+      return;
+  }
+  ARENA_PUSH(walk->memory, walk->effects, effect);
+}
+
+/* ---- Accesses ---- */
+
+static bool is_scalar(const struct type *type) {
+  return type->kind == TYPE_INTEGER || type->kind == TYPE_REAL || type->kind == TYPE_POINTER;
+}
+
+/* Data of which no check is seen may be anything of its type. */
+static bool is_unbounded(struct value at) {
+  return (at.origin & ORIGIN_DATA) != 0 && (at.high > INT32_MAX || at.low < INT32_MIN);
+}
+
+static void fail_bounds(struct walk *walk, struct value at, int64_t size, const struct node *node) {
+  if (at.origin & ORIGIN_TOLD) return;
+  const char *what = walk_spell(walk, node), *slot = walk_slot_name(walk, at);
+  long long unit = size > 0 ? size : 1, reached = at.low < 0 ? (at.low - unit + 1) / unit : at.high / unit;
+  bool data = (at.origin & ORIGIN_DATA) != 0, certain = at.loops == 0 && (at.low == at.high || data);
+  if (at.object < 0 || at.span < 0)
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, at.loops, "what '%s' points to is not known", what);
+  else if (is_unbounded(at))
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, at.loops,
+              "'%s': nothing bounds the data that chooses an element of %s[%lld]", what, slot, at.span / unit);
+  else
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, at.loops,
+              certain && !data ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]",
+              what, reached, slot, at.span / unit);
+}
+
+static void read_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct node *node) {
+  struct object *object = &walk->objects[at.object];
+  struct state *state = &walk->states[at.object];
+  int64_t missing;
+  switch (object->kind) {
+  case OBJECT_LASTING:
+    break;
+  case OBJECT_ARENA:
+    touch_arena(walk, at, from, to, false, node);
+    break;
+  case OBJECT_PARAMETER:
+    state->exposed = ranges_add_missing(walk->memory, state->written, state->exposed, from, to);
+    break;
+  case OBJECT_LOCAL:
+    if (ranges_cover(state->written, from, to, &missing)) break;
+    walk_fail(walk, FAILURE_UNWRITTEN, at.low == at.high ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, at.loops,
+              "'%s' is read before it is written (byte %lld of %s)", walk_spell(walk, node), (long long)missing,
+              object->name);
+    state->written = ranges_add(walk->memory, state->written, from, to); /* told once */
+    break;
+  }
+}
+
+static struct content join_content(struct content a, struct content b) {
+  if (!a.known || !b.known) return (struct content){0};
+  return (struct content){true, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+/* What an object holds once the integers at hand are written to a part of it. */
+static void take_incoming(struct walk *walk, const struct object *object, struct state *state) {
+  if (object->kind == OBJECT_PARAMETER) {
+    state->stored = state->has_stored ? join_content(state->stored, walk->incoming) : walk->incoming;
+    state->has_stored = true;
+  }
+  bool is_first = object->kind == OBJECT_LOCAL && !state->content.known && !state->has_stored;
+  state->content = is_first ? walk->incoming : join_content(state->content, walk->incoming);
+  state->has_stored = true;
+}
+
+static void write_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct node *node) {
+  struct object *object = &walk->objects[at.object];
+  struct state *state = &walk->states[at.object];
+  if (object->kind == OBJECT_ARENA) {
+    touch_arena(walk, at, from, to, true, node);
+  } else {
+    take_incoming(walk, object, state);
+    state->written = ranges_add(walk->memory, state->written, from, to);
+    if (object->type != NULL && is_scalar(object->type)) state->value = value_of_type(object->type, ORIGIN_DATA);
+  }
+  if (walk->hot) object->is_set_hot = true;
+}
+
+bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write, const struct node *node) {
+  walk->n_accesses++;
+  bool good = at.object >= 0 && at.span >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.span;
+  if (!good) {
+    fail_bounds(walk, at, size, node);
+    if (at.object < 0 || at.span < size || at.low > at.span - size || at.high < 0) return false;
+    if (at.low < 0) at.low = 0; /* what lies inside is accessed all the same */
+    if (at.high > at.span - size) at.high = at.span - size;
+  }
+  int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
+  if (is_write)
+    write_object(walk, at, from, to, node);
+  else
+    read_object(walk, at, from, to, node);
+  return good;
+}
+
+/* ---- Contents ---- */
+
+void walk_set_content(struct walk *walk, struct value at, int64_t size, struct content content) {
+  if (at.object < 0) return;
+  if (walk->objects[at.object].kind != OBJECT_ARENA) {
+    walk->states[at.object].content = content;
+    return;
+  }
+  struct map *map = &walk->map;
+  struct map_content item = {at.base + at.low, at.base + at.low + size, content.low, content.high};
+  for (int i = 0; i < map->n_contents; i++)
+    if (map->contents[i].from < item.to && map->contents[i].to > item.from)
+      map->contents[i--] = map->contents[--map->n_contents];
+  if (!content.known) return;
+  map->contents =
+      arena_grow(walk->memory, map->contents, map->n_contents, &map->contents_capacity, sizeof *map->contents);
+  map->contents[map->n_contents++] = item;
+}
+
+struct content walk_content(const struct walk *walk, struct value at) {
+  struct content none = {0};
+  if (at.object < 0) return none;
+  if (walk->objects[at.object].kind != OBJECT_ARENA) return walk->states[at.object].content;
+  const struct map *map = &walk->map;
+  for (int i = 0; i < map->n_contents; i++)
+    if (map->contents[i].from <= at.base + at.low && map->contents[i].to > at.base + at.base_width + at.high)
+      return (struct content){true, map->contents[i].low, map->contents[i].high};
+  return none;
+}
+
+/* ---- Loads and stores ---- */
+
+/* Whether a place is the whole of a scalar variable, whose value is followed. */
+static bool is_whole_scalar(const struct walk *walk, struct place place) {
+  if (place.at.object < 0 || !is_scalar(place.type)) return false;
+  const struct object *object = &walk->objects[place.at.object];
+  bool whole = object->type != NULL && is_scalar(object->type) && object->size == place.type->size &&
+               place.at.base == 0 && place.at.low == 0 && place.at.high == 0 && object->kind != OBJECT_PARAMETER &&
+               object->kind != OBJECT_ARENA;
+  return whole && (object->type->kind == place.type->kind);
+}
+
+static struct value constant_at(struct walk *walk, struct place place, unsigned origin) {
+  struct object *object = &walk->objects[place.at.object];
+  if (!object->has_constants) object->constants = constants_of(walk->memory, object->variable);
+  object->has_constants = true;
+  int64_t from = place.at.base + place.at.low, to = place.at.base + place.at.base_width + place.at.high;
+  struct value value = value_of_type(place.type, origin);
+  if (place.type->kind != TYPE_INTEGER) return value;
+  bool any = false;
+  for (int i = 0; i < object->constants.count; i++) {
+    const struct constant *constant = &object->constants.items[i];
+    int64_t number, step = constant->offset - from;
+    if (constant->offset < from || constant->offset > to || constant->size != place.type->size) continue;
+    if (object->type->kind == TYPE_ARRAY && step % object->type->element->size != 0) continue;
+    if (!constant_integer(constant->value, &number)) return value;
+    struct value one = value_integer(number, number);
+    value = any ? value_join(value, one) : one;
+    any = true;
+  }
+  if (!any) value = value_integer(0, 0);
+  value.origin = origin;
+  value.loops = place.at.loops;
+  return value;
+}
+
+static struct value load_lasting(struct walk *walk, struct place place) {
+  struct object *object = &walk->objects[place.at.object];
+  bool element = object->type->kind == TYPE_ARRAY && is_scalar(object->type->element);
+  unsigned origin = object->is_set_hot || element ? ORIGIN_DATA : ORIGIN_CONFIG;
+  if (object->variable->is_constant && object->variable->initial != NULL) return constant_at(walk, place, 0);
+  return value_of_type(place.type, origin);
+}
+
+struct value walk_load(struct walk *walk, struct place place, const struct node *node) {
+  if (place.type->kind == TYPE_ARRAY) return place.at; /* decays */
+  if (place.type->kind == TYPE_FUNCTION) return value_number(0);
+  if (is_whole_scalar(walk, place)) {
+    const struct object *object = &walk->objects[place.at.object];
+    struct value value = walk->states[place.at.object].value;
+    if (object->kind == OBJECT_LASTING && value.kind != VALUE_POINTER) return load_lasting(walk, place);
+    if (value.kind != VALUE_NOTHING) return value;
+    if (object->kind == OBJECT_LOCAL)
+      walk_fail(walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, node, 0, "'%s' is read before it is written", object->name);
+    return value_of_type(place.type, ORIGIN_DATA);
+  }
+  bool good = walk_access(walk, place.at, place.type->size, false, node);
+  if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place);
+  struct value value = value_of_type(place.type, ORIGIN_DATA);
+  struct content content = good ? walk_content(walk, place.at) : (struct content){0};
+  if (content.known && place.type->kind == TYPE_INTEGER) {
+    value.low = content.low;
+    value.high = content.high;
+  }
+  return value;
+}
+
+void walk_store(struct walk *walk, struct place place, struct value value, const struct node *node) {
+  if (is_whole_scalar(walk, place)) {
+    walk->states[place.at.object].value = value_convert(value, place.type);
+    walk->states[place.at.object].written = ranges_add(walk->memory, NULL, 0, place.type->size);
+    if (walk->hot) walk->objects[place.at.object].is_set_hot = true;
+    return;
+  }
+  if (place.type->size <= 0) return;
+  if (value.kind == VALUE_INTEGER) walk->incoming = (struct content){true, value.low, value.high};
+  walk_access(walk, place.at, place.type->size, true, node);
+  walk->incoming = (struct content){0};
+}

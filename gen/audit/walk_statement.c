@@ -1,0 +1,102 @@
+/* Statements other than loops. */
+#include "gen/audit/walk.h"
+
+static enum flow walk_block(struct walk *walk, struct node *node) {
+  for (int i = 0; i < node->n_parts; i++) {
+    enum flow flow = walk_statement(walk, node->parts[i]);
+    if (flow != FLOW_NEXT) return flow;
+  }
+  return FLOW_NEXT;
+}
+
+static void declare(struct walk *walk, struct variable *variable) {
+  if (variable->lasting) return;
+  int object = walk_variable(walk, variable);
+  walk->objects[object] = (struct object){.kind = OBJECT_LOCAL,
+                                          .name = variable->name,
+                                          .variable = variable,
+                                          .type = variable->type,
+                                          .size = variable->type->size};
+  walk->states[object] = (struct state){0};
+  if (variable->initial == NULL) return;
+  struct value value = walk_evaluate(walk, variable->initial);
+  bool aggregate = variable->type->kind == TYPE_ARRAY || variable->type->kind == TYPE_RECORD;
+  if (aggregate) {
+    walk->states[object].written = ranges_add(walk->memory, NULL, 0, variable->type->size);
+    return;
+  }
+  walk_store(walk, (struct place){walk_address(walk, object), variable->type}, value, variable->initial);
+}
+
+/* One arm of a choice, under what its condition says; FLOW_RETURN for an arm that cannot be. */
+static enum flow walk_arm(struct walk *walk, struct node *node, bool truth) {
+  if (!walk_assume(walk, node->parts[0], truth)) return FLOW_RETURN;
+  struct node *arm = node->parts[truth ? 1 : 2];
+  return arm == NULL ? FLOW_NEXT : walk_statement(walk, arm);
+}
+
+static enum flow walk_if(struct walk *walk, struct node *node) {
+  struct value condition = walk_evaluate(walk, node->parts[0]);
+  struct note *note = walk_note(walk, node);
+  note->seen = true;
+  note->origin |= condition.origin;
+  int truth = value_truth(condition);
+  if (truth >= 0) {
+    struct node *arm = node->parts[truth ? 1 : 2];
+    return arm == NULL ? FLOW_NEXT : walk_statement(walk, arm);
+  }
+  int count = walk->n_objects;
+  struct state *before = walk_save(walk);
+  enum flow yes = walk_arm(walk, node, true);
+  struct state *after = walk_save(walk);
+  walk_restore(walk, before, count);
+  enum flow no = walk_arm(walk, node, false);
+  if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count);
+  if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
+  return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
+}
+
+static enum flow walk_return(struct walk *walk, struct node *node) {
+  struct frame *frame = walk->frame;
+  struct value value = node->n_parts > 0 ? walk_evaluate(walk, node->parts[0]) : value_number(0);
+  frame->result = frame->returned ? value_join(frame->result, value) : value;
+  frame->returned = true;
+  return FLOW_RETURN;
+}
+
+enum flow walk_statement(struct walk *walk, struct node *node) {
+  switch (node->kind) {
+  case NODE_BLOCK:
+    return walk_block(walk, node);
+  case NODE_DECLARE:
+    declare(walk, node->variable);
+    return FLOW_NEXT;
+  case NODE_IF:
+    return walk_if(walk, node);
+  case NODE_FOR:
+  case NODE_WHILE:
+  case NODE_DO:
+    return walk_loop(walk, node);
+  case NODE_RETURN:
+    return walk_return(walk, node);
+  case NODE_BREAK:
+    return FLOW_BREAK;
+  case NODE_CONTINUE:
+    return FLOW_CONTINUE;
+  case NODE_EMPTY:
+  case NODE_GOTO:
+  case NODE_ASSEMBLER:
+    return FLOW_NEXT;
+  case NODE_SWITCH:
+  case NODE_LABEL: {
+    struct note *note = walk_note(walk, node);
+    note->seen = true;
+    if (node->kind == NODE_SWITCH && node->n_parts > 0) note->origin |= walk_evaluate(walk, node->parts[0]).origin;
+    for (int i = node->kind == NODE_SWITCH; i < node->n_parts; i++) walk_statement(walk, node->parts[i]);
+    return FLOW_NEXT;
+  }
+  default:
+    walk_evaluate(walk, node);
+    return FLOW_NEXT;
+  }
+}
