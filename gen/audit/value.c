@@ -69,6 +69,7 @@ struct value value_join(struct value a, struct value b) {
   }
   join.origin = origin;
   join.loops = loops;
+  join.blame = loops;
   join.is_known = false;
   return join;
 }
@@ -86,7 +87,7 @@ struct value value_convert(struct value value, const struct type *type) {
   bool fits = value.kind == VALUE_INTEGER && value.low >= type_least(type) && value.high <= type_most(type);
   if (fits) return value;
   struct value any = value_of_type(type, value.origin);
-  any.loops = value.loops;
+  any.loops = any.blame = value.loops;
   return any;
 }
 
@@ -215,6 +216,8 @@ struct value value_binary(enum operator_kind operation, struct value a, struct v
   *overflows = span.known && !fits && type->is_signed;
   value.origin = a.origin | b.origin;
   value.loops = a.loops | b.loops;
+  bool uneven = operation == OPERATOR_REMAINDER || (operation >= OPERATOR_BIT_AND && operation <= OPERATOR_BIT_OR);
+  value.blame = fits && !uneven ? a.blame | b.blame | (a.loops & b.loops) : value.loops;
   return value;
 }
 

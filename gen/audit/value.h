@@ -34,6 +34,7 @@ struct path {
 struct value {
   enum value_kind kind;
   unsigned origin;
+  uint64_t blame;    /* of the loops below, the ones that make it wider than it is: halving them tells more */
   uint64_t loops;    /* which loops' counters make it a range, by their place among the open loops */
   int64_t low, high; /* an integer; of a pointer: bytes from the slot's start */
   bool is_known;     /* a real whose value is `real` */

@@ -21,6 +21,7 @@ struct note {
   unsigned origin;            /* of the condition's values, over all visits */
   int64_t turns;              /* a loop: the most turns of one run, where it is bounded */
   bool counts_steps;          /* a loop: its counter lasts, and it ends at the step's number */
+  bool is_shared_out;         /* a loop: at the step's border, as often as the runtime says for this step */
   bool has_assigned;          /* the list below is made */
   struct variable **assigned; /* a loop: what its body and step assign */
   int n_assigned, assigned_capacity;
@@ -131,6 +132,7 @@ struct walk {
     struct summary *items;
     int count, capacity;
   } summaries;
+  uint64_t guards;             /* loops that decide whether the place at hand is reached */
   int64_t budget;              /* visits that are left */
   const struct object *config; /* the accel_program that the run starts with; NULL: not seen */
   struct content incoming;     /* the integers that the access at hand writes */
@@ -186,6 +188,9 @@ bool walk_orchestrates(struct function *function);
 struct note *walk_note(struct walk *walk, struct node *node);
 void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct node *node, uint64_t loops,
                const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* The loops whose counters, halved, may say more of a value at the place at hand; 0: it is exactly so. */
+uint64_t walk_doubt(const struct walk *walk, struct value value);
 
 /* "arena.saved.block[3].mlp.gelu" */
 const char *walk_slot_name(const struct walk *walk, struct value pointer);

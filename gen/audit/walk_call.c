@@ -95,16 +95,16 @@ static struct value narrow_argument(struct walk *walk, struct node *call, const 
   int64_t needed = parameter->type->count * parameter->type->element->size;
   if (value.kind != VALUE_POINTER || value.object < 0 || value.span < 0) {
     if (!(value.origin & ORIGIN_TOLD))
-      walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->parts[which + 1], value.loops,
+      walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->parts[which + 1], walk_doubt(walk, value),
                 "what is passed for '%s' of %s is not known", parameter->name, function->name);
     return value_unknown_pointer(value.origin | ORIGIN_TOLD);
   }
   if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
     int64_t behind = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
-    bool certain = value.loops == 0 && (value.low == value.high);
-    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1], value.loops,
-              "'%s' of %s needs %lld elements; %s has %lld from there", parameter->name, function->name,
-              (long long)parameter->type->count, walk_slot_name(walk, value),
+    bool certain = walk_doubt(walk, value) == 0 && (value.origin & ORIGIN_DATA) == 0;
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1],
+              walk_doubt(walk, value), "'%s' of %s needs %lld elements; %s has %lld from there", parameter->name,
+              function->name, (long long)parameter->type->count, walk_slot_name(walk, value),
               (long long)(behind < 0 ? 0 : behind / size));
   }
   int64_t left = value.span - value.high;
@@ -122,7 +122,7 @@ static void take_arguments(struct walk *walk, struct node *node, const struct fu
     arguments[i] = i + 1 < node->n_parts ? walk_evaluate(walk, node->parts[i + 1]) : value_of_type(type, 0);
     if (type->kind == TYPE_ARRAY && type->count >= 0 && function->is_hot)
       arguments[i] = narrow_argument(walk, node, function, i, arguments[i]);
-    if (!walk->hot && function->is_hot) arguments[i].origin |= ORIGIN_STEP;
+    if (!walk->hot && function->is_hot) arguments[i].origin = ORIGIN_STEP;
   }
 }
 
@@ -193,11 +193,14 @@ static const struct summary *summarise(struct walk *walk, struct function *funct
   push_parameters(walk, function, arguments, contents, inner);
   walk->first_parameter = first;
   walk->n_loops = 0;
+  uint64_t guards = walk->guards;
+  walk->guards = 0;
   walk->in_kernel = true;
   walk->budget = 20000;
   call_in_place(walk, function, inner);
   walk->budget = budget;
   walk->in_kernel = false;
+  walk->guards = guards;
   walk->n_loops = loops;
   walk->first_parameter = outer_first;
   keep_failures(walk, failures);

@@ -15,14 +15,13 @@ static const char *origin_word(unsigned origin) {
   return origin & ORIGIN_DATA ? "data" : "the step's number";
 }
 
-/* Whether the arm of a choice only computes and assigns: no loop, no way out. */
+/* Whether the arms of a choice only compute and assign: no loop, no way out. */
 static bool find_control(struct node *node, void *data) {
   bool *found = data;
   switch (node->kind) {
   case NODE_FOR:
   case NODE_WHILE:
   case NODE_DO:
-  case NODE_RETURN:
   case NODE_BREAK:
   case NODE_CONTINUE:
   case NODE_GOTO:
@@ -38,10 +37,20 @@ static bool find_control(struct node *node, void *data) {
   return !*found;
 }
 
-static bool only_assigns(struct node *node) {
-  bool found = false;
-  for (int i = 1; i < node->n_parts; i++) node_walk(node->parts[i], find_control, &found);
-  return !found;
+static bool find_return(struct node *node, void *data) {
+  bool *found = data;
+  *found = *found || node->kind == NODE_RETURN;
+  return true;
+}
+
+static bool only_assigns(const struct function *function, struct node *node) {
+  bool loops = false, control = false, returns = false;
+  node_walk(function->body, find_control, &loops);
+  for (int i = 1; i < node->n_parts; i++) {
+    node_walk(node->parts[i], find_control, &control);
+    node_walk(node->parts[i], find_return, &returns);
+  }
+  return !control && !(returns && loops); /* a function without loops may end early: it skips no work of a tensor */
 }
 
 static void count_choice(struct branch_check *check, const struct node *node, unsigned origin) {
@@ -66,7 +75,7 @@ static void check_choice(struct branch_check *check, struct node *node) {
   }
   bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
   bool branches = node->kind == NODE_IF || node->kind == NODE_SWITCH;
-  if (branches && origin != 0 && !border && !only_assigns(node)) {
+  if (branches && origin != 0 && !border && !only_assigns(check->function, node)) {
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' branches on %s", condition,
                   origin_word(origin));
     return;
@@ -142,6 +151,8 @@ static bool visit_loop(struct node *node, void *data) {
   if (note->turns > loops->longest) loops->longest = note->turns;
   if (note->counts_steps)
     claim_fact(audit, check->claim, node->where, "a turn for each step, over the whole run");
+  else if (note->is_shared_out)
+    claim_fact(audit, check->claim, node->where, "a turn for each micro-batch that the runtime gives the step");
   else
     claim_fact(audit, check->claim, node->where, "%lld turns", (long long)note->turns);
   return true;

@@ -43,6 +43,7 @@ static struct value enter_slot(struct walk *walk, struct value at, int64_t offse
 
 static struct value move(struct value at, struct value index, int64_t size, int sign) {
   at.origin |= index.origin;
+  at.blame |= index.blame | (at.loops & index.loops);
   at.loops |= index.loops;
   if (index.kind != VALUE_INTEGER) return value_unknown_pointer(at.origin | ORIGIN_DATA);
   if (at.object < 0) return value_unknown_pointer(at.origin);
@@ -56,8 +57,9 @@ static bool check_index(struct walk *walk, const struct node *node, const struct
                         struct value index) {
   if (index.kind != VALUE_INTEGER || array->count < 0) return true;
   if (index.low >= 0 && index.high < array->count) return true;
-  bool certain = (index.loops | at.loops) == 0 && index.low == index.high;
-  walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, index.loops | at.loops,
+  uint64_t doubt = walk_doubt(walk, index) | walk_doubt(walk, at);
+  bool certain = doubt == 0 && (index.origin & ORIGIN_DATA) == 0;
+  walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
             certain ? "'%s' reaches %lld of %s[%lld]" : "'%s' may reach %lld of %s[%lld]", walk_spell(walk, node),
             (long long)(index.low < 0 ? index.low : index.high), walk_slot_name(walk, at), (long long)array->count);
   return false;
@@ -101,8 +103,9 @@ static struct place member_place(struct walk *walk, struct node *node) {
     return (struct place){value_unknown_pointer(whole.at.origin), node->type};
   const struct member *member = &record->members[node->member];
   if (whole.at.low < 0 || bounded_add(whole.at.high, record->size) > whole.at.span) {
-    walk_fail(walk, FAILURE_BOUNDS, whole.at.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, whole.at.loops,
-              "'%s' lies outside of %s", walk_spell(walk, node), walk_slot_name(walk, whole.at));
+    walk_fail(walk, FAILURE_BOUNDS, walk_doubt(walk, whole.at) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
+              walk_doubt(walk, whole.at), "'%s' lies outside of %s", walk_spell(walk, node),
+              walk_slot_name(walk, whole.at));
     return (struct place){value_unknown_pointer(whole.at.origin | ORIGIN_TOLD), node->type};
   }
   struct value at = enter_slot(walk, whole.at, member->offset, member->type->size);
@@ -151,12 +154,12 @@ static struct value evaluate_arithmetic(struct walk *walk, struct node *node, en
     bool overflows;
     struct value value = value_binary(operation, a, b, type, &overflows);
     if (overflows && origin == 0)
-      walk_fail(walk, FAILURE_OVERFLOW, value.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, value.loops,
-                "'%s' may leave the range of its type", walk_spell(walk, node));
+      walk_fail(walk, FAILURE_OVERFLOW, walk_doubt(walk, value) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
+                walk_doubt(walk, value), "'%s' may leave the range of its type", walk_spell(walk, node));
     return value;
   }
   struct value value = value_of_type(type, origin | (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER ? 0 : 0));
-  value.loops = a.loops | b.loops;
+  value.loops = value.blame = a.loops | b.loops;
   if (value.kind == VALUE_INTEGER && operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL)
     value.low = 0, value.high = 1;
   return value;
@@ -180,7 +183,7 @@ static struct value evaluate_logic(struct walk *walk, struct node *node) {
   result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
   if (truth < 0 && other == stops) result = value_integer(0, 1);
   result.origin = first.origin | second.origin;
-  result.loops = first.loops | second.loops;
+  result.loops = result.blame = first.loops | second.loops;
   return result;
 }
 
@@ -221,6 +224,7 @@ static struct value extreme_of(struct value a, struct value b, bool least) {
   value.low = (b.low < a.low) == least ? b.low : a.low;
   value.high = (b.high < a.high) == least ? b.high : a.high;
   value.origin |= b.origin;
+  value.blame |= b.blame | (a.loops & b.loops);
   value.loops |= b.loops;
   return value;
 }
@@ -234,6 +238,8 @@ static struct value evaluate_select(struct walk *walk, struct node *node) {
   if (truth >= 0) return walk_evaluate(walk, node->parts[truth ? 1 : 2]);
   int extreme = find_extreme(node), count = walk->n_objects;
   struct state *before = walk_save(walk);
+  uint64_t guards = walk->guards;
+  if (extreme == 0) walk->guards |= condition.loops;
   struct value yes = {0}, no = {0};
   bool can_be = extreme != 0 || walk_assume(walk, node->parts[0], true);
   if (can_be) yes = walk_evaluate(walk, node->parts[1]);
@@ -241,6 +247,7 @@ static struct value evaluate_select(struct walk *walk, struct node *node) {
   walk_restore(walk, before, count);
   bool can_fail = extreme != 0 || walk_assume(walk, node->parts[0], false);
   if (can_fail) no = walk_evaluate(walk, node->parts[2]);
+  walk->guards = guards;
   walk_merge(walk, after, count);
   /* What was assumed in the branches is forgotten behind them. */
   for (int i = 0; i < count; i++)
@@ -250,6 +257,7 @@ static struct value evaluate_select(struct walk *walk, struct node *node) {
                            : value_join(yes, no);
   value.origin |= condition.origin;
   value.loops |= condition.loops;
+  if (extreme == 0) value.blame |= condition.loops;
   return value;
 }
 
@@ -269,7 +277,7 @@ static struct value evaluate_unary(struct walk *walk, struct node *node) {
   }
   if (node->operation == OPERATOR_PLUS) return value;
   struct value result = value_of_type(node->type, value.origin);
-  result.loops = value.loops;
+  result.loops = result.blame = value.loops;
   if (node->operation == OPERATOR_NOT && result.kind == VALUE_INTEGER) {
     int truth = value_truth(value);
     result.low = truth < 0 ? 0 : !truth;
@@ -425,7 +433,10 @@ static bool narrow(struct walk *walk, struct node *subject, enum operator_kind o
   if (upper && most < high) high = most;
   if (lower && least > low) low = least;
   if (low > high) return false;
-  if (value->low != low || value->high != high) value->loops |= other.loops;
+  if (value->low != low || value->high != high) {
+    value->loops |= other.loops;
+    value->blame |= other.loops;
+  }
   value->low = low;
   value->high = high;
   return true;

@@ -24,16 +24,17 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
     return;
   }
   const char *name = call->node->function->name;
-  bool certain = known && at.loops == 0;
+  uint64_t doubt = walk_doubt(walk, at);
+  bool certain = known && doubt == 0;
   if (at.origin & ORIGIN_TOLD) return;
   if (!known)
-    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, at.loops,
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, doubt,
               "what is passed as argument %d of %s is not known", which + 1, name);
   else if (at.origin & ORIGIN_DATA && at.high > INT32_MAX)
-    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, at.loops,
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, doubt,
               "%s: nothing bounds the data that chooses a place of %s", name, walk_slot_name(walk, at));
   else
-    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, at.loops,
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, doubt,
               "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,
               walk_slot_name(walk, at), (long long)(at.high > at.span ? 0 : at.span - at.high));
   if (!known || at.low < 0 || at.low >= at.span) return;
@@ -214,7 +215,8 @@ static const struct {
 
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */
 static struct value call_unknown(const struct call *call) {
-  unsigned origin = external_effect(call->node->function->name) == EFFECT_ARITHMETIC ? 0 : ORIGIN_CONFIG;
+  enum effect effect = external_effect(call->node->function->name);
+  unsigned origin = effect == EFFECT_ARITHMETIC ? 0 : effect == EFFECT_BATCH ? ORIGIN_STEP : ORIGIN_CONFIG;
   for (int i = 0; i < call->count; i++) {
     struct value at = call->arguments[i];
     origin |= at.origin;

@@ -1,4 +1,6 @@
 /* Loops: how often they turn, and their bodies for all turns at once. */
+#include <string.h>
+
 #include "gen/audit/walk.h"
 
 /* ---- What a loop assigns ---- */
@@ -196,6 +198,7 @@ struct turns {
   int object;
   uint64_t bit;       /* of this loop */
   uint64_t inherited; /* loops that its start and its bound depend on */
+  uint64_t blame;     /* loops that make its start or its bound a range */
   int64_t start, step;
 };
 
@@ -207,11 +210,15 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
   int64_t a = turns->start + first * turns->step, b = turns->start + (first + count - 1) * turns->step;
   struct value value = value_integer(a < b ? a : b, a < b ? b : a);
   value.loops = turns->inherited | (count > 1 ? turns->bit : 0);
+  value.blame = turns->blame;
   walk->states[turns->object].value = value;
   walk->budget--;
   walk_statement(walk, turns->loop->parts[3]);
   bool helps = false;
-  for (int i = failures; i < walk->failures.count; i++) helps = helps || walk->failures.items[i].loops & turns->bit;
+  for (int i = failures; i < walk->failures.count; i++) { /* the outermost loop that helps goes first */
+    uint64_t loops = walk->failures.items[i].loops;
+    helps = helps || ((loops & turns->bit) != 0 && (loops & (turns->bit - 1)) == 0);
+  }
   if (!helps || !halves || count < 2 || walk->budget < 0) return;
   walk_restore(walk, before, objects);
   walk->failures.count = failures;
@@ -248,6 +255,7 @@ static struct value value_behind(const struct counting *counting, const struct e
   bool up = counting->step > 0;
   value.origin |= extent->bound.origin;
   value.loops |= extent->bound.loops;
+  value.blame |= extent->bound.loops;
   if (exact) {
     value.low = value.high = extent->start.low + extent->turns * counting->step;
     return value;
@@ -289,15 +297,25 @@ static void run_counting(struct walk *walk, struct node *loop, struct note *note
   struct extent extent = measure(walk, counting, object);
   note->origin |= extent.start.origin | extent.bound.origin;
   if (extent.turns < 0 || counting->counter->lasting || walk->n_loops >= MOST_LOOPS) {
+    bool border = walk->audit->root != NULL && strcmp(walk->audit->root, walk->frame->function->name) == 0;
     note->counts_steps = counting->counter->lasting && (extent.bound.origin & ~(unsigned)ORIGIN_DATA) == ORIGIN_STEP;
-    if (!note->counts_steps)
+    note->is_shared_out = border && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
+    if (!note->counts_steps && !note->is_shared_out)
       fail_unbounded(walk, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);
     run_unknown(walk, loop, note, counting->counter);
     return;
   }
   if (extent.turns > note->turns) note->turns = extent.turns;
   uint64_t outer = extent.start.loops | extent.bound.loops;
-  struct turns turns = {loop, note, object, (uint64_t)1 << walk->n_loops, outer, extent.start.low, counting->step};
+  bool exact = extent.start.low == extent.start.high && extent.bound.low == extent.bound.high;
+  struct turns turns = {.loop = loop,
+                        .note = note,
+                        .object = object,
+                        .bit = (uint64_t)1 << walk->n_loops,
+                        .inherited = outer,
+                        .blame = exact ? 0 : outer,
+                        .start = extent.start.low,
+                        .step = counting->step};
   int64_t count = extent.turns;
   if (extent.start.low != extent.start.high) { /* from anywhere in its range, to the bound */
     turns.step = counting->step > 0 ? 1 : -1;
@@ -313,6 +331,13 @@ static void run_counting(struct walk *walk, struct node *loop, struct note *note
   walk_flush(walk);
 }
 
+/* Pointers that change from turn to turn are followed turn by turn. */
+static bool assigns_pointer(const struct note *note) {
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i]->type->kind == TYPE_POINTER) return true;
+  return false;
+}
+
 enum flow walk_loop(struct walk *walk, struct node *node) {
   struct note *note = walk_note(walk, node);
   note->seen = true;
@@ -323,7 +348,7 @@ enum flow walk_loop(struct walk *walk, struct node *node) {
   struct counting counting = {0};
   bool counts = read_counting(walk, node, &counting);
   bool every = walk->n_loops == 0 && !walk->in_kernel && calls_kernels(node);
-  if (every || !counts) {
+  if (every || !counts || assigns_pointer(note)) {
     int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
     struct state *before = walk_save(walk);
     int64_t turns = unroll(walk, node, every ? MOST_TURNS : MOST_SMALL_TURNS, &flow);

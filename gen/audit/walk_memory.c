@@ -17,6 +17,10 @@ void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, 
   ARENA_PUSH(walk->memory, walk->failures, failure);
 }
 
+uint64_t walk_doubt(const struct walk *walk, struct value value) {
+  return value.blame | walk->guards;
+}
+
 static void add_path(struct text *text, const struct path *path) {
   if (path == NULL) return;
   add_path(text, path->parent);
@@ -202,14 +206,15 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
   if (at.origin & ORIGIN_TOLD) return;
   const char *what = walk_spell(walk, node), *slot = walk_slot_name(walk, at);
   long long unit = size > 0 ? size : 1, reached = at.low < 0 ? (at.low - unit + 1) / unit : at.high / unit;
-  bool data = (at.origin & ORIGIN_DATA) != 0, certain = at.loops == 0 && (at.low == at.high || data);
+  uint64_t doubt = walk_doubt(walk, at);
+  bool data = (at.origin & ORIGIN_DATA) != 0, certain = doubt == 0;
   if (at.object < 0 || at.span < 0)
-    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, at.loops, "what '%s' points to is not known", what);
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, doubt, "what '%s' points to is not known", what);
   else if (is_unbounded(at))
-    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, at.loops,
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, doubt,
               "'%s': nothing bounds the data that chooses an element of %s[%lld]", what, slot, at.span / unit);
   else
-    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, at.loops,
+    walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
               certain && !data ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]",
               what, reached, slot, at.span / unit);
 }
@@ -229,9 +234,9 @@ static void read_object(struct walk *walk, struct value at, int64_t from, int64_
     break;
   case OBJECT_LOCAL:
     if (ranges_cover(state->written, from, to, &missing)) break;
-    walk_fail(walk, FAILURE_UNWRITTEN, at.low == at.high ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, at.loops,
-              "'%s' is read before it is written (byte %lld of %s)", walk_spell(walk, node), (long long)missing,
-              object->name);
+    walk_fail(walk, FAILURE_UNWRITTEN, at.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
+              at.loops | walk->guards, "'%s' is read before it is written (byte %lld of %s)", walk_spell(walk, node),
+              (long long)missing, object->name);
     state->written = ranges_add(walk->memory, state->written, from, to); /* told once */
     break;
   }
@@ -345,7 +350,7 @@ static struct value constant_at(struct walk *walk, struct place place, unsigned 
   }
   if (!any) value = value_integer(0, 0);
   value.origin = origin;
-  value.loops = place.at.loops;
+  value.loops = value.blame = place.at.loops;
   return value;
 }
 
@@ -371,7 +376,10 @@ struct value walk_load(struct walk *walk, struct place place, const struct node 
   }
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place);
-  struct value value = value_of_type(place.type, ORIGIN_DATA);
+  bool record = good && walk->objects[place.at.object].kind == OBJECT_LOCAL &&
+                walk->objects[place.at.object].type->kind == TYPE_RECORD;
+  unsigned origin = record ? walk->states[place.at.object].value.origin : ORIGIN_DATA;
+  struct value value = value_of_type(place.type, origin);
   struct content content = good ? walk_content(walk, place.at) : (struct content){0};
   if (content.known && place.type->kind == TYPE_INTEGER) {
     value.low = content.low;

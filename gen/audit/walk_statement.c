@@ -23,6 +23,7 @@ static void declare(struct walk *walk, struct variable *variable) {
   bool aggregate = variable->type->kind == TYPE_ARRAY || variable->type->kind == TYPE_RECORD;
   if (aggregate) {
     walk->states[object].written = ranges_add(walk->memory, NULL, 0, variable->type->size);
+    walk->states[object].value = value_number(value.origin);
     return;
   }
   walk_store(walk, (struct place){walk_address(walk, object), variable->type}, value, variable->initial);
@@ -47,10 +48,13 @@ static enum flow walk_if(struct walk *walk, struct node *node) {
   }
   int count = walk->n_objects;
   struct state *before = walk_save(walk);
+  uint64_t guards = walk->guards;
+  walk->guards |= condition.loops;
   enum flow yes = walk_arm(walk, node, true);
   struct state *after = walk_save(walk);
   walk_restore(walk, before, count);
   enum flow no = walk_arm(walk, node, false);
+  walk->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count);
   if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
   return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
