@@ -14,6 +14,7 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
   if (at == 0 && cadences->steps > 0) return 1;
   int64_t next = sooner(cadences->steps, at, cadences->log_every);
   next = sooner(next, at, cadences->eval_every);
+  next = sooner(next, at, cadences->hook_every);
   return sooner(next, at, cadences->save_every);
 }
 

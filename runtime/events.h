@@ -9,6 +9,7 @@
 struct cadences {
   int64_t steps;
   int64_t log_every, eval_every, save_every;
+  int64_t hook_every; /* user code sees these steps */
 };
 
 /* The next step count above `at` at which something is due; `steps` at most. The first step counts too: the time to

@@ -142,6 +142,7 @@ static void print_figures(const struct figures *figures) {
   for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
     if (figures->extras->items[i].waits && figures->extras->items[i].printed)
       printf("   %s %.4f", figures->extras->items[i].name, figures->extras->items[i].value);
+  if (figures->stopped_early) printf("   stopped early");
   if (figures->saved != NULL) printf("   %s %s", figures->is_saving ? "saving" : "saved", figures->saved);
 }
 

@@ -24,6 +24,7 @@ struct figures {
   const char *saved;    /* a path when something is saved; else NULL */
   bool is_saving;       /* it is not whole yet */
   double save_stall_ms; /* that saves since the last line kept steps waiting */
+  bool stopped_early;   /* this line is the last one */
 };
 
 struct log {

@@ -12,6 +12,8 @@
 #include "stopwatch.h"
 #include "trainer.h"
 
+#include "include/accel/hooks.h"
+
 struct accel_run {
   const struct accel_program *program;
   struct cadences cadences;
@@ -36,7 +38,10 @@ struct accel_run {
   double eval_loss;
   struct extras extras;
   bool first_step_told;
-  bool skipped; /* the newest step ended without its update */
+  bool stopped_early;
+  bool trigger;                   /* of user code */
+  struct accel_progress progress; /* as told to user code last */
+  bool skipped;                   /* the newest step ended without its update */
 };
 
 /* The position of the first sample of step `at`, as the program counts positions. */

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void failed(struct accel_run *run, const struct problem *problem) {
   rt_log_clear(&run->log);
@@ -14,23 +15,39 @@ static void failed(struct accel_run *run, const struct problem *problem) {
   rt_warn("%s; the run goes on", problem->what);
 }
 
-/* The parameters and what mirrors them by name, such as their averages. */
-static void save_weights(struct accel_run *run) {
+static int mirror_of(const struct accel_run *run, const char *file) {
+  const struct accel_program *program = run->program;
+  for (int i = 0; i < program->n_states; i++)
+    if (program->states[i].name[0] == '\0' && strcmp(program->states[i].file, file) == 0) return i;
+  return -1;
+}
+
+void *rt_mirror(const struct accel_run *run, const char *file) {
+  int which = mirror_of(run, file);
+  if (which == 0 && run->published != NULL) return run->published;
+  return which >= 0 ? run->saver.arrays[which] : NULL;
+}
+
+bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem) {
+  struct tensor_list tensors;
+  uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
+  char **held = &run->saver.arrays[mirror_of(run, file)], *array = *held;
+  *held = rt_mirror(run, file);
+  bool written = rt_tensors_of_state(&tensors, run->program, file, run->saver.arrays, problem);
+  *held = array;
+  if (!written) return false;
+  written = rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
+  rt_tensors_free(&tensors);
+  return written;
+}
+
+void rt_save_weights(struct accel_run *run) {
   struct problem problem;
   const struct accel_program *program = run->program;
-  char *weights = run->saver.arrays[0];
-  if (run->published != NULL) run->saver.arrays[0] = run->published;
-  uint64_t most = (uint64_t)program->checkpoint.max_shard_bytes;
   for (int i = 0; i < program->n_states; i++) {
-    struct tensor_list tensors;
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] != '\0') continue;
-    if (!rt_tensors_of_state(&tensors, program, file, run->saver.arrays, &problem)) rt_fail(&problem, 1);
-    bool written = rt_shards_write(run->project_dir, file, &tensors, most, NULL, &problem);
-    rt_tensors_free(&tensors);
-    if (!written) failed(run, &problem);
+    if (program->states[i].name[0] == '\0' && !rt_save_mirror(run, file, file, &problem)) failed(run, &problem);
   }
-  run->saver.arrays[0] = weights;
 }
 
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
@@ -52,7 +69,7 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
       failed(run, &problem);
   }
   if (at_end) {
-    save_weights(run);
+    rt_save_weights(run);
     run->saved_at = at;
     saved->path = run->model_path;
   }
@@ -85,5 +102,5 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
 void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
-  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0) save_weights(run);
+  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0) rt_save_weights(run);
 }

@@ -11,6 +11,18 @@ struct saved {
   double stall_s;   /* for which the steps waited */
 };
 
+/* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
+ * where it keeps no such thing. */
+void *rt_mirror(const struct accel_run *run, const char *file);
+
+/* Writes the parameters, or what mirrors them under the names of a state file ("model", "ema"), as `as`.safetensors, in
+ * shards where it is too large for one, in the project folder. */
+bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
+
+/* Writes the parameters and what mirrors them, such as their averages. Ends the process when that fails, unless the job
+ * goes on over it. */
+void rt_save_weights(struct accel_run *run);
+
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence, at the end the weights alone, too. Ends the
  * process when a save has failed, unless the job goes on over that. */
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);

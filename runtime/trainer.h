@@ -71,6 +71,17 @@ struct accel_source {
   enum accel_format format;
 };
 
+/* When evaluations end a run: after `patience` of them in a row that were not better than the best by more than
+ * `threshold`. */
+struct accel_stopping {
+  const char *metric; /* NULL: the loss */
+  bool greater;       /* is better */
+  int64_t patience;   /* 0: they do not */
+  double threshold;
+  bool averages;     /* the moving averages are what was evaluated */
+  bool restore_best; /* keep the weights of the best one, and end with them */
+};
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;       /* the model's file without its ending: "gpt2" */
@@ -108,6 +119,8 @@ struct accel_program {
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   int64_t eval_iters;                        /* batches of one evaluation */
   struct accel_checkpoints checkpoint;
+  struct accel_stopping stopping;
+  bool hooks_steps; /* user code sees every step, so each one is an event */
   const char *project_dir;
   const char *weights; /* a safetensors file to start from; NULL: fresh */
 };
@@ -198,6 +211,20 @@ void accel_report_metric(struct accel_run *run, const char *name, double value);
 
 /* Tells the result of an evaluation, for the next log line. */
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
+
+/* Early stopping: notes the evaluation of step `at`, which was reported, and makes that step the last one where the
+ * program's rule says so. `state` outlives a step; it is zero at first. */
+void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]);
+
+/* Puts the weights of the best evaluation into the place of the last ones, and saves them. */
+void accel_restore_best(struct accel_run *run, const int32_t state[4]);
+
+/* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call. */
+struct accel_progress;
+const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* Whether the weights are saved once `at` steps are done. */
+bool accel_save_is_due(const struct accel_run *run, int64_t at);
 
 /* Predictions compared with labels, class by class. */
 struct accel_class {

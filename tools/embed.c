@@ -1,6 +1,6 @@
 /* embed: writes files as C arrays, and what ninja must watch for them.
  *
- * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA HEADER
+ * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER
  *
  * Defines what gen/base/embedded.h declares. Numbers, not string literals: ISO C bounds a literal's length. */
 #include <dirent.h>
@@ -77,8 +77,8 @@ static void write_templates(FILE *out, const char *root, FILE *depends) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) {
-    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA HEADER\n");
+  if (argc != 7) {
+    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER\n");
     return 2;
   }
   FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
@@ -89,6 +89,8 @@ int main(int argc, char **argv) {
   write_bytes(out, argv[4], depends);
   fprintf(out, "const char accel_model_header[] = {");
   write_bytes(out, argv[5], depends);
+  fprintf(out, "const char accel_hooks_header[] = {");
+  write_bytes(out, argv[6], depends);
   fprintf(depends, "\n");
   if (fclose(out) != 0) fail("cannot write", argv[1]);
   if (fclose(depends) != 0) fail("cannot write", argv[2]);

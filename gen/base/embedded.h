@@ -18,4 +18,7 @@ extern const char accel_job_schema[];
 /* include/accel/model.h */
 extern const char accel_model_header[];
 
+/* include/accel/hooks.h */
+extern const char accel_hooks_header[];
+
 #endif

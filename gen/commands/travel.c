@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/model/hooks.h"
 #include "gen/model/model.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/solve.h"
@@ -46,8 +47,9 @@ static bool check_generate(struct travel *travel) {
   return false;
 }
 
-/* The model's source, with the function from which a program of the kind is made. */
+/* The model's source, with the function from which a program of the kind is made; and the job's hooks. */
 static bool read_model(struct travel *travel) {
+  if (travel->kind == PROGRAM_TRAIN && !hooks_check(travel->arena, travel->job, &travel->diags)) return false;
   travel->model = model_parse(travel->arena, travel->job->model.source, &travel->diags);
   if (travel->model == NULL) return false;
   if (travel->kind == PROGRAM_TRAIN || model_has(travel->model, "predict")) return true;

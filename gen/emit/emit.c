@@ -38,6 +38,11 @@ static const char *load_template(void *context, const char *name) {
   return NULL;
 }
 
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
 /* ---- The job's part of the context ---- */
 
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
@@ -86,6 +91,37 @@ static struct jinja_value border_value(struct arena *arena, const struct job *jo
   return value;
 }
 
+/* {metric, greater, patience, threshold, restore_best}; nothing where evaluations do not end the run. */
+static struct jinja_value stopping_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  int metric = job->training.early_stopping.metric;
+  if (job->training.early_stopping.patience == 0) return value;
+  set_literal(arena, value, "metric", metric >= 0 ? job_metric_names[metric] : NULL);
+  set_bool(arena, value, "greater", job->training.early_stopping.greater);
+  set_int(arena, value, "patience", job->training.early_stopping.patience);
+  set_real(arena, value, "threshold", job->training.early_stopping.threshold);
+  set_bool(arena, value, "restore_best", job->training.early_stopping.restore_best);
+  return value;
+}
+
+/* The names of user functions, identifiers by check, by their keys: "" where there is none; and `source`, for people.
+ */
+static struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena), names = jinja_list(arena);
+  if (job->hooks.source == NULL) return value;
+  for (int i = 0; i < HOOKS; i++) {
+    const char *name = job->hooks.names[i];
+    bool before = false;
+    for (int k = 0; k < i && name != NULL; k++)
+      before |= job->hooks.names[k] != NULL && strcmp(name, job->hooks.names[k]) == 0;
+    set_text(arena, value, job_hook_keys[i], name != NULL ? name : "");
+    if (name != NULL && !before) jinja_push(arena, names, jinja_string(arena, name));
+  }
+  jinja_set(arena, value, "names", names);
+  set_comment(arena, value, "source", base_name(job->hooks.source));
+  return value;
+}
+
 static struct jinja_value training_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   set_int(arena, value, "steps", job->training.steps);
@@ -106,15 +142,11 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
                          : job_optimizer(job)->averages ? "all_gradients"
                                                         : "";
   set_text(arena, value, "averaged", averages);
+  jinja_set(arena, value, "stopping", stopping_value(arena, job));
   return value;
 }
 
 /* ---- The program's part ---- */
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
 
 static struct jinja_value batch_value(const struct program *program) {
   struct arena *arena = program->arena;
@@ -238,6 +270,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));
+  jinja_set(arena, context, "hooks", hooks_value(arena, job));
   jinja_set(arena, context, "border", border_value(arena, job));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));

@@ -29,13 +29,24 @@ static void add_optimizer(struct program *program, int64_t elements) {
                                 .count = elements});
 }
 
-/* One number, which belongs to no parameter. */
+/* Numbers that belong to no parameter. */
+static void add_numbers(struct program *program, const char *file, const char *name, const char *member,
+                        enum dtype dtype, struct shape shape) {
+  struct state_slice *slice = arena_alloc(program->arena, sizeof *slice);
+  slice->shape = shape;
+  add(program, (struct state){.file = file,
+                              .name = name,
+                              .member = member,
+                              .dtype = dtype,
+                              .count = shape_count(shape),
+                              .slices = slice,
+                              .n_slices = 1});
+}
+
+/* One number. */
 static void add_number(struct program *program, const char *file, const char *name, const char *member,
                        enum dtype dtype) {
-  struct state_slice *slice = arena_alloc(program->arena, sizeof *slice);
-  add(program,
-      (struct state){
-          .file = file, .name = name, .member = member, .dtype = dtype, .count = 1, .slices = slice, .n_slices = 1});
+  add_numbers(program, file, name, member, dtype, (struct shape){0});
 }
 
 static void add_border(struct program *program) {
@@ -94,5 +105,7 @@ void plan_state(struct program *program) {
   }
   if (program->job->training.ema.decay > 0)
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
+  if (program->job->training.early_stopping.patience > 0)
+    add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
   add_border(program);
 }

@@ -227,7 +227,8 @@ struct cause check_key_cause(const struct check *c, const struct subject *group,
   return (struct cause){.path = path, .written = true, .where = entry->key_where};
 }
 
-/* The first comparison within the properties of a condition, or no cause. `node`: NULL where the job has no such key.
+/* The first comparison within the properties of a condition, else the first key that it requires. `node`: NULL where
+ * the job has no such key.
  */
 static struct cause find_comparison(const struct check *c, const json_t *condition, const struct spec_node *node,
                                     const char *path) {
@@ -248,7 +249,11 @@ static struct cause find_comparison(const struct check *c, const json_t *conditi
     const char *quote = json_is_string(preset) ? "'" : "", *text = schema_value_text(c->arena, preset);
     return (struct cause){deeper, arena_printf(c->arena, "%s%s%s", quote, text, quote), false, {0}};
   }
-  return (struct cause){0};
+  const char *required = json_string_value(json_array_get(json_object_get(condition, "required"), 0));
+  const struct spec_entry *entry = required != NULL ? spec_entry(node, required) : NULL;
+  if (entry == NULL) return (struct cause){0};
+  const char *there = arena_printf(c->arena, "%s%s%s", path, path[0] == '\0' ? "" : ".", required);
+  return (struct cause){.path = there, .written = true, .where = entry->key_where};
 }
 
 struct cause check_cause(const struct check *c, const json_t *condition, const struct subject *group) {

@@ -232,6 +232,36 @@ static void bind_metrics(struct job *job) {
       if (strcmp(job_metric_names[m], list->entries[i].value->text) == 0) job->training.metrics[m] = true;
 }
 
+/* The metric that decides is one of the evaluation, whether or not the job lists it. */
+static void bind_stopping(struct job *job) {
+  static const char *const modes[] = {"min", "max", NULL};
+  const char *metric = string(job, "training.early_stopping.metric");
+  job->training.early_stopping.patience = integer(job, "training.early_stopping.patience");
+  job->training.early_stopping.threshold = real(job, "training.early_stopping.threshold");
+  job->training.early_stopping.restore_best = integer(job, "training.early_stopping.restore_best") != 0;
+  job->training.early_stopping.metric = -1;
+  for (int m = 0; metric != NULL && m < METRICS; m++)
+    if (strcmp(job_metric_names[m], metric) == 0) job->training.early_stopping.metric = m;
+  int decides = job->training.early_stopping.metric;
+  bool greater = decides >= 0 && decides != METRIC_PERPLEXITY;
+  if (string(job, "training.early_stopping.mode") != NULL)
+    greater = choice(job, "training.early_stopping.mode", modes) == 1;
+  job->training.early_stopping.greater = greater;
+  if (decides >= 0) job->training.metrics[decides] = true;
+}
+
+const char *const job_hook_keys[HOOKS] = {"on_start", "on_step", "on_eval", "on_save", "on_end"};
+
+static void bind_hooks(struct arena *arena, struct job *job) {
+  const char *source = string(job, "hooks.source");
+  if (source == NULL) return;
+  job->hooks.source = beside(arena, job->file, source);
+  for (int i = 0; i < HOOKS; i++) {
+    const struct spec_node *name = spec_find(spec_find(job->tree, "hooks"), job_hook_keys[i]);
+    job->hooks.names[i] = name != NULL ? name->text : NULL;
+  }
+}
+
 static void bind_average(struct job *job) {
   job->training.ema.decay = real(job, "training.ema.decay");
   job->training.ema.every = integer(job, "training.ema.every");
@@ -273,6 +303,7 @@ static void bind_run(struct job *job, struct diagnostics *diags) {
   job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);
   job->training.eval_iters = integer(job, "training.eval_iters"); /* a word, "all", is 0 */
   bind_metrics(job);
+  bind_stopping(job);
   bind_average(job);
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
   job->data.data_seed = seeded ? (uint64_t)integer(job, "data.data_seed") : job->training.seed;
@@ -306,6 +337,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_precision(job);
   bind_run(job, diags);
   bind_checkpoint(job, diags);
+  bind_hooks(arena, job);
   return job;
 }
 

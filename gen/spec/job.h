@@ -46,6 +46,7 @@ enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
 enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
+enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOKS };
 enum device_kind { DEVICE_CPU };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 enum checkpointing {
@@ -194,6 +195,13 @@ struct job {
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];
     struct {
+      int64_t patience; /* 0: evaluations do not end the run */
+      double threshold;
+      int metric;   /* enum metric; -1: the loss */
+      bool greater; /* is better */
+      bool restore_best;
+    } early_stopping;
+    struct {
       double decay; /* 0: no average is kept */
       int64_t every;
       double inv_gamma, power; /* power 0: no warm-up */
@@ -216,6 +224,11 @@ struct job {
     int64_t every; /* a log line every so many steps */
   } tracking;
 
+  struct {
+    const char *source;       /* of user code, resolved against the job file's folder; NULL: there is none */
+    const char *names[HOOKS]; /* its functions; NULL where the job names none */
+  } hooks;
+
   const struct spec_node *tree; /* the resolved document behind it: gen/spec's own; NULL: there is none */
 };
 
@@ -236,6 +249,9 @@ struct job *job_parse(struct arena *arena, const char *file, const char *text, s
 
 /* The metrics' names, ended by NULL: as the job and the log write them. */
 extern const char *const job_metric_names[];
+
+/* The keys of the group hooks that name functions, by enum hook. */
+extern const char *const job_hook_keys[HOOKS];
 
 /* Whether a metric compares predictions with labels. */
 bool job_wants_predictions(const struct job *job);

@@ -51,6 +51,8 @@ VALUES = {
     "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]],
     "training.steps": [10], "training.seed": [0, 7],
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
+    "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],
+    "hooks": [],  # tests/program/test_hooks.py
     "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.every": [0, 4], "tracking.every": [1],
@@ -76,6 +78,7 @@ COMPANIONS = {
     "training.metrics": {"training.eval_interval": 5},
     **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}
        for key in ("init_scale", "growth_factor", "backoff_factor", "growth_interval")},
+    "training.early_stopping": {"training.eval_interval": 5},
     "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
     "schedule.start_weight_decay": {"optimizer.weight_decay": 0.1, "schedule.wd_incr_style": "linear"},
     ("schedule.wd_incr_style", "linear"): {"optimizer.weight_decay": 0.1},

@@ -41,7 +41,7 @@ static const char *messages(struct arena *arena, const char *path) {
 /* docs/job.md: what `accel-gen help` says, in one page. */
 static const char *page(struct arena *arena) {
   static const char *const groups[] = {"model",     "data",     "precision", "accumulation", "memory",  "devices",
-                                       "optimizer", "schedule", "training",  "checkpoint",   "tracking"};
+                                       "optimizer", "schedule", "training",  "hooks",        "checkpoint", "tracking"};
   struct text out = text_in(arena);
   text_printf(
       &out,

@@ -1,0 +1,83 @@
+/* accel/hooks.h: what the functions of a job's `hooks.source` are, and what they may call.
+ *
+ *   hooks: {source: my_hooks.c, on_start: on_start, on_step: on_step, on_eval: on_eval, on_save: on_save, on_end:
+ * on_end}
+ *
+ * Each key names a function of that file, of the type
+ *
+ *   void on_step(struct accel_run *run, const struct accel_progress *progress);
+ *
+ * The trainer calls it by its name: on_start before the first step, on_step after every step, on_eval after an
+ * evaluation, on_save after the weights were saved, on_end after the last step. A name begins with "on_", which no
+ * function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
+ *
+ * A trainer is one process, and all calls come from its main thread, between steps. Time spent in them does not count
+ * as training. docs/hooks.md has an example. */
+#ifndef ACCEL_HOOKS_H
+#define ACCEL_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The run: opaque. */
+struct accel_run;
+
+/* Where the run stands. The same object at each call; read it, do not keep it. */
+struct accel_progress {
+  int64_t step, steps;        /* steps done so far, and of the whole run */
+  double loss, lr, grad_norm; /* of the newest step; 0 before the first one */
+  bool step_was_skipped;      /* it ended without its update, as its numbers were not finite */
+  bool has_eval;              /* an evaluation ran after this very step */
+  double eval_loss;           /* its loss, where has_eval */
+};
+
+/* ---- What a run tells ---- */
+
+/* Adds a number to the next line of metrics.jsonl, which is the one of this step when it gets a line; a number of the
+ * same name that waits is replaced. The name must not be one that a line has anyway ("loss"). */
+void accel_log(struct accel_run *run, const char *name, double value);
+
+/* Prints a line to standard output, as printf with a line end, without disturbing the progress line. On the main
+ * process only: of several, one prints. */
+void accel_print(struct accel_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The metric `name` ("accuracy") of the evaluation of this step; false where there is none. */
+bool accel_metric(const struct accel_run *run, const char *name, double *value);
+
+/* ---- What a run is told ---- */
+
+/* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights. */
+void accel_stop(struct accel_run *run);
+
+/* A flag for one's own use: set_trigger sets it, check_trigger tells whether it was set and takes it back. */
+void accel_set_trigger(struct accel_run *run);
+bool accel_check_trigger(struct accel_run *run);
+
+/* ---- What a run has ---- */
+
+/* The float32 values of the parameter `name` as its checkpoint calls it, row-major, `*count` of them; NULL where there
+ * is none. accel_average_of gives its moving average (training.ema). They change with every step. */
+const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count);
+const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count);
+
+/* The names of all parameters: 0, 1, ... up to accel_weight_count - 1. */
+int accel_weight_count(const struct accel_run *run);
+const char *accel_weight_name(const struct accel_run *run, int index);
+
+/* The folder that the run writes to. */
+const char *accel_project_dir(const struct accel_run *run);
+
+/* Whether the newest step ended without its update. */
+bool accel_step_was_skipped(const struct accel_run *run);
+
+/* ---- Which process this is ---- */
+
+/* As Accelerate's PartialState has them: index and number of processes, on all nodes and on this one. */
+int accel_process_index(const struct accel_run *run);
+int accel_num_processes(const struct accel_run *run);
+int accel_local_process_index(const struct accel_run *run);
+bool accel_is_main_process(const struct accel_run *run);
+bool accel_is_local_main_process(const struct accel_run *run);
+bool accel_is_last_process(const struct accel_run *run);
+
+#endif

@@ -1,0 +1,123 @@
+/* What user code may call: include/accel/hooks.h. */
+#include "include/accel/hooks.h"
+#include "run.h"
+
+#include "save.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report) {
+  rt_stopwatch_stop(run->watch); /* what follows is not training */
+  run->progress = (struct accel_progress){.step = at,
+                                          .steps = run->cadences.steps,
+                                          .loss = report.loss,
+                                          .lr = report.lr,
+                                          .grad_norm = report.grad_norm,
+                                          .step_was_skipped = run->skipped,
+                                          .has_eval = run->eval_at == at,
+                                          .eval_loss = run->eval_at == at ? run->eval_loss : 0};
+  return &run->progress;
+}
+
+bool accel_save_is_due(const struct accel_run *run, int64_t at) {
+  return rt_events_save(&run->cadences, at);
+}
+
+void accel_log(struct accel_run *run, const char *name, double value) {
+  struct problem problem;
+  if (rt_extras_set(&run->extras, name, value, false)) return;
+  rt_problem(&problem, "no memory to log '%.100s'", name);
+  rt_fail(&problem, 1);
+}
+
+void accel_print(struct accel_run *run, const char *format, ...) {
+  va_list arguments;
+  rt_log_clear(&run->log);
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  putchar('\n');
+  fflush(stdout);
+}
+
+bool accel_metric(const struct accel_run *run, const char *name, double *value) {
+  char whole[64];
+  snprintf(whole, sizeof whole, "eval_%.50s", name);
+  return rt_extras_find(&run->extras, whole, value);
+}
+
+void accel_stop(struct accel_run *run) {
+  if (run->progress.step < run->cadences.steps) run->cadences.steps = run->progress.step;
+}
+
+void accel_set_trigger(struct accel_run *run) {
+  run->trigger = true;
+}
+
+bool accel_check_trigger(struct accel_run *run) {
+  bool set = run->trigger;
+  run->trigger = false;
+  return set;
+}
+
+static const float *values_of(const struct accel_run *run, const void *weights, const char *name, int64_t *count) {
+  for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
+    const struct accel_tensor *tensor = &run->program->tensors[i];
+    if (strcmp(tensor->name, name) != 0) continue;
+    *count = 1;
+    for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
+    return (const float *)((const char *)weights + tensor->offset);
+  }
+  return NULL;
+}
+
+const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count) {
+  return values_of(run, rt_mirror(run, "model"), name, count);
+}
+
+const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count) {
+  return values_of(run, rt_mirror(run, "ema"), name, count);
+}
+
+int accel_weight_count(const struct accel_run *run) {
+  return run->program->n_tensors;
+}
+
+const char *accel_weight_name(const struct accel_run *run, int index) {
+  return run->program->tensors[index].name;
+}
+
+const char *accel_project_dir(const struct accel_run *run) {
+  return run->project_dir;
+}
+
+/* One process. */
+
+int accel_process_index(const struct accel_run *run) {
+  (void)run;
+  return 0;
+}
+
+int accel_num_processes(const struct accel_run *run) {
+  (void)run;
+  return 1;
+}
+
+int accel_local_process_index(const struct accel_run *run) {
+  (void)run;
+  return 0;
+}
+
+bool accel_is_main_process(const struct accel_run *run) {
+  return accel_process_index(run) == 0;
+}
+
+bool accel_is_local_main_process(const struct accel_run *run) {
+  return accel_local_process_index(run) == 0;
+}
+
+bool accel_is_last_process(const struct accel_run *run) {
+  return accel_process_index(run) == accel_num_processes(run) - 1;
+}

@@ -1,0 +1,101 @@
+"""Early stopping beside the EarlyStoppingCallback of Transformers, whose logic stands here in its own words: on the
+evaluations of the same run without it, where should it end, and with which weights?"""
+
+import shutil
+import unittest
+
+import numpy as np
+from harness import Trainer
+from matrix import mlp
+
+STEPS = 24
+
+
+class Callback:
+    """transformers.EarlyStoppingCallback and what Trainer does with the best metric."""
+
+    def __init__(self, patience, threshold, greater_is_better):
+        self.patience, self.threshold = patience, threshold
+        self.operator = np.greater if greater_is_better else np.less
+        self.best_metric, self.counter = None, 0
+
+    def on_evaluate(self, value):
+        """Whether training should stop, and whether this is the best so far."""
+        if self.best_metric is None or (self.operator(value, self.best_metric)
+                                        and abs(value - self.best_metric) > self.threshold):
+            self.counter = 0
+        else:
+            self.counter += 1
+        is_best = self.best_metric is None or self.operator(value, self.best_metric)
+        if is_best:
+            self.best_metric = value
+        return self.counter >= self.patience, is_best
+
+
+def prepare(test, **training):
+    case = mlp("stopping", optimizer={"name": "sgd", "lr": 1.5, "momentum": 0.8}, data={"batch_size": 4, "eval_fraction": 0.4},
+               training={"steps": STEPS, "seed": 3, "eval_interval": 1, "eval_iters": "all",
+                         "metrics": ["accuracy", "f1_macro"], **training})
+    trainer = Trainer(case.job)
+    test.addCleanup(shutil.rmtree, trainer.folder)
+    case.write_data(trainer.folder)
+    trainer.build()
+    return trainer
+
+
+class EarlyStopping(unittest.TestCase):
+    def whole(self, **training):
+        return prepare(self, **training).run()
+
+    def check(self, rows, metric="loss", mode=None, patience=2, threshold=0.0, **training):
+        rule = {"patience": patience, "metric": metric, "threshold": threshold, **({"mode": mode} if mode else {})}
+        greater = mode == "max" if mode else metric != "loss"
+        callback = Callback(patience, threshold, greater)
+        end, best = STEPS, 0
+        for row in rows:
+            stop, is_best = callback.on_evaluate(row[f"eval_{metric}"])
+            best = row["step"] if is_best else best
+            if stop:
+                end = row["step"]
+                break
+        trainer = prepare(self, early_stopping={**rule, "restore_best": True}, **training)
+        found = trainer.run()
+        told = ("loss", "eval_loss", "eval_accuracy", "grad_norm")
+        self.assertEqual([[row[k] for k in told] for row in found], [[row[k] for k in told] for row in rows[:end]], rule)
+        ended = trainer.weights()
+        before = prepare(self, **training)
+        before.run("--steps", str(best))
+        for name, value in before.weights().items():
+            self.assertTrue(np.array_equal(value, ended[name]), f"{name} of step {best}")
+        return end
+
+    def test_decisions(self):
+        rows = self.whole()
+        ends = {self.check(rows), self.check(rows, patience=4), self.check(rows, metric="accuracy", patience=3),
+                self.check(rows, threshold=0.02, patience=3), self.check(rows, metric="f1_macro", mode="min", patience=1),
+                self.check(rows, patience=STEPS)}
+        print("ends", sorted(ends))
+        self.assertGreater(len(ends), 2, "the cases differ")
+
+    def test_averages(self):
+        """What is evaluated is what is best: the averages, and they end as those of the best evaluation."""
+        ema = {"decay": 0.5, "evaluate": True}
+        trainer = prepare(self, ema=ema, early_stopping={"patience": 2, "restore_best": True})
+        rows = trainer.run()
+        best = min(rows, key=lambda row: row["eval_loss"])["step"]
+        self.assertLess(len(rows), STEPS)
+        last, average = trainer.weights(), (trainer.folder / "run" / "ema.safetensors").read_bytes()
+        plain = prepare(self, ema=ema)
+        plain.run("--steps", str(best))
+        self.assertEqual(average, (plain.folder / "run" / "ema.safetensors").read_bytes())
+        plain.run("--steps", str(len(rows)))
+        for name, value in plain.weights().items():
+            self.assertTrue(np.array_equal(value, last[name]), name)
+
+    def test_a_metric_need_not_be_listed(self):
+        trainer = prepare(self, metrics=[], early_stopping={"patience": 3, "metric": "accuracy"})
+        self.assertIn("eval_accuracy", trainer.run()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()

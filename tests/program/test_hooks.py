@@ -1,0 +1,167 @@
+"""Functions of a job's own: called when they should be, with what they should see; refused when they are none. And the
+example runs."""
+
+import json
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+from harness import GENERATOR, TREE, Trainer
+from matrix import mlp
+
+SOURCE = """#include <accel/hooks.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+
+static void note(struct accel_run *run, const struct accel_progress *at, const char *what) {
+  double accuracy = NAN;
+  int64_t count = 0;
+  const float *bias = accel_weight_of(run, "output.bias", &count), *none = accel_weight_of(run, "bias", &count);
+  accel_metric(run, "accuracy", &accuracy);
+  accel_print(run, "%s %lld %lld %.9g %.9g %.9g %d %.9g %.9g %.9g %d", what, (long long)at->step, (long long)at->steps,
+              at->loss, at->lr, at->grad_norm, at->has_eval, at->has_eval ? at->eval_loss : NAN, accuracy,
+              (double)bias[count - 1], none == NULL && accel_is_main_process(run) && accel_is_last_process(run));
+}
+void on_start(struct accel_run *run, const struct accel_progress *at) { note(run, at, "start"); }
+void on_step(struct accel_run *run, const struct accel_progress *at) {
+  note(run, at, "step");
+  accel_log(run, "last", (double)at->step);
+  if (at->step == 2) accel_set_trigger(run);
+  if (at->step == 3 && accel_check_trigger(run) && !accel_check_trigger(run)) accel_log(run, "triggered", 1);
+  if (at->step == atoi(getenv("STOP_AT"))) accel_stop(run);
+}
+void on_eval(struct accel_run *run, const struct accel_progress *at) { note(run, at, "eval"); }
+void on_save(struct accel_run *run, const struct accel_progress *at) { note(run, at, "save"); }
+void on_end(struct accel_run *run, const struct accel_progress *at) { note(run, at, "end"); }
+"""
+ALL = {f"on_{name}": f"on_{name}" for name in ("start", "step", "eval", "save", "end")}
+
+
+def prepare(test, source=SOURCE, names=ALL, **training):
+    case = mlp("hooks", training={"steps": 7, "eval_interval": 3, "eval_iters": "all", "metrics": ["accuracy"], **training},
+               checkpoint={"every": 4}, hooks={"source": "hooks.c", **names})
+    trainer = Trainer(case.job)
+    test.addCleanup(shutil.rmtree, trainer.folder)
+    case.write_data(trainer.folder)
+    (trainer.folder / "hooks.c").write_text(source)
+    return trainer
+
+
+class Hooks(unittest.TestCase):
+    def calls(self, trainer, stop_at):
+        """What the hooks printed: lists of words."""
+        shutil.rmtree(trainer.folder / "run", ignore_errors=True)
+        result = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True,
+                                env={"STOP_AT": str(stop_at), "OMP_NUM_THREADS": "2"}, check=True)
+        words = [line.split() for line in result.stdout.splitlines()]
+        return [line for line in words if line and "on_" + line[0] in ALL and len(line) == 11]
+
+    def metrics(self, trainer):
+        lines = (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
+        return {row["step"]: row for row in map(json.loads, lines)}
+
+    def test_calls(self):
+        trainer = prepare(self)
+        trainer.build()
+        calls = self.calls(trainer, -1)
+        steps = [f"step {i}" for i in range(1, 8)]
+        expected = ["start 0", *steps[:3], "eval 3", steps[3], "save 4", *steps[4:6], "eval 6", steps[6], "eval 7", "save 7",
+                    "end 7"]
+        self.assertEqual([" ".join(call[:2]) for call in calls], expected)
+        rows = self.metrics(trainer)
+        for what, at, of, loss, lr, norm, has_eval, eval_loss, accuracy, bias, good in calls[1:]:
+            row = rows[int(at)]
+            self.assertEqual((of, good, has_eval), ("7", "1", str(int("eval_loss" in row and what != "step"))))
+            self.assertEqual([float(x) for x in (loss, lr, norm)], [row["loss"], row["lr"], row["grad_norm"]])
+            self.assertEqual(row["last"], int(at))
+            if what == "eval":
+                self.assertEqual((float(eval_loss), float(accuracy)), (row["eval_loss"], row["eval_accuracy"]))
+        self.assertEqual([at for at, row in rows.items() if "triggered" in row], [3])
+        self.assertAlmostEqual(float(calls[-1][9]), trainer.weights()["output.bias"][-1], places=7)
+
+    def test_stop(self):
+        """The step at hand becomes the last one, evaluated and saved; what came before is as without the stop."""
+        trainer = prepare(self)
+        trainer.build()
+        self.calls(trainer, -1)
+        whole = self.metrics(trainer)
+        calls = self.calls(trainer, 5)
+        self.assertEqual([" ".join(call[:2]) for call in calls[-4:]], ["step 5", "eval 5", "save 5", "end 5"])
+        self.assertEqual(max(self.metrics(trainer)), 5)
+        for step, row in self.metrics(trainer).items():
+            self.assertEqual(row["loss"], whole[step]["loss"])
+        self.assertEqual(self.calls(trainer, 1)[-1][:2], ["end", "1"])
+
+    def test_a_hook_changes_no_training(self):
+        trainer, plain = prepare(self), prepare(self)
+        del plain.job["hooks"]
+        plain.write()
+        trainer.build()
+        plain.build()
+        self.calls(trainer, -1)
+        plain.run()
+        for name, value in plain.weights().items():
+            self.assertTrue(np.array_equal(value, trainer.weights()[name]), name)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, expected, source=SOURCE, names=ALL, **training):
+        trainer = prepare(self, source, names, **training)
+        result = subprocess.run([GENERATOR, trainer.path, "-o", trainer.folder / "t.c"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for text in expected:
+            self.assertIn(text, result.stderr)
+
+    def test_missing(self):
+        source = SOURCE.replace("void on_save(", "void on_saved(")
+        self.refused(["hooks.c defines no function 'on_save'", "write 'void on_save(struct accel_run *run"], source)
+
+    def test_declared_only(self):
+        self.refused(["defines no function 'on_x'"], SOURCE + "void on_x(struct accel_run *, const struct accel_progress *);\n",
+                     {"on_step": "on_x"})
+
+    def test_type(self):
+        source = SOURCE.replace("void on_end(struct accel_run *run, const", "int on_end(struct accel_run *run, const")
+        self.refused(["hooks.c:26:5: error: 'on_end' is of type 'int (struct accel_run *, const struct accel_progress *)'",
+                      "'hooks.on_end' names it here"], source)
+
+    def test_static(self):
+        source = SOURCE.replace("void on_end(", "static void on_end(")
+        self.refused(["hooks.c:26:13: error: 'on_end' is static, so the trainer cannot call it"], source)
+
+    def test_names(self):
+        for name in ("step", "on_", "on_a b", "on_x;y", "on_step\n"):
+            self.refused(["must be a C identifier that begins with on_" if len(name) > 3 else "on_"], names={"on_step": name})
+
+    def test_no_file(self):
+        self.refused(["cannot read the hooks"], names={**ALL, "source": "other.c"})
+
+    def test_no_names(self):
+        self.refused(["'hooks' names no function"], names={})
+
+    def test_no_evaluation(self):
+        self.refused(["eval_interval"], eval_interval=0, metrics=[])
+
+
+class Example(unittest.TestCase):
+    def test_runs(self):
+        trainer = prepare(self)
+        table = subprocess.run([sys.executable,
+                                TREE / "examples" / "jobs" / "table.py"], capture_output=True, check=True).stdout
+        (trainer.folder / "table.csv").write_bytes(table)
+        program = trainer.folder / "example"
+        subprocess.run([GENERATOR, "build", TREE / "examples" / "jobs" / "hooks.yaml", "-o", program], check=True)
+        told = subprocess.run([program], cwd=trainer.folder, capture_output=True, text=True, check=True).stdout
+        self.assertIn("6 parameters, 300 steps to go", told)
+        self.assertIn("four of five are right", told)
+        self.assertIn("ended after step", told)
+        rows = (trainer.folder / "runs" / "hooks" / "metrics.jsonl").read_text().splitlines()
+        self.assertTrue(all(json.loads(row)["output_norm"] > 0 for row in rows))
+
+
+if __name__ == "__main__":
+    unittest.main()
