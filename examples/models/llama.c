@@ -18,14 +18,7 @@ const struct config defaults = {
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
     .tie_word_embeddings = false,
-    .rope = {.kind = ROPE_DEFAULT,
-             .theta = 10000,
-             .factor = 8,
-             .low_freq_factor = 1,
-             .high_freq_factor = 4,
-             .beta_fast = 32,
-             .beta_slow = 1,
-             .original_length = 8192},
+    .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
 /* [B][T][n D] as [B][n][T][D]. */

@@ -22,6 +22,13 @@ struct rope_config {
   int original_length;                      /* places of the model's first training */
 };
 
+/* No scaling, with the usual numbers for each kind. */
+#define ROPE_DEFAULTS(theta_, length)                                                                                  \
+  {                                                                                                                    \
+    .kind = ROPE_DEFAULT, .theta = (theta_), .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4,                 \
+    .beta_fast = 32, .beta_slow = 1, .original_length = (length)                                                       \
+  }
+
 /* cos and sin, [places][dims / 2] each. */
 struct rope {
   tensor cos, sin;

@@ -74,6 +74,7 @@ CASES = [
     mlp("mlp_accumulation", accumulation={"num_steps": 2}, optimizer={**ADAMW, "weight_decay": 0}),
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
     Case("llama", "llama", LLAMA, data={"sequence_length": 9}),
+    Case("mistral", "mistral", {**LLAMA, "sliding_window": 4}, data={"sequence_length": 35}),
     Case("losses", LOSSES, {"width": 7}, data={"batch_size": 9}),
     gpt("gpt2_checkpoint_all", config={"dropout": 0.1}, memory={"activation_checkpointing": "all"},
         training={"eval_interval": 2, "eval_iters": 2}),

@@ -1,0 +1,64 @@
+/* GPT-NeoX and Pythia (Black et al., arXiv:2204.06745): the tensor names and the arithmetic of transformers'
+ * GPTNeoXForCausalLM, so that its checkpoints load from their model.safetensors. Attention and the feed-forward net
+ * stand beside each other, and the rotary embedding turns the first quarter of a head's columns.
+ *
+ * B batch, T tokens of a sequence, C hidden_size, H heads, D = C / H. */
+#include <accel/model.h>
+
+#include "rope.h"
+
+struct config {
+  int num_hidden_layers, num_attention_heads, hidden_size, intermediate_size, vocab_size;
+  double rotary_pct, layer_norm_eps, initializer_range;
+  bool use_parallel_residual, tie_word_embeddings;
+  struct rope_config rope;
+};
+
+const struct config defaults = {
+    .rotary_pct = 0.25,
+    .layer_norm_eps = 1e-5,
+    .initializer_range = 0.02,
+    .use_parallel_residual = true,
+    .tie_word_embeddings = false,
+    .rope = ROPE_DEFAULTS(10000, 2048),
+};
+
+/* Part `which` of qkv [B][T][H][3 D] as [B][H][T][D]. */
+static tensor part(tensor qkv, int which) {
+  return transpose(split(qkv, 3, 3, which), 1, 2);
+}
+
+static tensor attend(scope s, tensor x, struct rope rope, struct config c) {
+  tensor qkv = linear(at(s, "query_key_value"), x, 3 * c.hidden_size);
+  qkv = reshape(qkv, dim(x, 0), dim(x, 1), c.num_attention_heads, 3 * c.hidden_size / c.num_attention_heads);
+  tensor q = rotary(part(qkv, 0), rope.cos, rope.sin), k = rotary(part(qkv, 1), rope.cos, rope.sin);
+  tensor y = transpose(attention(q, k, part(qkv, 2), CAUSAL), 1, 2);
+  return linear(at(s, "dense"), reshape(y, dim(x, 0), dim(x, 1), c.hidden_size), c.hidden_size);
+}
+
+static tensor mlp(scope s, tensor x, struct config c) {
+  tensor h = gelu(linear(at(s, "dense_h_to_4h"), x, c.intermediate_size));
+  return linear(at(s, "dense_4h_to_h"), h, c.hidden_size);
+}
+
+static tensor block(scope s, tensor x, struct rope rope, struct config c) {
+  tensor a = attend(at(s, "attention"), layer_norm_eps(at(s, "input_layernorm"), x, c.layer_norm_eps), rope, c);
+  tensor after = add(x, a), from = c.use_parallel_residual ? x : after;
+  return add(after, mlp(at(s, "mlp"), layer_norm_eps(at(s, "post_attention_layernorm"), from, c.layer_norm_eps), c));
+}
+
+/* tokens [B][T] to logits [B][T][vocab_size]. */
+tensor predict(scope s, struct config c, tensor tokens) {
+  s = init_normal(s, c.initializer_range);
+  int width = c.hidden_size / c.num_attention_heads;
+  struct rope rope = rope_angles(c.rope, dim(tokens, 1), (int)(width * c.rotary_pct));
+  tensor x = embedding(at(s, "gpt_neox.embed_in"), tokens, c.vocab_size, c.hidden_size);
+  for (int i = 0; i < c.num_hidden_layers; i++) x = block(nth(s, "gpt_neox.layers", i), x, rope, c);
+  x = layer_norm_eps(at(s, "gpt_neox.final_layer_norm"), x, c.layer_norm_eps);
+  scope head = c.tie_word_embeddings ? at(s, "gpt_neox.embed_in") : at(s, "embed_out");
+  return matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.hidden_size));
+}
+
+tensor model(scope s, struct config c, tensor tokens, tensor targets) {
+  return cross_entropy(predict(s, c, tokens), targets);
+}

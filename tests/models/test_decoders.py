@@ -1,0 +1,68 @@
+"""Decoders with rotary embeddings beside their classes of transformers: examples/models/llama.c, qwen3.c, mistral.c,
+gemma.c and gpt_neox.c."""
+
+import unittest
+
+from peer import Text
+from transformers import (GemmaConfig, GemmaForCausalLM, GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
+                          MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+
+
+class Decoders(Text):
+    def shape(self):
+        kv = self.random.choice([1, 2])
+        heads = kv * self.random.choice([1, 2, 3])
+        return {"num_hidden_layers": 2, "num_attention_heads": heads, "num_key_value_heads": kv,
+                "head_dim": 2 * self.random.randint(2, 9), "hidden_size": heads * self.random.randint(5, 15),
+                "intermediate_size": self.random.randint(5, 60), "vocab_size": 256, "rms_norm_eps": 1e-5}
+
+    def compare(self, source, make, kind, length, rope=None, ours=None, tied=False, **more):
+        same = self.shape()
+        settings = {**same, **more, "tie_word_embeddings": tied}
+        theirs = make(kind(**settings, rope_parameters={**ROPE, **(rope or {})}, initializer_range=0.1,
+                           max_position_embeddings=length, pad_token_id=None))
+        ties = {} if source == "gemma.c" else {"tie_word_embeddings": tied}
+        self.causal(source, theirs, {**same, **ties, **(ours or {})}, length)
+
+    def test_llama(self):
+        self.compare("llama.c", LlamaForCausalLM, LlamaConfig, self.random.randint(3, 40))
+
+    def test_llama_3_tied(self):
+        rope = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 16}
+        ours = {"rope.kind": "ROPE_LLAMA3", "rope.factor": 4, "rope.original_length": 16}
+        self.compare("llama.c", LlamaForCausalLM, LlamaConfig, 33, rope, ours, tied=True)
+
+    def test_llama_yarn(self):
+        rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+        ours = {"rope.kind": "ROPE_YARN", "rope.factor": 4, "rope.original_length": 16}
+        self.compare("llama.c", LlamaForCausalLM, LlamaConfig, 64, rope, ours)
+
+    def test_llama_linear(self):
+        ours = {"rope.kind": "ROPE_LINEAR", "rope.factor": 2}
+        self.compare("llama.c", LlamaForCausalLM, LlamaConfig, 20, {"rope_type": "linear", "factor": 2.0}, ours)
+
+    def test_qwen3(self):
+        self.compare("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.random.randint(3, 40), ours={"rope.theta": 10000})
+
+    def test_mistral(self):
+        window = self.random.randint(1, 12)
+        self.compare("mistral.c", MistralForCausalLM, MistralConfig, 40, ours={"sliding_window": window}, sliding_window=window)
+
+    def test_gemma(self):
+        self.compare("gemma.c", GemmaForCausalLM, GemmaConfig, self.random.randint(3, 40), tied=True)
+
+    def test_gpt_neox(self):
+        heads, length = self.random.randint(1, 4), self.random.randint(3, 40)
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * 8 * self.random.randint(1, 3),
+                "intermediate_size": self.random.randint(5, 60), "vocab_size": 256,
+                "use_parallel_residual": self.random.choice([True, False])}
+        theirs = GPTNeoXForCausalLM(GPTNeoXConfig(**same, rope_parameters={**ROPE, "partial_rotary_factor": 0.25},
+                                                  initializer_range=0.1, max_position_embeddings=length))
+        self.causal("gpt_neox.c", theirs, same, length)
+
+
+if __name__ == "__main__":
+    unittest.main()
