@@ -144,14 +144,17 @@ static void refused(void **state) {
 }
 
 static void patterns(void **state) {
-  static const char name[] = "^[A-Za-z_][A-Za-z0-9_]*$", path[] = "^[^\\x00-\\x1f\\x7f]*$",
-                    size[] = "^[1-9][0-9]*[KMGT][B]$", memory[] = "^[1-9][0-9]*[KMGT][i]*[B]$";
+  static const char name[] = "^[A-Za-z_][A-Za-z0-9_]*$", field[] = "^[A-Za-z_][A-Za-z0-9_.]*$",
+                    path[] = "^[^\\x00-\\x1f\\x7f]*$", size[] = "^[1-9][0-9]*[KMGT][B]$",
+                    memory[] = "^[1-9][0-9]*[KMGT][i]*[B]$";
   (void)state;
   assert_true(pattern_matches(name, "n_layer2", 8));
   assert_false(pattern_matches(name, "2n", 2));
   assert_false(pattern_matches(name, "", 0));
   assert_false(pattern_matches(name, "a-b", 3));
   assert_false(pattern_matches(name, "a\n", 2));
+  assert_true(pattern_matches(field, "rope.theta", 10));
+  assert_false(pattern_matches(field, ".theta", 6));
   assert_true(pattern_matches(path, "dir/\xc3\xa4.txt", 10));
   assert_true(pattern_matches(path, "", 0));
   assert_false(pattern_matches(path, "a\0b", 3));
