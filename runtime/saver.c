@@ -110,6 +110,20 @@ static void *write_in_background(void *argument) {
   return NULL;
 }
 
+/* A process that ends over an error, such as a loss that is not finite, first lets a save end that has begun. */
+static struct saver *waited_for;
+
+static void wait_at_exit(void) {
+  struct problem problem;
+  if (waited_for != NULL && !rt_saver_wait(waited_for, &problem)) rt_warn("%s", problem.what);
+}
+
+static bool begin_thread(struct saver *saver) {
+  if (waited_for == NULL && atexit(wait_at_exit) != 0) return false;
+  waited_for = saver;
+  return pthread_create(&saver->thread, NULL, write_in_background, saver) == 0;
+}
+
 static void copy_states(struct saver *saver) {
   static const size_t piece = (size_t)1 << 20;
   for (int i = 0; i < saver->program->n_states; i++) {
@@ -128,8 +142,7 @@ bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_b
   if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
   copy_states(saver);
   atomic_store(&saver->done, false);
-  int error = pthread_create(&saver->thread, NULL, write_in_background, saver);
-  if (error != 0) return write_now(saver, saver->copies, problem);
+  if (!begin_thread(saver)) return write_now(saver, saver->copies, problem);
   saver->busy = true;
   return true;
 }
@@ -148,6 +161,7 @@ bool rt_saver_wait(struct saver *saver, struct problem *problem) {
 }
 
 void rt_saver_close(struct saver *saver) {
+  waited_for = NULL;
   free(saver->arrays);
   free(saver->copies);
   *saver = (struct saver){0};

@@ -54,8 +54,8 @@ class Trainer:
         lines = (self.folder / "run" / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
 
-    def weights(self):
-        return load_file(self.folder / "run" / "model.safetensors")
+    def weights(self, folder="."):
+        return load_file(self.folder / "run" / folder / "model.safetensors")
 
     def plan(self):
         return json.loads(subprocess.check_output([GENERATOR, "plan", self.path, "--json"]))

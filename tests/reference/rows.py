@@ -80,7 +80,7 @@ class Rows:
         rows = self.indices(number)
         return torch.tensor(self.features[rows]), torch.tensor(self.labels[rows])
 
-    def distance(self, model):
-        """How far the trainer's weights are from a model's, relative to these."""
-        after, peer = self.trainer.weights(), model.state_dict()
+    def distance(self, model, folder="."):
+        """How far the trainer's weights, in a folder of its project, are from a model's, relative to these."""
+        after, peer = self.trainer.weights(folder), model.state_dict()
         return max(relative(after[name], peer[name].numpy()) for name in SHAPES)
