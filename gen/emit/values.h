@@ -39,7 +39,7 @@ struct jinja_value weight_structs_value(const struct program *program);
 /* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
 struct jinja_value tensors_value(const struct program *program);
 
-/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{parameter, first, shape}]}], the weights
+/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the weights
  * first; parameter is the place among tensors_value's, -1 for none. */
 struct jinja_value states_value(const struct program *program);
 
