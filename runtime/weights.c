@@ -92,7 +92,7 @@ static void convert(float *out, const struct stored_tensor *stored, int64_t coun
 #pragma omp parallel for
   for (int64_t i = 0; i < count; i++) {
     uint16_t bits = (uint16_t)(stored->bytes[2 * i] | stored->bytes[2 * i + 1] << 8);
-    out[i] = brain ? rt_from_bfloat16(bits) : rt_from_float16(bits);
+    out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
+#include "gen/plan/target.h"
 
 static bool is_pass(const char *name) {
   for (int i = 0; pass_name(i) != NULL; i++)
@@ -60,7 +61,9 @@ int command_plan(const struct options *options) {
   int status = begin(&travel, options);
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  const char *text = options->json ? report_json(travel.program) : report_text(travel.program);
+  const char *people =
+      arena_printf(travel.arena, "%s%s", report_text(travel.program), target_text(travel.arena, travel.program->low));
+  const char *text = options->json ? report_json(travel.program) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
   return finish(&travel, STATUS_OK);
 }

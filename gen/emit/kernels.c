@@ -96,6 +96,15 @@ static void set_loops(struct arena *arena, struct jinja_value k, const struct ke
   set_bool(arena, k, "parallel", count >= PARALLEL_FROM);
 }
 
+/* Whether it reads or writes elements of 16 bits. */
+static bool is_low(const struct kernel *kernel) {
+  for (int i = 0; i < kernel->node->n_outputs; i++)
+    if (dtype_is_low(kernel->outputs[i].dtype)) return true;
+  for (int i = 0; i < kernel->node->n_inputs; i++)
+    if (dtype_is_low(kernel->inputs[i].dtype)) return true;
+  return false;
+}
+
 static struct jinja_value kernel_value(struct arena *arena, const struct kernel *kernel) {
   const struct node *node = kernel->node;
   struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
@@ -114,6 +123,7 @@ static struct jinja_value kernel_value(struct arena *arena, const struct kernel 
   set_text(arena, k, "name", kernel->name);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
+  set_bool(arena, k, "low", is_low(kernel));
   set_bool(arena, k, "random", node->kind->random);
   if (node->body.count > 0) set_loops(arena, k, kernel);
   set_text(arena, value, "template", template_file(arena, node->kind));

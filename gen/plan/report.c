@@ -110,13 +110,16 @@ const char *report_text(const struct program *program) {
   add_step(&text, program);
   add_memory(&text, program);
   add_savings(&text, program);
+  if (program->low != DTYPE_FLOAT32)
+    text_printf(&text, "precision %s by autocast, weights and their gradients in float32\n", dtype_name(program->low));
   text_puts(&text, "traffic   none (1 rank)\n");
   return text_string(&text);
 }
 
 const char *report_summary(const struct program *program) {
   const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
-  return arena_printf(program->arena, "%s%.2f M parameters, float32", first, (double)program->n_parameters / 1e6);
+  return arena_printf(program->arena, "%s%.2f M parameters, %s", first, (double)program->n_parameters / 1e6,
+                      dtype_name(program->low));
 }
 
 static json_t *savings_json(const struct program *program) {
@@ -133,16 +136,16 @@ const char *report_json(const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
   int64_t tokens = job->data.train.format == DATA_CSV ? samples : samples * job->data.sequence_length;
-  json_t *root =
-      json_pack("{s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
-                base_name(job->model.source), "parameters", (json_int_t)program->n_parameters, "tied",
-                (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step, "product_flops_per_step",
-                program->product_flops_per_step, "samples_per_step", (json_int_t)samples, "tokens_per_step",
-                (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",
-                (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
-                (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
-                (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
-                (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  json_t *root = json_pack(
+      "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
+      base_name(job->model.source), "precision", dtype_name(program->low), "parameters",
+      (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step,
+      "product_flops_per_step", program->product_flops_per_step, "samples_per_step", (json_int_t)samples,
+      "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",
+      (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
+      (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
+      (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
+      (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");

@@ -4,13 +4,13 @@
 
 #include "gen/plan/program.h"
 
-/* Four lines: model, step, memory, traffic. */
+/* Lines: model, step, memory, precision where it is not float32, traffic. */
 const char *report_text(const struct program *program);
 
-/* One line: "4 layers, 0.83 M parameters, float32". */
+/* One line: "4 layers, 0.83 M parameters, float32": what its products are made of. */
 const char *report_summary(const struct program *program);
 
-/* The same figures as one JSON object: parameters, flops_per_step, product_flops_per_step, samples_per_step,
+/* The same figures as one JSON object: precision, parameters, flops_per_step, product_flops_per_step, samples_per_step,
  * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. */
 const char *report_json(const struct program *program);
 

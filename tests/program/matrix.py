@@ -15,6 +15,7 @@ LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads"
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
 SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
+BF16, FP16 = {"mixed_precision": "bf16"}, {"mixed_precision": "fp16"}
 NO_DECAY = [{"match": "*.bias", "weight_decay": 0}, {"match": "*ln_*.weight", "weight_decay": 0, "lr_scale": 2}]
 
 
@@ -111,6 +112,17 @@ CASES = [
     gpt("gpt2_lamb", optimizer={"name": "lamb", "clip_grad_norm": 1.0, "param_groups": NO_DECAY}),
     gpt("gpt2_adafactor", optimizer={"name": "adafactor", "clip_grad_value": 0.5}, accumulation={"num_steps": 2}),
     gpt("gpt2_muon", optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]}),
+    gpt("gpt2_bf16", precision=BF16, config={"dropout": 0.1}, accumulation={"num_steps": 2}, optimizer=ADAMW,
+        training={"eval_interval": 2, "eval_iters": 2, "ema": {"decay": 0.99, "evaluate": True}}),
+    gpt("gpt2_bf16_wide", config={"n_layer": 2, "n_head": 2, "n_embd": 128, "block_size": 33}, precision=BF16,
+        optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]},
+        memory={"activation_checkpointing": "all"}),
+    gpt("nanogpt_bf16_generate", "nanogpt", {"bias": False}, precision=BF16, program="generate"),
+    gpt("gpt2_fp16", precision=FP16, optimizer={"name": "adafactor"}),
+    gpt("gpt2_fp16_generate", precision=FP16, program="generate"),
+    gru("gru_bf16", precision=BF16, optimizer={"name": "lamb", "param_groups": NO_DECAY[:1]}),
+    mlp("mlp_bf16", precision=BF16, optimizer={**ADAMW, "param_groups": NO_DECAY[:1]}, data={"batch_size": 8},
+        training={"eval_interval": 2, "eval_iters": "all", "metrics": ["accuracy"]}),
     mlp("mlp_without_sync", accumulation={"num_steps": 3, "sync_with_dataloader": False}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]

@@ -18,6 +18,8 @@ SNAPSHOTS = TREE / "tests" / "program" / "snapshots"
 GPT = {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 256, "block_size": 4}
 CASES = [
     Case("gpt2", "gpt2", GPT, optimizer=ADAMW, schedule=COSINE, training={"eval_interval": 2}),
+    Case("gpt2_bf16", "gpt2", {**GPT, "dropout": 0.1}, optimizer=ADAMW, training={"eval_interval": 2},
+         precision={"mixed_precision": "bf16"}),
     Case("gpt2_generate", "gpt2", GPT, program="generate"),
     Case("mlp", "mlp_table", {"n_layer": 2, "width": 7, "n_classes": 3}, accumulation={"num_steps": 2},
          optimizer={"name": "sgd", "momentum": 0.9}),

@@ -99,11 +99,11 @@ static void conversions_and_prefix(void **state) {
 
 static void halves(void **state) {
   (void)state;
-  assert_true(rt_from_float16(0x3c00) == 1 && rt_from_float16(0xc000) == -2);
-  assert_true(rt_from_float16(0x0001) == 0x1p-24f && rt_from_float16(0x83ff) == -1023 * 0x1p-24f);
-  assert_true(rt_from_float16(0x7bff) == 65504 && isinf(rt_from_float16(0x7c00)) && isnan(rt_from_float16(0x7e00)));
-  assert_true(signbit(rt_from_float16(0x8000)) && rt_from_float16(0x8000) == 0);
-  assert_true(rt_from_bfloat16(0x3f80) == 1 && isinf(rt_from_bfloat16(0xff80)));
+  assert_true(rt_widen_float16(0x3c00) == 1 && rt_widen_float16(0xc000) == -2);
+  assert_true(rt_widen_float16(0x0001) == 0x1p-24f && rt_widen_float16(0x83ff) == -1023 * 0x1p-24f);
+  assert_true(rt_widen_float16(0x7bff) == 65504 && isinf(rt_widen_float16(0x7c00)) && isnan(rt_widen_float16(0x7e00)));
+  assert_true(signbit(rt_widen_float16(0x8000)) && rt_widen_float16(0x8000) == 0);
+  assert_true(rt_widen_bfloat16(0x3f80) == 1 && isinf(rt_widen_bfloat16(0xff80)));
 }
 
 static void mismatches(void **state) {

@@ -1,0 +1,22 @@
+#include "gen/plan/target.h"
+
+/* The processor at hand stands for the one on which the program will run: trainers are built with -march=native. */
+#if defined __x86_64__ && defined __GNUC__
+static bool multiplies(enum dtype dtype) {
+  __builtin_cpu_init();
+  return dtype == DTYPE_BFLOAT16 && __builtin_cpu_supports("avx512bf16");
+}
+#else
+static bool multiplies(enum dtype dtype) {
+  (void)dtype;
+  return false;
+}
+#endif
+
+const char *target_text(struct arena *arena, enum dtype dtype) {
+  if (!dtype_is_low(dtype)) return "";
+  const char *name = dtype_name(dtype);
+  if (multiplies(dtype)) return arena_printf(arena, "products  %s, native: this processor has AVX512-BF16\n", name);
+  return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor like this one\n",
+                      name);
+}

@@ -1,0 +1,41 @@
+/* Products of matrices of 16 bits: by the processor's own instructions where oneDNN has them for it, else in float32 on
+ * blocks that are widened first. An emitted program states each product's shape once, opens all of them at its start,
+ * and multiplies without allocating (but for what oneDNN's own calls take).
+ *
+ * accel_multiply does not fail at once: what went wrong in a step is told by accel_products_status. */
+#ifndef ACCEL_PRODUCT_H
+#define ACCEL_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum accel_element { ACCEL_F32, ACCEL_BF16, ACCEL_F16 };
+
+/* y[b][rows][columns] (+)= a[b][rows][depth] b[b][depth][columns] for all b of the batch. Steps are in elements. */
+struct accel_product {
+  enum accel_element type, result; /* of a and b; of y */
+  bool accumulate;
+  int64_t rows, columns, depth;
+  int64_t y_row;           /* from one row of y to the next; its columns follow each other */
+  int64_t a_row, a_column; /* one of them is 1 */
+  int64_t b_row, b_column; /* one of them is 1 */
+  int batch_rank;          /* dimensions of the batch, 0 to 4 */
+  int64_t batch[4];        /* their extents */
+  int64_t y_step[4], a_step[4], b_step[4];
+  struct accel_primitive *primitive; /* the runtime's own: NULL where products are emulated */
+};
+
+/* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs on instructions for
+ * 16 bits; false: it is emulated. */
+bool accel_open_product(struct accel_product *product);
+
+/* y = a b, or y += a b, of one of them. */
+void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b);
+
+/* Tells something on standard error that a person should know once. */
+void accel_note(const char *what);
+
+/* 0, or what oneDNN said in some accel_multiply so far. */
+int accel_products_status(void);
+
+#endif

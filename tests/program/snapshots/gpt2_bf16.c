@@ -1,0 +1,1853 @@
+/* gpt2: a training program for one job, written by accel-gen 0.1.0.
+ *
+ * job    job.yaml, 7bcca65c71b6f1ffcd48f766967bf4eb16253daf93658253cd364b87910a6a76
+ * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
+ * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
+ * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
+ * precision bfloat16 by autocast, weights and their gradients in float32
+ * traffic   none (1 rank)
+ *
+ * Build: cc -std=c17 -O3 -march=native -fopenmp trainer.c -o trainer $(pkg-config --cflags --libs accel-runtime) */
+#include <accel/product.h>
+#include <accel/trainer.h>
+#include <assert.h>
+#include <math.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* bfloat16: the upper half of a float; rounded to the nearest, ties to even. A NaN stays one. */
+typedef uint16_t accel_bf16;
+static inline float accel_widen(accel_bf16 x) {
+  const uint32_t bits = (uint32_t)x << 16;
+  float y;
+  memcpy(&y, &bits, sizeof y);
+  return y;
+}
+static inline accel_bf16 accel_narrow(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;
+  return (accel_bf16)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+/* ---- The arena's map ----
+ *
+ * Arrays are flat and row-major: [rows * columns]. A comment gives the shape where that does not. */
+
+struct attend_weights {
+  alignas(64) float c_attn_weight[8 * 24];
+  alignas(64) float c_attn_bias[24];
+  alignas(64) float c_proj_weight[8 * 8];
+  alignas(64) float c_proj_bias[8];
+};
+static_assert(sizeof(struct attend_weights) == 1216, "as planned");
+
+struct mlp_weights {
+  alignas(64) float c_fc_weight[8 * 32];
+  alignas(64) float c_fc_bias[32];
+  alignas(64) float c_proj_weight[32 * 8];
+  alignas(64) float c_proj_bias[8];
+};
+static_assert(sizeof(struct mlp_weights) == 2240, "as planned");
+
+struct block_weights {
+  alignas(64) float ln_1_weight[8];
+  alignas(64) float ln_1_bias[8];
+  alignas(64) float ln_2_weight[8];
+  alignas(64) float ln_2_bias[8];
+  struct attend_weights attn;
+  struct mlp_weights mlp;
+};
+static_assert(sizeof(struct block_weights) == 3712, "as planned");
+
+struct model_weights {
+  alignas(64) float wpe_weight[4 * 8];
+  alignas(64) float wte_weight[256 * 8];
+  alignas(64) float ln_f_weight[8];
+  alignas(64) float ln_f_bias[8];
+  struct block_weights h[2];
+};
+static_assert(sizeof(struct model_weights) == 15872, "as planned");
+
+struct attend_weights_bf16 {
+  alignas(32) accel_bf16 c_attn_weight[8 * 24];
+  alignas(32) accel_bf16 c_attn_bias[24];
+  alignas(32) accel_bf16 c_proj_weight[8 * 8];
+  alignas(32) accel_bf16 c_proj_bias[8];
+};
+static_assert(sizeof(struct attend_weights_bf16) == 608, "as planned");
+
+struct mlp_weights_bf16 {
+  alignas(32) accel_bf16 c_fc_weight[8 * 32];
+  alignas(32) accel_bf16 c_fc_bias[32];
+  alignas(32) accel_bf16 c_proj_weight[32 * 8];
+  alignas(32) accel_bf16 c_proj_bias[8];
+};
+static_assert(sizeof(struct mlp_weights_bf16) == 1120, "as planned");
+
+struct block_weights_bf16 {
+  alignas(32) accel_bf16 ln_1_weight[8];
+  alignas(32) accel_bf16 ln_1_bias[8];
+  alignas(32) accel_bf16 ln_2_weight[8];
+  alignas(32) accel_bf16 ln_2_bias[8];
+  struct attend_weights_bf16 attn;
+  struct mlp_weights_bf16 mlp;
+};
+static_assert(sizeof(struct block_weights_bf16) == 1856, "as planned");
+
+struct model_weights_bf16 {
+  alignas(32) accel_bf16 wpe_weight[4 * 8];
+  alignas(32) accel_bf16 wte_weight[256 * 8];
+  alignas(32) accel_bf16 ln_f_weight[8];
+  alignas(32) accel_bf16 ln_f_bias[8];
+  struct block_weights_bf16 h[2];
+};
+static_assert(sizeof(struct model_weights_bf16) == 7936, "as planned");
+
+/* What attend_forward keeps for its backward. */
+struct attend_saved {
+  alignas(64) accel_bf16 reshape[12 * 8]; /* [3][4][8] */
+  alignas(64) accel_bf16 qkv[12 * 24];    /* [3][4][24] */
+  alignas(64) float y_lse[6 * 4];         /* [3][2][4] */
+};
+static_assert(sizeof(struct attend_saved) == 896, "as planned");
+
+/* What mlp_forward keeps for its backward. */
+struct mlp_saved {
+  alignas(64) accel_bf16 add[12 * 32]; /* [3][4][32] */
+  alignas(64) accel_bf16 h[12 * 32];   /* [3][4][32] */
+};
+static_assert(sizeof(struct mlp_saved) == 1536, "as planned");
+
+/* What block_forward keeps for its backward. */
+struct block_saved {
+  alignas(64) accel_bf16 layer_norm[12 * 8]; /* [3][4][8] */
+  alignas(64) float layer_norm_mean[12];
+  alignas(64) float layer_norm_rstd[12];
+  alignas(64) float x_2[12 * 8];               /* [3][4][8] */
+  alignas(64) accel_bf16 layer_norm_2[12 * 8]; /* [3][4][8] */
+  alignas(64) float layer_norm_2_mean[12];
+  alignas(64) float layer_norm_2_rstd[12];
+  struct attend_saved attend;
+  struct mlp_saved mlp;
+};
+static_assert(sizeof(struct block_saved) == 3456, "as planned");
+
+/* What predict_forward keeps for its backward. */
+struct predict_saved {
+  alignas(64) float x_of_block[3][96];
+  alignas(64) accel_bf16 x_4[12 * 8]; /* [3][4][8] */
+  alignas(64) float x_4_mean[12];
+  alignas(64) float x_4_rstd[12];
+  struct block_saved block[2];
+};
+static_assert(sizeof(struct predict_saved) == 8384, "as planned");
+
+/* What model_forward keeps for its backward. */
+struct model_saved {
+  alignas(64) accel_bf16 predict[12 * 256]; /* [3][4][256] */
+  alignas(64) float cross_entropy_lse[12];
+  alignas(64) float cross_entropy_scale[1];
+  struct predict_saved predict_saved;
+};
+static_assert(sizeof(struct model_saved) == 14656, "as planned");
+
+/* What block_forward needs while it runs; members of a union are never in use together. */
+struct block_forward_scratch {
+  union {
+    alignas(64) accel_bf16 a[12 * 8]; /* [3][4][8] */
+    alignas(64) accel_bf16 m[12 * 8]; /* [3][4][8] */
+  };
+};
+static_assert(sizeof(struct block_forward_scratch) == 192, "as planned");
+
+/* What predict_forward needs while it runs; members of a union are never in use together. */
+struct predict_forward_scratch {
+  union {
+    alignas(64) float x[12 * 8]; /* [3][4][8] */
+    struct block_forward_scratch block_forward;
+  };
+};
+static_assert(sizeof(struct predict_forward_scratch) == 384, "as planned");
+
+/* What model_forward needs while it runs. */
+struct model_forward_scratch {
+  struct predict_forward_scratch predict_forward;
+};
+static_assert(sizeof(struct model_forward_scratch) == 384, "as planned");
+
+/* What attend_evaluation_forward needs while it runs. */
+struct attend_evaluation_forward_scratch {
+  alignas(64) accel_bf16 matmul[12 * 24]; /* [3][4][24] */
+  alignas(64) accel_bf16 reshape[12 * 8]; /* [3][4][8] */
+  alignas(64) float y_lse[6 * 4];         /* [3][2][4] */
+};
+static_assert(sizeof(struct attend_evaluation_forward_scratch) == 896, "as planned");
+
+/* What mlp_evaluation_forward needs while it runs. */
+struct mlp_evaluation_forward_scratch {
+  alignas(64) accel_bf16 matmul[12 * 32]; /* [3][4][32] */
+};
+static_assert(sizeof(struct mlp_evaluation_forward_scratch) == 768, "as planned");
+
+/* What block_evaluation_forward needs while it runs; members of a union are never in use together. */
+struct block_evaluation_forward_scratch {
+  union {
+    alignas(64) float layer_norm_mean[12];
+    alignas(64) float layer_norm_2_mean[12];
+    struct attend_evaluation_forward_scratch attend_evaluation_forward;
+    struct mlp_evaluation_forward_scratch mlp_evaluation_forward;
+  };
+  union {
+    alignas(64) accel_bf16 layer_norm[12 * 8];   /* [3][4][8] */
+    alignas(64) accel_bf16 layer_norm_2[12 * 8]; /* [3][4][8] */
+  };
+  union {
+    alignas(64) accel_bf16 a[12 * 8]; /* [3][4][8] */
+    alignas(64) accel_bf16 m[12 * 8]; /* [3][4][8] */
+    alignas(64) float layer_norm_rstd[12];
+    alignas(64) float layer_norm_2_rstd[12];
+  };
+};
+static_assert(sizeof(struct block_evaluation_forward_scratch) == 1280, "as planned");
+
+/* What predict_evaluation_forward needs while it runs; members of a union are never in use together. */
+struct predict_evaluation_forward_scratch {
+  alignas(64) float x_of_block_evaluation[2][96];
+  alignas(64) float x_4_mean[12];
+  alignas(64) float x_4_rstd[12];
+  union {
+    alignas(64) float x[12 * 8];        /* [3][4][8] */
+    alignas(64) accel_bf16 x_4[12 * 8]; /* [3][4][8] */
+    struct block_evaluation_forward_scratch block_evaluation_forward;
+  };
+};
+static_assert(sizeof(struct predict_evaluation_forward_scratch) == 2176, "as planned");
+
+/* What model_evaluation_forward needs while it runs; members of a union are never in use together. */
+struct model_evaluation_forward_scratch {
+  alignas(64) accel_bf16 predict[12 * 256]; /* [3][4][256] */
+  alignas(64) float cross_entropy_scale[1];
+  union {
+    alignas(64) float cross_entropy_lse[12];
+    struct predict_evaluation_forward_scratch predict_evaluation_forward;
+  };
+};
+static_assert(sizeof(struct model_evaluation_forward_scratch) == 8384, "as planned");
+
+/* What attend_backward needs while it runs. */
+struct attend_backward_scratch {
+  alignas(64) accel_bf16 d_qkv[12 * 24];    /* [3][4][24] */
+  alignas(64) accel_bf16 d_reshape[12 * 8]; /* [3][4][8] */
+};
+static_assert(sizeof(struct attend_backward_scratch) == 768, "as planned");
+
+/* What mlp_backward needs while it runs. */
+struct mlp_backward_scratch {
+  alignas(64) accel_bf16 d_h[12 * 32]; /* [3][4][32] */
+};
+static_assert(sizeof(struct mlp_backward_scratch) == 768, "as planned");
+
+/* What block_backward needs while it runs; members of a union are never in use together. */
+struct block_backward_scratch {
+  union {
+    alignas(64) float layer_norm_backward_2[12 * 8]; /* [3][4][8] */
+    struct mlp_backward_scratch mlp_backward;
+    struct attend_backward_scratch attend_backward;
+  };
+  union {
+    alignas(64) accel_bf16 d_dropout_2[12 * 8]; /* [3][4][8] */
+    alignas(64) accel_bf16 d_dropout[12 * 8];   /* [3][4][8] */
+  };
+  union {
+    alignas(64) accel_bf16 d_layer_norm_2[12 * 8]; /* [3][4][8] */
+    alignas(64) accel_bf16 d_layer_norm[12 * 8];   /* [3][4][8] */
+  };
+};
+static_assert(sizeof(struct block_backward_scratch) == 1152, "as planned");
+
+/* What predict_backward needs while it runs; members of a union are never in use together. */
+struct predict_backward_scratch {
+  alignas(64) float d_add_of_block_backward[2][96];
+  union {
+    alignas(64) float d_add[12 * 8];      /* [3][4][8] */
+    alignas(64) accel_bf16 d_x_4[12 * 8]; /* [3][4][8] */
+    struct block_backward_scratch block_backward;
+  };
+};
+static_assert(sizeof(struct predict_backward_scratch) == 1920, "as planned");
+
+/* What model_backward needs while it runs; members of a union are never in use together. */
+struct model_backward_scratch {
+  union {
+    alignas(64) float d_cross_entropy[1];
+    struct predict_backward_scratch predict_backward;
+  };
+};
+static_assert(sizeof(struct model_backward_scratch) == 1920, "as planned");
+
+struct arena {
+  union {
+    struct model_weights weights;
+    float all_weights[3968];
+  };
+  union {
+    struct model_weights gradients;
+    float all_gradients[3968];
+  };
+  union {
+    struct model_weights_bf16 weights_bf16;
+    accel_bf16 all_weights_bf16[3968];
+  };
+  float moment_1[3968];
+  float moment_2[3968];
+  alignas(64) int32_t tokens[3 * 4];
+  alignas(64) int32_t targets[3 * 4];
+  alignas(64) float result[1]; /* the loss */
+  struct model_saved saved;
+  union {
+    struct model_forward_scratch forward;
+    struct model_backward_scratch backward;
+    struct model_evaluation_forward_scratch evaluation;
+  } scratch;
+};
+static_assert(sizeof(struct arena) == 94656, "as planned");
+
+static struct arena *arena;
+
+/* ---- Kernels ---- */
+
+/* e^x: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the exponent's bits. Within
+ * 1.1 ulp; 0 where the result would not be a normal number, infinity above the largest. */
+static inline float accel_exp(float x) {
+  const float lowest = -87.33654f, highest = 88.72283f, to_integer = 12582912.0f;
+  float inside = lowest > x ? lowest : x;
+  inside = highest < inside ? highest : inside;
+  const float shifted = inside * 1.44269504f + to_integer;
+  const float n = shifted - to_integer;
+  const float r = (inside - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 0.00138144663f;
+  p = p * r + 0.00836878047f;
+  p = p * r + 0.0416683942f;
+  p = p * r + 0.166665201f;
+  p = p * r + 0.499999934f;
+  float y = (p * (r * r) + r) + 1.0f;
+  uint32_t bits, exponent;
+  memcpy(&bits, &y, sizeof bits);
+  memcpy(&exponent, &shifted, sizeof exponent);
+  bits += exponent << 23;
+  memcpy(&y, &bits, sizeof y);
+  y = x < lowest ? 0.0f : y;
+  return x <= highest ? y : x + INFINITY; /* a NaN stays one */
+}
+
+/* ln x: x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), ln(1 + f) by a minimax polynomial. Within 1.5 ulp. */
+static inline float accel_log(float x) {
+  const float normal = x < 1.17549435e-38f ? x * 8388608.0f : x;
+  uint32_t bits;
+  memcpy(&bits, &normal, sizeof bits);
+  const int32_t n = (int32_t)(bits - 0x3f3504f3u) >> 23;
+  bits -= (uint32_t)n << 23;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  f -= 1.0f;
+  float p = 0.067466408f;
+  p = p * f - 0.11675652f;
+  p = p * f + 0.118881623f;
+  p = p * f - 0.124055889f;
+  p = p * f + 0.142195524f;
+  p = p * f - 0.166679959f;
+  p = p * f + 0.200021187f;
+  p = p * f - 0.250000096f;
+  p = p * f + 0.333333126f;
+  const float exponent = (float)n - (x < 1.17549435e-38f ? 23.0f : 0.0f);
+  const float small = exponent * -2.12194440e-4f + f * f * (p * f - 0.5f);
+  float y = (small + f) + exponent * 0.693359375f;
+  y = x < INFINITY ? y : x; /* a NaN stays one */
+  y = x == 0.0f ? -INFINITY : y;
+  return x < 0.0f ? NAN : y;
+}
+
+/* A vector register of floats, loaded from anywhere, and the rows and columns of a product that registers hold. */
+#if defined __AVX512F__
+typedef float accel_lanes __attribute__((vector_size(64), aligned(4), may_alias));
+enum { ACCEL_LANES = 16, ACCEL_TILE_ROWS = 8, ACCEL_TILE_COLUMNS = 32 };
+#elif defined __AVX__
+typedef float accel_lanes __attribute__((vector_size(32), aligned(4), may_alias));
+enum { ACCEL_LANES = 8, ACCEL_TILE_ROWS = 4, ACCEL_TILE_COLUMNS = 16 };
+#else
+typedef float accel_lanes __attribute__((vector_size(16), aligned(4), may_alias));
+enum { ACCEL_LANES = 4, ACCEL_TILE_ROWS = 4, ACCEL_TILE_COLUMNS = 16 };
+#endif
+
+/* c[rows][columns] (+)= a[rows][depth] b[depth][columns] with rows and columns that registers hold. */
+static inline __attribute__((always_inline)) void accel_small_tile(int rows, int columns, bool add, size_t depth,
+                                                                   const float *a, size_t a_row, size_t a_step,
+                                                                   const float *b, size_t b_row, float *c,
+                                                                   size_t c_row) {
+  accel_lanes sum[ACCEL_TILE_ROWS][ACCEL_TILE_COLUMNS / ACCEL_LANES];
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < columns / ACCEL_LANES; j++)
+      sum[i][j] = add ? *(const accel_lanes *)(c + (size_t)i * c_row + j * ACCEL_LANES) : (accel_lanes){0.0f};
+  for (size_t t = 0; t < depth; t++)
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < columns / ACCEL_LANES; j++)
+        sum[i][j] += a[(size_t)i * a_row + t * a_step] * *(const accel_lanes *)(b + t * b_row + j * ACCEL_LANES);
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < columns / ACCEL_LANES; j++)
+      *(accel_lanes *)(c + (size_t)i * c_row + j * ACCEL_LANES) = sum[i][j];
+}
+
+/* The same for up to 8 rows and for 16 or 32 columns; a[i][t] is a[i * a_row + t * a_step]. rows, columns and add are
+ * constants where it is inlined. */
+static inline __attribute__((always_inline)) void accel_tile(int rows, int columns, bool add, size_t depth,
+                                                             const float *a, size_t a_row, size_t a_step,
+                                                             const float *b, size_t b_row, float *c, size_t c_row) {
+#pragma GCC unroll 2
+  for (int i = 0; i < rows; i += ACCEL_TILE_ROWS)
+#pragma GCC unroll 2
+    for (int j = 0; j < columns; j += ACCEL_TILE_COLUMNS)
+      accel_small_tile(rows - i < ACCEL_TILE_ROWS ? rows - i : ACCEL_TILE_ROWS,
+                       columns - j < ACCEL_TILE_COLUMNS ? columns - j : ACCEL_TILE_COLUMNS, add, depth,
+                       a + (size_t)i * a_row, a_row, a_step, b + j, b_row, c + (size_t)i * c_row + j, c_row);
+}
+
+/* to[c][r] = factor from[r][c] for 16 rows and columns. With 16 lanes: each of four rounds shuffles rows r and r + 8,
+ * like cards, which turns the eight bits of an element's place by one. */
+static inline void accel_transpose(float factor, const float *from, size_t from_row, float *to, size_t to_row) {
+#if defined __AVX512F__
+  accel_lanes x[16], y[16];
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; r++) x[r] = factor * *(const accel_lanes *)(from + (size_t)r * from_row);
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; round++) {
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++) {
+      y[2 * r] = __builtin_shufflevector(x[r], x[r + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      y[2 * r + 1] =
+          __builtin_shufflevector(x[r], x[r + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < 16; r++) x[r] = y[r];
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; r++) *(accel_lanes *)(to + (size_t)r * to_row) = x[r];
+#else
+  for (size_t c = 0; c < 16; c++)
+    for (size_t r = 0; r < 16; r++) to[c * to_row + r] = factor * from[r * from_row + c];
+#endif
+}
+
+/* 1 / (1 + e^-x). */
+static inline float accel_sigmoid(float x) {
+  return 1.0f / (1.0f + accel_exp(-x));
+}
+
+/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. */
+static inline float accel_gelu_gate(float x) {
+  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
+}
+
+/* The largest of x[0 .. n - 1]; NaNs do not count. */
+static inline float accel_max(const float *x, size_t n) {
+  float lanes[32], highest = -INFINITY;
+  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
+  for (size_t i = 0; i < n / 32; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
+  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
+  for (size_t half = 16; half > 0; half /= 2)
+    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
+  return lanes[0] > highest ? lanes[0] : highest;
+}
+
+/* The derivative of x times that. */
+static inline float accel_gelu_slope(float x) {
+  const float gate = accel_gelu_gate(x);
+  return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
+}
+
+/* The key of random numbers of call `number`, iteration i, inside of what runs under the key `stream`: the finaliser of
+ * SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over a place that no other call has. */
+static inline uint64_t accel_stream(uint64_t stream, uint64_t number, uint64_t i) {
+  uint64_t z = stream + 0x9E3779B97F4A7C15u * (number * 65536 + i + 1);
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+/* y = a b: [12][8] x [8][24]. */
+static struct accel_product matmul_bf16_3x4x8x24_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 24,
+    .depth = 8,
+    .y_row = 24,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 24,
+    .b_column = 1,
+};
+static void matmul_bf16_3x4x8x24(accel_bf16 y[static 12 * 24], const accel_bf16 a[static 12 * 8],
+                                 const accel_bf16 b[static 8 * 24]) {
+  accel_multiply(&matmul_bf16_3x4x8x24_product, y, a, b);
+}
+
+static void add_bf16_3x4x24(accel_bf16 y[static 12 * 24], const accel_bf16 x0[static 12 * 24],
+                            const accel_bf16 x1[static 24]) {
+  for (size_t i = 0; i < 12; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 24; j++) {
+      const float v0 = accel_widen(x0[i * 24 + j]);
+      const float v1 = accel_widen(x1[j]);
+      const float t0 = v0 + v1;
+      y[i * 24 + j] = accel_narrow(t0);
+    }
+}
+
+/* y = softmax(0.5 q k^T, causal) v, lse = ln of the sum of e^scores. */
+static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 * 4], const accel_bf16 q[static 272],
+                                   const accel_bf16 k[static 272], const accel_bf16 v[static 272]) {
+#pragma omp parallel for collapse(3)
+  for (size_t b = 0; b < 3; b++)
+    for (size_t h = 0; h < 2; h++)
+      for (size_t first = 0; first < 4; first += 32) {
+        const accel_bf16 *qh = q + b * 96 + h * 4, *kh = k + b * 96 + h * 4;
+        const accel_bf16 *vh = v + b * 96 + h * 4;
+        accel_bf16 *yh = y + b * 32 + h * 4;
+        const size_t queries = 4 - first < 32 ? 4 - first : 32;
+        float rows[32][16] = {0}, qt[16][32], p[4][32], o[32][16] = {0}, highest[32], sum[32];
+        for (size_t i = 0; i < queries; i++)
+          for (size_t d = 0; d < 4; d++) rows[i][d] = accel_widen(qh[(first + i) * 24 + d]);
+        for (size_t d = 0; d < 16; d += 16)
+          for (size_t i = 0; i < 32; i += 16) accel_transpose(0.5f, &rows[i][d], 16, &qt[d][i], 32);
+        for (size_t i = 0; i < 32; i++) {
+          highest[i] = -INFINITY;
+          sum[i] = 0.0f;
+        }
+        const size_t keys = first + 32 < 4 ? first + 32 : 4;
+        {
+          const size_t start = 0, count = keys;
+          const size_t diagonal = first - start; /* query i sees the block's keys up to diagonal + i */
+          const size_t wide = diagonal + 16 < count ? diagonal + 16 : count;
+          const accel_bf16 *kb = kh + start * 24, *vb = vh + start * 24;
+          size_t j;
+          float kp[4][16] = {0};
+          for (j = 0; j < count; j++)
+            for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8)
+            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (j = diagonal; j < count; j++)
+            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = -INFINITY;
+          for (j = 0; j < count; j++)
+#pragma omp simd
+            for (size_t i = 0; i < 32; i++) highest[i] = p[j][i] > highest[i] ? p[j][i] : highest[i];
+          for (j = 0; j < count; j++)
+#pragma omp simd
+            for (size_t i = 0; i < 32; i++) {
+              const float e = accel_exp(p[j][i] - highest[i]);
+              p[j][i] = e;
+              sum[i] += e;
+            }
+          float vp[4][16] = {0};
+          for (j = 0; j < count; j++)
+            for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
+          for (size_t i = 0; i < 32; i += 8) {
+            const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
+            accel_tile(8, 16, true, seen, &p[0][i], 1, 32, vp[0], 16, &o[i][0], 16);
+          }
+        }
+#pragma omp simd
+        for (size_t i = 0; i < 32; i++) {
+          highest[i] += accel_log(sum[i]);
+          sum[i] = 1.0f / sum[i];
+        }
+        memcpy(lse + (b * 2 + h) * 4 + first, highest, queries * sizeof(float));
+        for (size_t i = 0; i < queries; i++)
+          for (size_t d = 0; d < 4; d++) yh[(first + i) * 8 + d] = accel_narrow(o[i][d] * sum[i]);
+      }
+}
+
+/* y = a b: [12][8] x [8][8]. */
+static struct accel_product matmul_bf16_3x4x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 8,
+    .y_row = 8,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
+                              const accel_bf16 b[static 8 * 8]) {
+  accel_multiply(&matmul_bf16_3x4x8_product, y, a, b);
+}
+
+static void add_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x0[static 12 * 8],
+                           const accel_bf16 x1[static 8]) {
+  for (size_t i = 0; i < 12; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 8; j++) {
+      const float v0 = accel_widen(x0[i * 8 + j]);
+      const float v1 = accel_widen(x1[j]);
+      const float t0 = v0 + v1;
+      y[i * 8 + j] = accel_narrow(t0);
+    }
+}
+
+/* y = a b: [12][8] x [8][32]. */
+static struct accel_product matmul_bf16_3x4x8x32_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 32,
+    .depth = 8,
+    .y_row = 32,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 32,
+    .b_column = 1,
+};
+static void matmul_bf16_3x4x8x32(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
+                                 const accel_bf16 b[static 8 * 32]) {
+  accel_multiply(&matmul_bf16_3x4x8x32_product, y, a, b);
+}
+
+static void add_gelu_tanh_bf16_3x4x32(accel_bf16 y0[static 12 * 32], accel_bf16 y1[static 12 * 32],
+                                      const accel_bf16 x0[static 12 * 32], const accel_bf16 x1[static 32]) {
+  for (size_t i = 0; i < 12; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) {
+      const float v0 = accel_widen(x0[i * 32 + j]);
+      const float v1 = accel_widen(x1[j]);
+      const float t0 = v0 + v1;
+      const float t1 = t0 * accel_gelu_gate(t0);
+      y0[i * 32 + j] = accel_narrow(t0);
+      y1[i * 32 + j] = accel_narrow(t1);
+    }
+}
+
+/* y = a b: [12][32] x [32][8]. */
+static struct accel_product matmul_bf16_3x4x32x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 32,
+    .y_row = 8,
+    .a_row = 32,
+    .a_column = 1,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_3x4x32x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
+                                 const accel_bf16 b[static 32 * 8]) {
+  accel_multiply(&matmul_bf16_3x4x32x8_product, y, a, b);
+}
+
+/* y = (x - mean) rstd weight + bias, rstd = 1 / sqrt(variance + 1e-05), row by row. */
+static void layer_norm_bf16_3x4x8(accel_bf16 y[static 12 * 8], float mean[static 12], float rstd[static 12],
+                                  const float x[static 12 * 8], const float weight[static 8],
+                                  const float bias[static 8]) {
+#pragma omp parallel for
+  for (size_t r = 0; r < 12; r++) {
+    const float *xr = x + r * 8;
+    accel_bf16 *yr = y + r * 8;
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t c = 0; c < 8; c++) sum += xr[c];
+    const float m = sum / 8.0f;
+    float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+    for (size_t c = 0; c < 8; c++) squares += (xr[c] - m) * (xr[c] - m);
+    const float s = 1.0f / sqrtf(squares / 8.0f + 1e-05f);
+    mean[r] = m;
+    rstd[r] = s;
+#pragma omp simd
+    for (size_t c = 0; c < 8; c++) yr[c] = accel_narrow((xr[c] - m) * s * weight[c] + bias[c]);
+  }
+}
+
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
+ * (i / 4, site 0) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+static void dropout_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
+  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
+#pragma omp parallel for
+  for (size_t first = 0; first < 96; first += 64) {
+    uint32_t words[64];
+#pragma omp simd
+    for (uint32_t j = 0; j < 16; j++) {
+      const uint64_t block = first / 4 + j;
+      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 0u, w3 = 0;
+      uint32_t key0 = low, key1 = high;
+      for (int round = 0; round < 10; round++) {
+        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
+        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
+        w1 = (uint32_t)b;
+        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
+        w3 = (uint32_t)a;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+      }
+      words[4 * j] = w0;
+      words[4 * j + 1] = w1;
+      words[4 * j + 2] = w2;
+      words[4 * j + 3] = w3;
+    }
+    const size_t count = 96 - first < 64 ? 96 - first : 64;
+#pragma omp simd
+    for (size_t j = 0; j < count; j++)
+      y[first + j] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[first + j]) * 1.1111111111111112f);
+  }
+}
+
+static void add_bf16_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 8],
+                             const accel_bf16 x1[static 12 * 8]) {
+#pragma omp simd
+  for (size_t i = 0; i < 96; i++) {
+    const float v0 = x0[i];
+    const float v1 = accel_widen(x1[i]);
+    const float t0 = v0 + v1;
+    y[i] = t0;
+  }
+}
+
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
+ * (i / 4, site 1) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+static void dropout_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
+  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
+#pragma omp parallel for
+  for (size_t first = 0; first < 96; first += 64) {
+    uint32_t words[64];
+#pragma omp simd
+    for (uint32_t j = 0; j < 16; j++) {
+      const uint64_t block = first / 4 + j;
+      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 1u, w3 = 0;
+      uint32_t key0 = low, key1 = high;
+      for (int round = 0; round < 10; round++) {
+        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
+        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
+        w1 = (uint32_t)b;
+        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
+        w3 = (uint32_t)a;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+      }
+      words[4 * j] = w0;
+      words[4 * j + 1] = w1;
+      words[4 * j + 2] = w2;
+      words[4 * j + 3] = w3;
+    }
+    const size_t count = 96 - first < 64 ? 96 - first : 64;
+#pragma omp simd
+    for (size_t j = 0; j < count; j++)
+      y[first + j] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[first + j]) * 1.1111111111111112f);
+  }
+}
+
+/* y[r][:] = weight[tokens[r]][:]. */
+static void embedding_256x8(float y[static 12 * 8], const float weight[static 256 * 8],
+                            const int32_t tokens[static 3 * 4]) {
+#pragma omp parallel for
+  for (size_t r = 0; r < 12; r++) memcpy(y + r * 8, weight + (size_t)tokens[r] * 8, 8 * sizeof(float));
+}
+
+static void add_3x4x8(float y[static 12 * 8], const float x0[static 12 * 8], const float x1[static 4 * 8]) {
+  for (size_t i = 0; i < 3; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) {
+      const float v0 = x0[i * 32 + j];
+      const float v1 = x1[j];
+      const float t0 = v0 + v1;
+      y[i * 32 + j] = t0;
+    }
+}
+
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
+ * (i / 4, site 0) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], uint64_t stream) {
+  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
+#pragma omp parallel for
+  for (size_t first = 0; first < 96; first += 64) {
+    uint32_t words[64];
+#pragma omp simd
+    for (uint32_t j = 0; j < 16; j++) {
+      const uint64_t block = first / 4 + j;
+      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 0u, w3 = 0;
+      uint32_t key0 = low, key1 = high;
+      for (int round = 0; round < 10; round++) {
+        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
+        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
+        w1 = (uint32_t)b;
+        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
+        w3 = (uint32_t)a;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+      }
+      words[4 * j] = w0;
+      words[4 * j + 1] = w1;
+      words[4 * j + 2] = w2;
+      words[4 * j + 3] = w3;
+    }
+    const size_t count = 96 - first < 64 ? 96 - first : 64;
+#pragma omp simd
+    for (size_t j = 0; j < count; j++) y[first + j] = words[j] < 429496730u ? 0.0f : x[first + j] * 1.1111111111111112f;
+  }
+}
+
+/* y = a b: [12][8] x [8][256]. */
+static struct accel_product matmul_bf16_3x4x8x256_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 256,
+    .depth = 8,
+    .y_row = 256,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 8,
+};
+static void matmul_bf16_3x4x8x256(accel_bf16 y[static 12 * 256], const accel_bf16 a[static 12 * 8],
+                                  const accel_bf16 b[static 2048]) {
+  accel_multiply(&matmul_bf16_3x4x8x256_product, y, a, b);
+}
+
+/* loss = the mean of lse[r] - logits[r][targets[r]] over the targets that are not -100; lse = ln sum e^logits. */
+static void cross_entropy_bf16_3x4x256(float loss[static 1], float lse[static 12], float scale[static 1],
+                                       const accel_bf16 logits[static 12 * 256], const int32_t targets[static 3 * 4]) {
+  double losses[2];
+  int counts[2];
+#pragma omp parallel for
+  for (size_t chunk = 0; chunk < 2; chunk++) {
+    losses[chunk] = 0.0;
+    counts[chunk] = 0;
+    for (size_t r = chunk * 8; r < (chunk + 1 == 2 ? 12 : (chunk + 1) * 8); r++) {
+      float x[256];
+      for (size_t v = 0; v < 256; v++) x[v] = accel_widen(logits[r * 256 + v]);
+      const float highest = accel_max(x, 256);
+      float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+      for (size_t v = 0; v < 256; v++) sum += accel_exp(x[v] - highest);
+      const float rest = logf(sum);
+      lse[r] = highest + rest;
+      if (targets[r] != -100) {
+        losses[chunk] += (highest - x[targets[r]]) + rest;
+        counts[chunk]++;
+      }
+    }
+  }
+  double total = 0.0;
+  int count = 0;
+  for (size_t chunk = 0; chunk < 2; chunk++) {
+    total += losses[chunk];
+    count += counts[chunk];
+  }
+  scale[0] = 1.0f / (float)count;
+  loss[0] = (float)(total / count);
+}
+
+static void add_gelu_tanh_bf16_3x4x32_2(accel_bf16 y[static 12 * 32], const accel_bf16 x0[static 12 * 32],
+                                        const accel_bf16 x1[static 32]) {
+  for (size_t i = 0; i < 12; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) {
+      const float v0 = accel_widen(x0[i * 32 + j]);
+      const float v1 = accel_widen(x1[j]);
+      const float t0 = v0 + v1;
+      const float t1 = t0 * accel_gelu_gate(t0);
+      y[i * 32 + j] = accel_narrow(t1);
+    }
+}
+
+/* y = the sum of x over axes 0, 1. */
+static void sum_bf16_3x4x8(float y[static 8], const accel_bf16 x[static 12 * 8]) {
+#pragma omp parallel for
+  for (size_t first = 0; first < 8; first += 8) {
+    enum { WIDTH = 8 };
+    float sums[8] = {0.0f};
+    for (size_t r = 0; r < 12; r++) {
+      const accel_bf16 *xr = x + r * 8 + first;
+#pragma omp simd
+      for (size_t c = 0; c < WIDTH; c++) sums[c] += accel_widen(xr[c]);
+    }
+    for (size_t c = 0; c < WIDTH; c++) y[first + c] = sums[c];
+  }
+}
+
+/* y = a b: [12][8] x [8][8]. */
+static struct accel_product matmul_bf16_3x4x8_2_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 8,
+    .y_row = 8,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 8,
+};
+static void matmul_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
+                                const accel_bf16 b[static 64]) {
+  accel_multiply(&matmul_bf16_3x4x8_2_product, y, a, b);
+}
+
+/* y = a b: [8][12] x [12][8]. */
+static struct accel_product matmul_bf16_8x12x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_F32,
+    .accumulate = false,
+    .rows = 8,
+    .columns = 8,
+    .depth = 12,
+    .y_row = 8,
+    .a_row = 1,
+    .a_column = 8,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_8x12x8(float y[static 8 * 8], const accel_bf16 a[static 96],
+                               const accel_bf16 b[static 12 * 8]) {
+  accel_multiply(&matmul_bf16_8x12x8_product, y, a, b);
+}
+
+/* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k, dk = ds^T q, dv = p^T dy. */
+static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf16 dk[static 272],
+                                            accel_bf16 dv[static 272], const accel_bf16 dy[static 96],
+                                            const accel_bf16 q[static 272], const accel_bf16 k[static 272],
+                                            const accel_bf16 v[static 272], const accel_bf16 y[static 96],
+                                            const float lse[static 6 * 4]) {
+#pragma omp parallel for collapse(2)
+  for (size_t b = 0; b < 3; b++)
+    for (size_t h = 0; h < 2; h++) {
+      const accel_bf16 *qh = q + b * 96 + h * 4, *kh = k + b * 96 + h * 4;
+      const accel_bf16 *vh = v + b * 96 + h * 4, *yh = y + b * 32 + h * 4;
+      const accel_bf16 *dyh = dy + b * 32 + h * 4;
+      const float *lseh = lse + (b * 2 + h) * 4;
+      accel_bf16 *dqh = dq + b * 96 + h * 4, *dkh = dk + b * 96 + h * 4;
+      accel_bf16 *dvh = dv + b * 96 + h * 4;
+      float dkp[4][16] = {0}, dvp[4][16] = {0};
+      for (size_t first = 0; first < 4; first += 32) {
+        const size_t queries = 4 - first < 32 ? 4 - first : 32;
+        float q_rows[32][16] = {0}, dy_rows[32][16] = {0}, dq_rows[32][16] = {0};
+        float qt[16][32], dyt[16][32], top[32] = {0}, dot[32] = {0};
+        for (size_t i = 0; i < queries; i++)
+          for (size_t d = 0; d < 4; d++) q_rows[i][d] = accel_widen(qh[(first + i) * 24 + d]);
+        for (size_t i = 0; i < queries; i++)
+          for (size_t d = 0; d < 4; d++) dy_rows[i][d] = accel_widen(dyh[(first + i) * 8 + d]);
+        for (size_t d = 0; d < 16; d += 16)
+          for (size_t i = 0; i < 32; i += 16) accel_transpose(0.5f, &q_rows[i][d], 16, &qt[d][i], 32);
+        for (size_t d = 0; d < 16; d += 16)
+          for (size_t i = 0; i < 32; i += 16) accel_transpose(1.0f, &dy_rows[i][d], 16, &dyt[d][i], 32);
+        for (size_t i = 0; i < queries; i++) {
+          float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+          for (size_t d = 0; d < 4; d++) sum += dy_rows[i][d] * accel_widen(yh[(first + i) * 8 + d]);
+          dot[i] = sum;
+          top[i] = lseh[first + i];
+        }
+        const size_t keys = first + 32 < 4 ? first + 32 : 4;
+        {
+          const size_t start = 0, count = keys;
+          const size_t diagonal = first - start; /* query i sees the block's keys up to diagonal + i */
+          const size_t wide = diagonal + 16 < count ? diagonal + 16 : count;
+          const accel_bf16 *kb = kh + start * 24, *vb = vh + start * 24;
+          size_t j;
+          float p[4][32], ds[4][32];
+          float kp[4][16] = {0};
+          for (j = 0; j < count; j++)
+            for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
+          float vp[4][16] = {0};
+          for (j = 0; j < count; j++)
+            for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8)
+            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
+          for (; j + 8 <= count; j += 8)
+            accel_tile(8, 16, false, 4, vp[0] + j * 16, 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
+          for (j = 0; j < wide; j++)
+#pragma omp simd
+            for (size_t i = 0; i < 32; i++) {
+              p[j][i] = accel_exp(p[j][i] - top[i]);
+              ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;
+            }
+          for (; j < count; j++)
+#pragma omp simd
+            for (size_t i = 16; i < 32; i++) {
+              p[j][i] = accel_exp(p[j][i] - top[i]);
+              ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;
+            }
+          for (j = diagonal; j < count; j++)
+            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = ds[j][i] = 0.0f;
+          for (size_t i = 0; i < 32; i += 8) {
+            const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
+            accel_tile(8, 16, true, seen, &ds[0][i], 1, 32, kp[0], 16, &dq_rows[i][0], 16);
+          }
+          for (j = 0; j + 8 <= count; j += 8) {
+            const size_t i = j < diagonal ? 0 : j - diagonal;
+            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+          }
+          if (j < count) {
+            const size_t i = j < diagonal ? 0 : j - diagonal;
+            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+          }
+          for (j = 0; j + 8 <= count; j += 8) {
+            const size_t i = j < diagonal ? 0 : j - diagonal;
+            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+          }
+          if (j < count) {
+            const size_t i = j < diagonal ? 0 : j - diagonal;
+            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+          }
+        }
+        for (size_t i = 0; i < queries; i++)
+          for (size_t d = 0; d < 4; d++) dqh[(first + i) * 24 + d] = accel_narrow(dq_rows[i][d]);
+      }
+      for (size_t j = 0; j < 4; j++)
+        for (size_t d = 0; d < 4; d++) dkh[j * 24 + d] = accel_narrow(dkp[j][d]);
+      for (size_t j = 0; j < 4; j++)
+        for (size_t d = 0; d < 4; d++) dvh[j * 24 + d] = accel_narrow(dvp[j][d]);
+    }
+}
+
+/* y = the sum of x over axes 0, 1. */
+static void sum_bf16_3x4x24(float y[static 24], const accel_bf16 x[static 12 * 24]) {
+#pragma omp parallel for
+  for (size_t first = 0; first < 24; first += 24) {
+    enum { WIDTH = 24 };
+    float sums[24] = {0.0f};
+    for (size_t r = 0; r < 12; r++) {
+      const accel_bf16 *xr = x + r * 24 + first;
+#pragma omp simd
+      for (size_t c = 0; c < WIDTH; c++) sums[c] += accel_widen(xr[c]);
+    }
+    for (size_t c = 0; c < WIDTH; c++) y[first + c] = sums[c];
+  }
+}
+
+/* y = a b: [12][24] x [24][8]. */
+static struct accel_product matmul_bf16_3x4x24x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 24,
+    .y_row = 8,
+    .a_row = 24,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 24,
+};
+static void matmul_bf16_3x4x24x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 24],
+                                 const accel_bf16 b[static 192]) {
+  accel_multiply(&matmul_bf16_3x4x24x8_product, y, a, b);
+}
+
+/* y = a b: [8][12] x [12][24]. */
+static struct accel_product matmul_bf16_8x12x24_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_F32,
+    .accumulate = false,
+    .rows = 8,
+    .columns = 24,
+    .depth = 12,
+    .y_row = 24,
+    .a_row = 1,
+    .a_column = 8,
+    .b_row = 24,
+    .b_column = 1,
+};
+static void matmul_bf16_8x12x24(float y[static 8 * 24], const accel_bf16 a[static 96],
+                                const accel_bf16 b[static 12 * 24]) {
+  accel_multiply(&matmul_bf16_8x12x24_product, y, a, b);
+}
+
+/* y = a b: [12][8] x [8][32]. */
+static struct accel_product matmul_bf16_3x4x8x32_2_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 32,
+    .depth = 8,
+    .y_row = 32,
+    .a_row = 8,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 8,
+};
+static void matmul_bf16_3x4x8x32_2(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
+                                   const accel_bf16 b[static 256]) {
+  accel_multiply(&matmul_bf16_3x4x8x32_2_product, y, a, b);
+}
+
+/* y = a b: [32][12] x [12][8]. */
+static struct accel_product matmul_bf16_32x12x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_F32,
+    .accumulate = false,
+    .rows = 32,
+    .columns = 8,
+    .depth = 12,
+    .y_row = 8,
+    .a_row = 1,
+    .a_column = 32,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_32x12x8(float y[static 32 * 8], const accel_bf16 a[static 384],
+                                const accel_bf16 b[static 12 * 8]) {
+  accel_multiply(&matmul_bf16_32x12x8_product, y, a, b);
+}
+
+static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const accel_bf16 x0[static 12 * 32],
+                                           const accel_bf16 x1[static 12 * 32]) {
+#pragma omp simd
+  for (size_t i = 0; i < 384; i++) {
+    const float v0 = accel_widen(x0[i]);
+    const float v1 = accel_widen(x1[i]);
+    const float t0 = v0 * accel_gelu_slope(v1);
+    y[i] = accel_narrow(t0);
+  }
+}
+
+/* y = the sum of x over axes 0, 1. */
+static void sum_bf16_3x4x32(float y[static 32], const accel_bf16 x[static 12 * 32]) {
+#pragma omp parallel for
+  for (size_t first = 0; first < 32; first += 32) {
+    enum { WIDTH = 32 };
+    float sums[32] = {0.0f};
+    for (size_t r = 0; r < 12; r++) {
+      const accel_bf16 *xr = x + r * 32 + first;
+#pragma omp simd
+      for (size_t c = 0; c < WIDTH; c++) sums[c] += accel_widen(xr[c]);
+    }
+    for (size_t c = 0; c < WIDTH; c++) y[first + c] = sums[c];
+  }
+}
+
+/* y = a b: [12][32] x [32][8]. */
+static struct accel_product matmul_bf16_3x4x32x8_2_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 32,
+    .y_row = 8,
+    .a_row = 32,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 32,
+};
+static void matmul_bf16_3x4x32x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
+                                   const accel_bf16 b[static 256]) {
+  accel_multiply(&matmul_bf16_3x4x32x8_2_product, y, a, b);
+}
+
+/* y = a b: [8][12] x [12][32]. */
+static struct accel_product matmul_bf16_8x12x32_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_F32,
+    .accumulate = false,
+    .rows = 8,
+    .columns = 32,
+    .depth = 12,
+    .y_row = 32,
+    .a_row = 1,
+    .a_column = 8,
+    .b_row = 32,
+    .b_column = 1,
+};
+static void matmul_bf16_8x12x32(float y[static 8 * 32], const accel_bf16 a[static 96],
+                                const accel_bf16 b[static 12 * 32]) {
+  accel_multiply(&matmul_bf16_8x12x32_product, y, a, b);
+}
+
+static void cast_bfloat16_bf16_3x4x8(accel_bf16 y[static 12 * 8], const float x[static 12 * 8]) {
+#pragma omp simd
+  for (size_t i = 0; i < 96; i++) {
+    const float v0 = x[i];
+    const float t0 = v0;
+    y[i] = accel_narrow(t0);
+  }
+}
+
+/* With n = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - n avg(g n)), dweight = sum dy n, dbias = sum dy.
+ * The sums over rows go by chunks of 8 rows, so they do not depend on the number of threads. */
+static void layer_norm_backward_bf16_3x4x8(float dx[static 12 * 8], float dweight[static 8], float dbias[static 8],
+                                           const accel_bf16 dy[static 12 * 8], const float x[static 12 * 8],
+                                           const float weight[static 8], const float mean[static 12],
+                                           const float rstd[static 12]) {
+  float weight_sum[2][8], bias_sum[2][8];
+#pragma omp parallel
+  {
+#pragma omp for
+    for (size_t chunk = 0; chunk < 2; chunk++) {
+      float *const dw = weight_sum[chunk], *const db = bias_sum[chunk];
+      for (size_t c = 0; c < 8; c++) dw[c] = db[c] = 0.0f;
+      for (size_t r = chunk * 8; r < (chunk + 1 == 2 ? 12 : (chunk + 1) * 8); r++) {
+        const float *xr = x + r * 8;
+        const accel_bf16 *dyr = dy + r * 8;
+        float *dxr = dx + r * 8;
+        const float m = mean[r], s = rstd[r];
+        float g_sum = 0.0f, gn_sum = 0.0f;
+#pragma omp simd reduction(+ : g_sum, gn_sum)
+        for (size_t c = 0; c < 8; c++) {
+          const float n = (xr[c] - m) * s, d = accel_widen(dyr[c]), g = d * weight[c];
+          g_sum += g;
+          gn_sum += g * n;
+          dw[c] += d * n;
+          db[c] += d;
+        }
+        const float g_avg = g_sum / 8.0f, gn_avg = gn_sum / 8.0f;
+#pragma omp simd
+        for (size_t c = 0; c < 8; c++)
+          dxr[c] = (accel_widen(dyr[c]) * weight[c] - g_avg - (xr[c] - m) * s * gn_avg) * s;
+      }
+    }
+#pragma omp for
+    for (size_t first = 0; first < 8; first += 8) {
+      const size_t last = first + 8;
+      for (size_t c = first; c < last; c++) dweight[c] = 0.0f;
+      for (size_t chunk = 0; chunk < 2; chunk++)
+        for (size_t c = first; c < last; c++) dweight[c] += weight_sum[chunk][c];
+      for (size_t c = first; c < last; c++) dbias[c] = 0.0f;
+      for (size_t chunk = 0; chunk < 2; chunk++)
+        for (size_t c = first; c < last; c++) dbias[c] += bias_sum[chunk][c];
+    }
+  }
+}
+
+static void add_cast_bfloat16_bf16_3x4x8(float y0[static 12 * 8], accel_bf16 y1[static 12 * 8],
+                                         const float x0[static 12 * 8], const float x1[static 12 * 8]) {
+#pragma omp simd
+  for (size_t i = 0; i < 96; i++) {
+    const float v0 = x0[i];
+    const float v1 = x1[i];
+    const float t0 = v0 + v1;
+    const float t1 = t0;
+    y0[i] = t0;
+    y1[i] = accel_narrow(t1);
+  }
+}
+
+static void add_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 8], const float x1[static 12 * 8]) {
+#pragma omp simd
+  for (size_t i = 0; i < 96; i++) {
+    const float v0 = x0[i];
+    const float v1 = x1[i];
+    const float t0 = v0 + v1;
+    y[i] = t0;
+  }
+}
+
+/* y = a b: [12][256] x [256][8]. */
+static struct accel_product matmul_bf16_3x4x256x8_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_BF16,
+    .accumulate = false,
+    .rows = 12,
+    .columns = 8,
+    .depth = 256,
+    .y_row = 8,
+    .a_row = 256,
+    .a_column = 1,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_3x4x256x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 256],
+                                  const accel_bf16 b[static 256 * 8]) {
+  accel_multiply(&matmul_bf16_3x4x256x8_product, y, a, b);
+}
+
+/* y^T = b^T a^T: [256][12] x [12][8]. */
+static struct accel_product matmul_bf16_8x12x256_product = {
+    .type = ACCEL_BF16,
+    .result = ACCEL_F32,
+    .accumulate = false,
+    .rows = 256,
+    .columns = 8,
+    .depth = 12,
+    .y_row = 8,
+    .a_row = 1,
+    .a_column = 256,
+    .b_row = 8,
+    .b_column = 1,
+};
+static void matmul_bf16_8x12x256(float y[static 2048], const accel_bf16 a[static 96],
+                                 const accel_bf16 b[static 12 * 256]) {
+  accel_multiply(&matmul_bf16_8x12x256_product, y, b, a);
+}
+
+/* y = the sum of x over axes 0. */
+static void sum_3x4x8(float y[static 4 * 8], const float x[static 12 * 8]) {
+#pragma omp parallel for
+  for (size_t first = 0; first < 32; first += 32) {
+    enum { WIDTH = 32 };
+    float sums[32] = {0.0f};
+    for (size_t r = 0; r < 3; r++) {
+      const float *xr = x + r * 32 + first;
+#pragma omp simd
+      for (size_t c = 0; c < WIDTH; c++) sums[c] += xr[c];
+    }
+    for (size_t c = 0; c < WIDTH; c++) y[first + c] = sums[c];
+  }
+}
+
+/* dweight[tokens[r]][:] += dy[r][:]. A thread has columns, not rows: sums keep the order of the tokens. */
+static void embedding_backward_add_3x4x8(float dweight[static 256 * 8], const float dy[static 12 * 8],
+                                         const int32_t tokens[static 3 * 4]) {
+#pragma omp parallel
+  {
+#pragma omp for
+    for (size_t first = 0; first < 8; first += 8) {
+      const size_t count = 8;
+      for (size_t r = 0; r < 12; r++) {
+        const float *from = dy + r * 8 + first;
+        float *to = dweight + (size_t)tokens[r] * 8 + first;
+#pragma omp simd
+        for (size_t c = 0; c < count; c++) to[c] += from[c];
+      }
+    }
+  }
+}
+
+static void constant_1(float y[static 1]) {
+  const float t0 = 1.0f;
+  y[0] = t0;
+}
+
+/* dlogits = d_loss scale (e^(logits - lse) - 1 at the target); rows whose target is -100 are 0. */
+static void cross_entropy_backward_bf16_1(accel_bf16 dlogits[static 12 * 256], const float d_loss[static 1],
+                                          const accel_bf16 logits[static 12 * 256], const float lse[static 12],
+                                          const float scale[static 1], const int32_t targets[static 3 * 4]) {
+#pragma omp parallel for
+  for (size_t r = 0; r < 12; r++) {
+    const accel_bf16 *x = logits + r * 256;
+    accel_bf16 *dx = dlogits + r * 256;
+    const float factor = targets[r] == -100 ? 0.0f : d_loss[0] * scale[0], l = lse[r];
+    const float top = factor;
+    const size_t target = (size_t)targets[r]; /* none of the classes where it is -100; one rounding a place */
+#pragma omp simd
+    for (size_t v = 0; v < 256; v++) {
+      const float slope = factor * accel_exp(accel_widen(x[v]) - l);
+      dx[v] = accel_narrow((v == target ? slope - top : slope));
+    }
+  }
+}
+
+/* ---- The model, function by function ---- */
+
+/* attend, gpt2.c:33. */
+static void attend_forward(const struct attend_weights_bf16 *weights_bf16, struct attend_saved *saved,
+                           accel_bf16 add[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
+  matmul_bf16_3x4x8x24(saved->qkv, x, weights_bf16->c_attn_weight);
+  add_bf16_3x4x24(saved->qkv, saved->qkv, weights_bf16->c_attn_bias);
+  attention_bf16_3x2x4x4(saved->reshape, saved->y_lse, saved->qkv, saved->qkv + 8, saved->qkv + 16);
+  matmul_bf16_3x4x8(add, saved->reshape, weights_bf16->c_proj_weight);
+  add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
+}
+
+/* mlp, gpt2.c:39. */
+static void mlp_forward(const struct mlp_weights_bf16 *weights_bf16, struct mlp_saved *saved,
+                        accel_bf16 add_2[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
+  matmul_bf16_3x4x8x32(saved->add, x, weights_bf16->c_fc_weight);
+  add_gelu_tanh_bf16_3x4x32(saved->add, saved->h, saved->add, weights_bf16->c_fc_bias);
+  matmul_bf16_3x4x32x8(add_2, saved->h, weights_bf16->c_proj_weight);
+  add_bf16_3x4x8(add_2, add_2, weights_bf16->c_proj_bias);
+}
+
+/* block, gpt2.c:44. */
+static void block_forward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
+                          struct block_saved *saved, struct block_forward_scratch *scratch, float add[static 12 * 8],
+                          const float x[static 12 * 8], uint64_t stream) {
+  layer_norm_bf16_3x4x8(saved->layer_norm, saved->layer_norm_mean, saved->layer_norm_rstd, x, weights->ln_1_weight,
+                        weights->ln_1_bias);
+  attend_forward(&weights_bf16->attn, &saved->attend, scratch->a, saved->layer_norm);
+  dropout_bf16_3x4x8(scratch->a, scratch->a, stream);
+  add_bf16_3x4x8_2(saved->x_2, x, scratch->a);
+  layer_norm_bf16_3x4x8(saved->layer_norm_2, saved->layer_norm_2_mean, saved->layer_norm_2_rstd, saved->x_2,
+                        weights->ln_2_weight, weights->ln_2_bias);
+  mlp_forward(&weights_bf16->mlp, &saved->mlp, scratch->m, saved->layer_norm_2);
+  dropout_bf16_3x4x8_2(scratch->m, scratch->m, stream);
+  add_bf16_3x4x8_2(add, saved->x_2, scratch->m);
+}
+
+/* predict, gpt2.c:52. */
+static void predict_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
+                            struct predict_saved *saved, struct predict_forward_scratch *scratch,
+                            accel_bf16 matmul[static 12 * 256], const int32_t tokens[static 3 * 4], uint64_t stream) {
+  embedding_256x8(scratch->x, weights->wte_weight, tokens);
+  add_3x4x8(scratch->x, scratch->x, weights->wpe_weight);
+  dropout_3x4x8(saved->x_of_block[0], scratch->x, stream);
+  for (int i = 0; i < 2; i++)
+    block_forward(&weights->h[i], &weights_bf16->h[i], &saved->block[i], &scratch->block_forward,
+                  saved->x_of_block[i + 1], saved->x_of_block[i], accel_stream(stream, 0, i));
+  layer_norm_bf16_3x4x8(saved->x_4, saved->x_4_mean, saved->x_4_rstd, saved->x_of_block[2], weights->ln_f_weight,
+                        weights->ln_f_bias);
+  matmul_bf16_3x4x8x256(matmul, saved->x_4, weights_bf16->wte_weight);
+}
+
+/* model, gpt2.c:62. */
+static void model_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
+                          struct model_saved *saved, struct model_forward_scratch *scratch,
+                          float cross_entropy[static 1], const int32_t tokens[static 3 * 4],
+                          const int32_t targets[static 3 * 4], uint64_t stream) {
+  predict_forward(weights, weights_bf16, &saved->predict_saved, &scratch->predict_forward, saved->predict, tokens,
+                  accel_stream(stream, 0, 0));
+  cross_entropy_bf16_3x4x256(cross_entropy, saved->cross_entropy_lse, saved->cross_entropy_scale, saved->predict,
+                             targets);
+}
+
+/* attend, gpt2.c:33. */
+static void attend_evaluation_forward(const struct attend_weights_bf16 *weights_bf16,
+                                      struct attend_evaluation_forward_scratch *scratch, accel_bf16 add[static 12 * 8],
+                                      const accel_bf16 x[static 12 * 8]) {
+  matmul_bf16_3x4x8x24(scratch->matmul, x, weights_bf16->c_attn_weight);
+  add_bf16_3x4x24(scratch->matmul, scratch->matmul, weights_bf16->c_attn_bias);
+  attention_bf16_3x2x4x4(scratch->reshape, scratch->y_lse, scratch->matmul, scratch->matmul + 8, scratch->matmul + 16);
+  matmul_bf16_3x4x8(add, scratch->reshape, weights_bf16->c_proj_weight);
+  add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
+}
+
+/* mlp, gpt2.c:39. */
+static void mlp_evaluation_forward(const struct mlp_weights_bf16 *weights_bf16,
+                                   struct mlp_evaluation_forward_scratch *scratch, accel_bf16 add_2[static 12 * 8],
+                                   const accel_bf16 x[static 12 * 8]) {
+  matmul_bf16_3x4x8x32(scratch->matmul, x, weights_bf16->c_fc_weight);
+  add_gelu_tanh_bf16_3x4x32_2(scratch->matmul, scratch->matmul, weights_bf16->c_fc_bias);
+  matmul_bf16_3x4x32x8(add_2, scratch->matmul, weights_bf16->c_proj_weight);
+  add_bf16_3x4x8(add_2, add_2, weights_bf16->c_proj_bias);
+}
+
+/* block, gpt2.c:44. */
+static void block_evaluation_forward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
+                                     struct block_evaluation_forward_scratch *scratch, float add[static 12 * 8],
+                                     const float x[static 12 * 8]) {
+  layer_norm_bf16_3x4x8(scratch->layer_norm, scratch->layer_norm_mean, scratch->layer_norm_rstd, x,
+                        weights->ln_1_weight, weights->ln_1_bias);
+  attend_evaluation_forward(&weights_bf16->attn, &scratch->attend_evaluation_forward, scratch->a, scratch->layer_norm);
+  add_bf16_3x4x8_2(add, x, scratch->a);
+  layer_norm_bf16_3x4x8(scratch->layer_norm_2, scratch->layer_norm_2_mean, scratch->layer_norm_2_rstd, add,
+                        weights->ln_2_weight, weights->ln_2_bias);
+  mlp_evaluation_forward(&weights_bf16->mlp, &scratch->mlp_evaluation_forward, scratch->m, scratch->layer_norm_2);
+  add_bf16_3x4x8_2(add, add, scratch->m);
+}
+
+/* predict, gpt2.c:52. */
+static void predict_evaluation_forward(const struct model_weights *weights,
+                                       const struct model_weights_bf16 *weights_bf16,
+                                       struct predict_evaluation_forward_scratch *scratch,
+                                       accel_bf16 matmul[static 12 * 256], const int32_t tokens[static 3 * 4]) {
+  embedding_256x8(scratch->x, weights->wte_weight, tokens);
+  add_3x4x8(scratch->x_of_block_evaluation[0], scratch->x, weights->wpe_weight);
+  for (int i = 0; i < 2; i++)
+    block_evaluation_forward(&weights->h[i], &weights_bf16->h[i], &scratch->block_evaluation_forward,
+                             scratch->x_of_block_evaluation[(i + 1) % 2], scratch->x_of_block_evaluation[i % 2]);
+  layer_norm_bf16_3x4x8(scratch->x_4, scratch->x_4_mean, scratch->x_4_rstd, scratch->x_of_block_evaluation[0],
+                        weights->ln_f_weight, weights->ln_f_bias);
+  matmul_bf16_3x4x8x256(matmul, scratch->x_4, weights_bf16->wte_weight);
+}
+
+/* model, gpt2.c:62. */
+static void model_evaluation_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
+                                     struct model_evaluation_forward_scratch *scratch, float cross_entropy[static 1],
+                                     const int32_t tokens[static 3 * 4], const int32_t targets[static 3 * 4]) {
+  predict_evaluation_forward(weights, weights_bf16, &scratch->predict_evaluation_forward, scratch->predict, tokens);
+  cross_entropy_bf16_3x4x256(cross_entropy, scratch->cross_entropy_lse, scratch->cross_entropy_scale, scratch->predict,
+                             targets);
+}
+
+/* Gradient of attend, gpt2.c:33. */
+static void attend_backward(const struct attend_weights_bf16 *weights_bf16, struct attend_weights *gradients,
+                            struct attend_saved *saved, struct attend_backward_scratch *scratch,
+                            accel_bf16 d_x[static 12 * 8], const accel_bf16 d_add[static 12 * 8],
+                            const accel_bf16 x[static 12 * 8]) {
+  sum_bf16_3x4x8(gradients->c_proj_bias, d_add);
+  matmul_bf16_3x4x8_2(scratch->d_reshape, d_add, weights_bf16->c_proj_weight);
+  matmul_bf16_8x12x8(gradients->c_proj_weight, saved->reshape, d_add);
+  attention_backward_bf16_3x2x4x4(scratch->d_qkv, scratch->d_qkv + 8, scratch->d_qkv + 16, scratch->d_reshape,
+                                  saved->qkv, saved->qkv + 8, saved->qkv + 16, saved->reshape, saved->y_lse);
+  sum_bf16_3x4x24(gradients->c_attn_bias, scratch->d_qkv);
+  matmul_bf16_3x4x24x8(d_x, scratch->d_qkv, weights_bf16->c_attn_weight);
+  matmul_bf16_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
+}
+
+/* Gradient of mlp, gpt2.c:39. */
+static void mlp_backward(const struct mlp_weights_bf16 *weights_bf16, struct mlp_weights *gradients,
+                         struct mlp_saved *saved, struct mlp_backward_scratch *scratch, accel_bf16 d_x[static 12 * 8],
+                         const accel_bf16 d_add_2[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
+  sum_bf16_3x4x8(gradients->c_proj_bias, d_add_2);
+  matmul_bf16_3x4x8x32_2(scratch->d_h, d_add_2, weights_bf16->c_proj_weight);
+  matmul_bf16_32x12x8(gradients->c_proj_weight, saved->h, d_add_2);
+  gelu_tanh_backward_bf16_3x4x32(scratch->d_h, scratch->d_h, saved->add);
+  sum_bf16_3x4x32(gradients->c_fc_bias, scratch->d_h);
+  matmul_bf16_3x4x32x8_2(d_x, scratch->d_h, weights_bf16->c_fc_weight);
+  matmul_bf16_8x12x32(gradients->c_fc_weight, x, scratch->d_h);
+}
+
+/* Gradient of block, gpt2.c:44. */
+static void block_backward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
+                           struct block_weights *gradients, struct block_saved *saved,
+                           struct block_backward_scratch *scratch, float d_x[static 12 * 8],
+                           const float d_add[static 12 * 8], const float x[static 12 * 8], uint64_t stream) {
+  cast_bfloat16_bf16_3x4x8(scratch->d_dropout_2, d_add);
+  dropout_bf16_3x4x8_2(scratch->d_dropout_2, scratch->d_dropout_2, stream);
+  mlp_backward(&weights_bf16->mlp, &gradients->mlp, &saved->mlp, &scratch->mlp_backward, scratch->d_layer_norm_2,
+               scratch->d_dropout_2, saved->layer_norm_2);
+  layer_norm_backward_bf16_3x4x8(d_x, gradients->ln_2_weight, gradients->ln_2_bias, scratch->d_layer_norm_2, saved->x_2,
+                                 weights->ln_2_weight, saved->layer_norm_2_mean, saved->layer_norm_2_rstd);
+  add_cast_bfloat16_bf16_3x4x8(d_x, scratch->d_dropout, d_add, d_x);
+  dropout_bf16_3x4x8(scratch->d_dropout, scratch->d_dropout, stream);
+  attend_backward(&weights_bf16->attn, &gradients->attn, &saved->attend, &scratch->attend_backward,
+                  scratch->d_layer_norm, scratch->d_dropout, saved->layer_norm);
+  layer_norm_backward_bf16_3x4x8(scratch->layer_norm_backward_2, gradients->ln_1_weight, gradients->ln_1_bias,
+                                 scratch->d_layer_norm, x, weights->ln_1_weight, saved->layer_norm_mean,
+                                 saved->layer_norm_rstd);
+  add_3x4x8_2(d_x, d_x, scratch->layer_norm_backward_2);
+}
+
+/* Gradient of predict, gpt2.c:52. */
+static void predict_backward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
+                             struct model_weights *gradients, struct predict_saved *saved,
+                             struct predict_backward_scratch *scratch, const accel_bf16 d_matmul[static 12 * 256],
+                             const int32_t tokens[static 3 * 4], uint64_t stream) {
+  matmul_bf16_3x4x256x8(scratch->d_x_4, d_matmul, weights_bf16->wte_weight);
+  matmul_bf16_8x12x256(gradients->wte_weight, saved->x_4, d_matmul);
+  layer_norm_backward_bf16_3x4x8(scratch->d_add_of_block_backward[0], gradients->ln_f_weight, gradients->ln_f_bias,
+                                 scratch->d_x_4, saved->x_of_block[2], weights->ln_f_weight, saved->x_4_mean,
+                                 saved->x_4_rstd);
+  for (int i = 1; i >= 0; i--)
+    block_backward(&weights->h[i], &weights_bf16->h[i], &gradients->h[i], &saved->block[i], &scratch->block_backward,
+                   scratch->d_add_of_block_backward[i % 2], scratch->d_add_of_block_backward[(i + 1) % 2],
+                   saved->x_of_block[i], accel_stream(stream, 0, i));
+  dropout_3x4x8(scratch->d_add, scratch->d_add_of_block_backward[0], stream);
+  sum_3x4x8(gradients->wpe_weight, scratch->d_add);
+  embedding_backward_add_3x4x8(gradients->wte_weight, scratch->d_add, tokens);
+}
+
+/* Gradient of model, gpt2.c:62. */
+static void model_backward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
+                           struct model_weights *gradients, struct model_saved *saved,
+                           struct model_backward_scratch *scratch, const int32_t targets[static 3 * 4],
+                           const int32_t tokens[static 3 * 4], uint64_t stream) {
+  constant_1(scratch->d_cross_entropy);
+  cross_entropy_backward_bf16_1(saved->predict, scratch->d_cross_entropy, saved->predict, saved->cross_entropy_lse,
+                                saved->cross_entropy_scale, targets);
+  predict_backward(weights, weights_bf16, gradients, &saved->predict_saved, &scratch->predict_backward, saved->predict,
+                   tokens, accel_stream(stream, 0, 0));
+}
+
+/* ---- Training ---- */
+
+/* The batch at hand gives its loss, in arena->result. */
+static void forward(uint64_t stream) {
+  model_forward(&arena->weights, &arena->weights_bf16, &arena->saved, &arena->scratch.forward, arena->result,
+                arena->tokens, arena->targets, stream);
+}
+
+/* The gradients of that loss. */
+static void backward(uint64_t stream) {
+  model_backward(&arena->weights, &arena->weights_bf16, &arena->gradients, &arena->saved, &arena->scratch.backward,
+                 arena->targets, arena->tokens, stream);
+}
+
+/* Copies weights as bfloat16, which is how most of the model reads them. */
+static void narrow_weights(const float *restrict weights) {
+  accel_bf16 *restrict copies = arena->all_weights_bf16;
+#pragma omp parallel for simd
+  for (size_t i = 0; i < 3968; i++) copies[i] = accel_narrow(weights[i]);
+}
+
+/* The same rate for all steps. */
+static double learning_rate(int64_t at) {
+  (void)at;
+  return 0.001;
+}
+
+/* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
+static double gradient_norm(void) {
+  static double sums[1];
+#pragma omp parallel for
+  for (size_t chunk = 0; chunk < 1; chunk++) {
+    const float *g = arena->all_gradients + chunk * 16384;
+    const size_t count = 3968;
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
+    sums[chunk] = sum;
+  }
+  double total = 0.0;
+  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  return sqrt(total);
+}
+
+/* What clips a gradient of this norm, in the arithmetic of PyTorch's clip_grad_norm_. */
+static float clip_factor(double norm) {
+  return (float)fmin(1.0 / (norm + 1e-6), 1.0);
+}
+
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+static void update(int64_t at, double lr, float factor) {
+  const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
+  const double correction_2 = 1.0 - pow(0.95, (double)(at + 1));
+  const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
+  const float keep = (float)(1.0 - lr * 0.1);
+  const float *restrict gradients = arena->all_gradients;
+  accel_bf16 *restrict copies = arena->all_weights_bf16;
+  float *restrict weights = arena->all_weights;
+  float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
+#pragma omp parallel for simd
+  for (size_t i = 0; i < 3968; i++) {
+    const float g = gradients[i] * factor;
+    const float m = 0.9f * moment_1[i] + 0.1f * g;
+    const float v = 0.95f * moment_2[i] + 0.05f * (g * g);
+    moment_1[i] = m;
+    moment_2[i] = v;
+    const float w = weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f);
+    weights[i] = w;
+    copies[i] = accel_narrow(w);
+  }
+}
+
+/* What the newest step left behind, for the log. */
+static struct accel_report report;
+
+static void load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
+  accel_load_windows(run, split, position, 3, arena->tokens, arena->targets);
+}
+
+/* One optimizer step: 3 samples. */
+static void step(struct accel_run *run, int64_t at) {
+  load_batch(run, ACCEL_TRAIN, at * 3);
+  forward(accel_stream(11u, (uint64_t)at, 0));
+  report.loss = arena->result[0];
+  backward(accel_stream(11u, (uint64_t)at, 0));
+  report.lr = learning_rate(at);
+  report.grad_norm = gradient_norm();
+  accel_require_finite_loss(run, at, report.loss);
+  accel_require_finite_norm(run, at, report.grad_norm);
+  update(at, report.lr, clip_factor(report.grad_norm));
+}
+
+/* The batch at hand gives its loss, in arena->result, as the model is when it does not learn. */
+static void forward_evaluation(void) {
+  model_evaluation_forward(&arena->weights, &arena->weights_bf16, &arena->scratch.evaluation, arena->result,
+                           arena->tokens, arena->targets);
+}
+
+/* The mean loss over 20 batches of the evaluation split, the same ones each time. */
+static double evaluate(struct accel_run *run) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < 20; i++) {
+    load_batch(run, ACCEL_EVAL, i * 3);
+    forward_evaluation();
+    sum += arena->result[0];
+  }
+  return sum / 20.0;
+}
+
+/* Makes the products of 16 bits ready; says where the processor has no instructions for them. */
+static void open_products(void) {
+  bool native = true;
+  native &= accel_open_product(&matmul_bf16_3x4x8x24_product);
+  native &= accel_open_product(&matmul_bf16_3x4x8_product);
+  native &= accel_open_product(&matmul_bf16_3x4x8x32_product);
+  native &= accel_open_product(&matmul_bf16_3x4x32x8_product);
+  native &= accel_open_product(&matmul_bf16_3x4x8x256_product);
+  native &= accel_open_product(&matmul_bf16_3x4x8_2_product);
+  native &= accel_open_product(&matmul_bf16_8x12x8_product);
+  native &= accel_open_product(&matmul_bf16_3x4x24x8_product);
+  native &= accel_open_product(&matmul_bf16_8x12x24_product);
+  native &= accel_open_product(&matmul_bf16_3x4x8x32_2_product);
+  native &= accel_open_product(&matmul_bf16_32x12x8_product);
+  native &= accel_open_product(&matmul_bf16_3x4x32x8_2_product);
+  native &= accel_open_product(&matmul_bf16_8x12x32_product);
+  native &= accel_open_product(&matmul_bf16_3x4x256x8_product);
+  native &= accel_open_product(&matmul_bf16_8x12x256_product);
+  if (!native) accel_note("this processor does not multiply bfloat16: products run in float32");
+}
+
+/* The parameters by their published names: where they lie, how they start, their shape. */
+#define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
+  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b}
+static const struct accel_tensor tensors[] = {
+    PARAMETER("wpe.weight", wpe_weight, NORMAL, 0.0, 0.02, 2, 4, 8),
+    PARAMETER("wte.weight", wte_weight, NORMAL, 0.0, 0.02, 2, 256, 8),
+    PARAMETER("ln_f.weight", ln_f_weight, ONES, 0.0, 0.0, 1, 8),
+    PARAMETER("ln_f.bias", ln_f_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.ln_1.weight", h[0].ln_1_weight, ONES, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.ln_1.bias", h[0].ln_1_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.ln_2.weight", h[0].ln_2_weight, ONES, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.ln_2.bias", h[0].ln_2_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.attn.c_attn.weight", h[0].attn.c_attn_weight, NORMAL, 0.0, 0.02, 2, 8, 24),
+    PARAMETER("h.0.attn.c_attn.bias", h[0].attn.c_attn_bias, ZEROS, 0.0, 0.0, 1, 24),
+    PARAMETER("h.0.attn.c_proj.weight", h[0].attn.c_proj_weight, NORMAL, 0.0, 0.01, 2, 8, 8),
+    PARAMETER("h.0.attn.c_proj.bias", h[0].attn.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.0.mlp.c_fc.weight", h[0].mlp.c_fc_weight, NORMAL, 0.0, 0.02, 2, 8, 32),
+    PARAMETER("h.0.mlp.c_fc.bias", h[0].mlp.c_fc_bias, ZEROS, 0.0, 0.0, 1, 32),
+    PARAMETER("h.0.mlp.c_proj.weight", h[0].mlp.c_proj_weight, NORMAL, 0.0, 0.01, 2, 32, 8),
+    PARAMETER("h.0.mlp.c_proj.bias", h[0].mlp.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.ln_1.weight", h[1].ln_1_weight, ONES, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.ln_1.bias", h[1].ln_1_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.ln_2.weight", h[1].ln_2_weight, ONES, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.ln_2.bias", h[1].ln_2_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.attn.c_attn.weight", h[1].attn.c_attn_weight, NORMAL, 0.0, 0.02, 2, 8, 24),
+    PARAMETER("h.1.attn.c_attn.bias", h[1].attn.c_attn_bias, ZEROS, 0.0, 0.0, 1, 24),
+    PARAMETER("h.1.attn.c_proj.weight", h[1].attn.c_proj_weight, NORMAL, 0.0, 0.01, 2, 8, 8),
+    PARAMETER("h.1.attn.c_proj.bias", h[1].attn.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
+    PARAMETER("h.1.mlp.c_fc.weight", h[1].mlp.c_fc_weight, NORMAL, 0.0, 0.02, 2, 8, 32),
+    PARAMETER("h.1.mlp.c_fc.bias", h[1].mlp.c_fc_bias, ZEROS, 0.0, 0.0, 1, 32),
+    PARAMETER("h.1.mlp.c_proj.weight", h[1].mlp.c_proj_weight, NORMAL, 0.0, 0.01, 2, 32, 8),
+    PARAMETER("h.1.mlp.c_proj.bias", h[1].mlp.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
+};
+
+/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 3968, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 3968, NULL, 0},
+    {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 3968, NULL, 0},
+};
+
+/* The job, key by key, and whether the key may change when the run is continued. */
+static const struct accel_key keys[] = {
+    {"model.source", "gpt2.c", true},
+    {"model.config.n_layer", "2", false},
+    {"model.config.n_head", "2", false},
+    {"model.config.n_embd", "8", false},
+    {"model.config.vocab_size", "256", false},
+    {"model.config.block_size", "4", false},
+    {"model.config.dropout", "0.1", false},
+    {"data.train.path", "corpus.txt", true},
+    {"data.train.format", "bytes", true},
+    {"data.eval_fraction", "0.1", true},
+    {"data.batch_size", "3", true},
+    {"data.sequence_length", "0", true},
+    {"data.shuffle", "true", true},
+    {"precision.mixed_precision", "bf16", false},
+    {"accumulation.num_steps", "1", true},
+    {"accumulation.sync_with_dataloader", "true", true},
+    {"accumulation.sync_each_batch", "false", true},
+    {"accumulation.adjust_scheduler", "true", true},
+    {"devices.kind", "cpu", true},
+    {"devices.threads", "0", true},
+    {"optimizer.name", "adamw", false},
+    {"optimizer.lr", "0.001", true},
+    {"optimizer.betas", "[0.9, 0.95]", false},
+    {"optimizer.eps", "1e-08", false},
+    {"optimizer.weight_decay", "0.1", false},
+    {"optimizer.clip_grad_norm", "1.0", false},
+    {"optimizer.norm_type", "2", false},
+    {"schedule.name", "constant", true},
+    {"schedule.warmup_steps", "0", true},
+    {"schedule.wd_incr_style", "constant", true},
+    {"training.steps", "3", true},
+    {"training.seed", "11", false},
+    {"training.eval_interval", "2", true},
+    {"training.eval_iters", "20", true},
+    {"training.on_nonfinite", "stop", false},
+    {"checkpoint.project_dir", "run", true},
+    {"checkpoint.every", "0", true},
+    {"checkpoint.automatic_checkpoint_naming", "true", true},
+    {"checkpoint.iteration", "0", true},
+    {"checkpoint.max_shard_size", "10GB", true},
+    {"checkpoint.save_on_each_node", "false", true},
+    {"checkpoint.background", "true", true},
+    {"checkpoint.resume", "never", true},
+    {"checkpoint.on_signal", "save", true},
+    {"checkpoint.on_save_error", "stop", true},
+    {"tracking.every", "10", true},
+};
+
+static const struct accel_program program = {
+    .name = "gpt2",
+    .summary = "2 layers, 0.00 M parameters, bfloat16",
+    .job_digest = "7bcca65c71b6f1ffcd48f766967bf4eb16253daf93658253cd364b87910a6a76",
+    .generator = "accel-gen 0.1.0",
+    .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
+            "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
+            "memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
+            "precision bfloat16 by autocast, weights and their gradients in float32\n"
+            "traffic   none (1 rank)\n",
+    .steps = 3,
+    .seed = 11,
+    .data_seed = 11,
+    .batch_size = 3,
+    .micro_batches = 1,
+    .sync_with_dataloader = false,
+    .tensors = tensors,
+    .n_tensors = 28,
+    .states = states,
+    .n_states = 3,
+    .keys = keys,
+    .n_keys = 46,
+    .weights_bytes = sizeof(struct model_weights),
+    .arena_bytes = sizeof(struct arena),
+    .threads = 0,
+    .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
+    .eval_fraction = 0.1,
+    .shuffle = true,
+    .sequence_length = 4,
+    .vocabulary = 256,
+    .features = 0,
+    .label_is_class = true,
+    .classes = 0,
+    .log_every = 10,
+    .eval_every = 2,
+    .save_every = 0,
+    .eval_iters = 20,
+    .checkpoint = {.automatic_naming = true,
+                   .iteration = 0,
+                   .total_limit = 0,
+                   .max_shard_bytes = 10000000000,
+                   .copy_offset = 0,
+                   .resume = "never",
+                   .saves_on_signal = true,
+                   .outlives_errors = false},
+    .project_dir = "run",
+    .weights = NULL,
+};
+
+int main(int argc, char **argv) {
+  struct accel_run *run = accel_start(&program, argc, argv);
+  arena = accel_arena(run);
+  open_products();
+  accel_fill_weights(run, &arena->weights);
+  narrow_weights(arena->all_weights);
+  int64_t at = accel_first_step(run);
+  while (at < accel_steps(run)) {
+    const int64_t until = accel_next_event(run, at);
+    for (; at < until; at++) step(run, at);
+    accel_check(accel_products_status(), "oneDNN could not multiply matrices");
+    if (accel_eval_is_due(run, at)) accel_report_eval(run, at, evaluate(run));
+    accel_handle_events(run, at, report);
+  }
+  return accel_finish(run);
+}
