@@ -148,12 +148,14 @@ struct function {
   bool has_label;     /* a declaration outside of the system's headers gives it another name for the linker */
   const char *header; /* the file that declares it; NULL: the compiler */
   int n_slots;
-  int index;        /* in the program's list */
-  int mark;         /* for walks over the call graph */
-  bool is_hot;      /* reachable from the root */
-  bool is_used;     /* reachable from main */
-  int is_kernel;    /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
-  int orchestrates; /* the same, of calling kernels */
+  int index;            /* in the program's list */
+  int mark;             /* for walks over the call graph */
+  bool is_hot;          /* reachable from the root */
+  bool is_used;         /* reachable from main */
+  int is_kernel;        /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
+  int orchestrates;     /* the same, of calling kernels */
+  int touches_pointers; /* the same, of using pointers that last */
+  int does_tensor_work; /* the same, of loops, products and exchanges (walk_claims.c) */
 };
 
 /* A mark of the text that the tree does not show: a pragma, an attribute, a macro, a directive. */

@@ -63,7 +63,15 @@ struct place {
   const struct type *type;
 };
 
-enum failure_kind { FAILURE_LOOP, FAILURE_BOUNDS, FAILURE_UNWRITTEN, FAILURE_OVERLAP, FAILURE_OVERFLOW, FAILURE_KINDS };
+enum failure_kind {
+  FAILURE_LOOP,
+  FAILURE_BOUNDS,
+  FAILURE_UNWRITTEN,
+  FAILURE_PART,
+  FAILURE_OVERLAP,
+  FAILURE_OVERFLOW,
+  FAILURE_KINDS
+};
 
 struct failure {
   enum failure_kind kind;
@@ -107,9 +115,10 @@ struct walk {
   struct object *objects;
   struct state *states;
   int n_objects, objects_capacity;
-  int *lasting;     /* by variable slot: its object, -1 when there is none yet */
-  int arena_object; /* -1: none yet */
-  struct map map;   /* of the arena */
+  int *lasting;               /* by variable slot: its object, -1 when there is none yet */
+  int arena_object;           /* -1: none yet */
+  struct map map;             /* of the arena */
+  struct snapshot *snapshots; /* that are free */
   struct frame *frame;
   int depth;           /* of calls */
   int first_parameter; /* the object of the kernel's first parameter */
@@ -173,9 +182,10 @@ void walk_set_content(struct walk *walk, struct value pointer, int64_t size, str
 struct content walk_content(const struct walk *walk, struct value pointer);
 /* Applies the arena's accesses that were kept, when no loop is open. */
 void walk_flush(struct walk *walk);
-/* The copy of all states, and back. */
+/* A copy of all states, back from it, and the end of its use. */
 struct state *walk_save(struct walk *walk);
 void walk_restore(struct walk *walk, const struct state *saved, int count);
+void walk_drop(struct walk *walk, struct state *saved);
 void walk_merge(struct walk *walk, const struct state *other, int count);
 
 /* The arena is of this type. False when one was told before. */

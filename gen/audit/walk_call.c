@@ -7,13 +7,24 @@ enum { DEEPEST_CALL = 64 };
 
 /* ---- Which functions are kernels ---- */
 
+static bool touches_pointers(struct function *function);
+
 static bool find_lasting_pointer(struct node *node, void *data) {
   bool *found = data;
   if (node->kind == NODE_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
     *found = true;
-  if (node->kind == NODE_CALL && node->function != NULL && node->function->body != NULL && !*found)
-    node_walk(node->function->body, find_lasting_pointer, data);
+  if (node->kind == NODE_CALL && node->function != NULL && !*found) *found = touches_pointers(node->function);
   return !*found;
+}
+
+static bool touches_pointers(struct function *function) {
+  if (function->touches_pointers == 0) {
+    function->touches_pointers = -1; /* for what calls itself */
+    bool found = false;
+    node_walk(function->body, find_lasting_pointer, &found);
+    if (found) function->touches_pointers = 1;
+  }
+  return function->touches_pointers > 0;
 }
 
 static bool has_kernel_parameters(const struct function *function) {
@@ -29,12 +40,8 @@ static bool has_kernel_parameters(const struct function *function) {
 
 bool walk_is_kernel(struct function *function) {
   if (function->is_kernel == 0) {
-    function->is_kernel = -1; /* what calls itself is none */
-    bool found = false;
-    if (function->body != NULL && has_kernel_parameters(function)) {
-      node_walk(function->body, find_lasting_pointer, &found);
-      function->is_kernel = found ? -1 : 1;
-    }
+    bool kernel = function->body != NULL && has_kernel_parameters(function) && !touches_pointers(function);
+    function->is_kernel = kernel ? 1 : -1;
   }
   return function->is_kernel > 0;
 }
@@ -179,6 +186,23 @@ static void keep_failures(struct walk *walk, int from) {
   walk->failures.count = from;
 }
 
+/* A kernel that declares an extent and leaves elements at an end alone does not do what it says. */
+static void check_extents(struct walk *walk, const struct function *function, int first) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct state *state = &walk->states[first + i];
+    const struct object *object = &walk->objects[first + i];
+    const struct ranges *ranges = state->written != NULL ? state->written : state->exposed;
+    if (object->size <= 0 || ranges == NULL) continue;
+    int64_t from = ranges->items[0].from, to = ranges->items[ranges->count - 1].to;
+    int64_t size = object->type->element->size;
+    struct node place = {.where = function->where};
+    if (from > 0 || to < object->size)
+      walk_fail(walk, FAILURE_PART, VERDICT_BROKEN, &place, 0, "%s %s elements %lld to %lld of '%s', which has %lld",
+                function->name, state->written != NULL ? "writes" : "reads", (long long)(from / size),
+                (long long)(to / size - 1), object->name, (long long)object->type->count);
+  }
+}
+
 static const struct summary *summarise(struct walk *walk, struct function *function, const struct value *arguments,
                                        const struct content *contents) {
   size_t count = (size_t)function->n_parameters + 1;
@@ -196,13 +220,14 @@ static const struct summary *summarise(struct walk *walk, struct function *funct
   uint64_t guards = walk->guards;
   walk->guards = 0;
   walk->in_kernel = true;
-  walk->budget = 20000;
+  walk->budget = 200000;
   call_in_place(walk, function, inner);
   walk->budget = budget;
   walk->in_kernel = false;
   walk->guards = guards;
   walk->n_loops = loops;
   walk->first_parameter = outer_first;
+  check_extents(walk, function, first);
   keep_failures(walk, failures);
   for (int i = 0; i < function->n_parameters; i++) {
     read[i] = walk->states[first + i].exposed;

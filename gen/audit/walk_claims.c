@@ -1,4 +1,5 @@
 /* The claims that the walk supports: branches, loops, bounds, order, overlap. */
+#include "gen/audit/externals.h"
 #include "gen/audit/walk.h"
 
 /* ---- Branches ---- */
@@ -6,7 +7,7 @@
 struct branch_check {
   struct walk *walk;
   struct claim *claim;
-  const struct function *function;
+  struct function *function;
   int loops, shape_choices, numeric_choices;
 };
 
@@ -15,42 +16,51 @@ static const char *origin_word(unsigned origin) {
   return origin & ORIGIN_DATA ? "data" : "the step's number";
 }
 
-/* Whether the arms of a choice only compute and assign: no loop, no way out. */
-static bool find_control(struct node *node, void *data) {
+static bool does_tensor_work(struct function *function);
+
+/* Loops, and calls of what works on tensors. */
+static bool find_tensor_work(struct node *node, void *data) {
   bool *found = data;
-  switch (node->kind) {
-  case NODE_FOR:
-  case NODE_WHILE:
-  case NODE_DO:
-  case NODE_BREAK:
-  case NODE_CONTINUE:
-  case NODE_GOTO:
-  case NODE_SWITCH:
-    *found = true;
-    break;
-  case NODE_CALL:
-    if (node->function != NULL && node->function->body != NULL) node_walk(node->function->body, find_control, data);
-    break;
-  default:
-    break;
+  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  bool call = node->kind == NODE_CALL && node->function != NULL && does_tensor_work(node->function);
+  *found = *found || loop || call;
+  return !*found;
+}
+
+static bool does_tensor_work(struct function *function) {
+  if (function->does_tensor_work == 0) {
+    enum effect effect = function->body == NULL ? external_effect(function->name) : EFFECT_ARITHMETIC;
+    bool found = effect == EFFECT_PRODUCT || effect == EFFECT_COLLECTIVE || walk_is_kernel(function);
+    function->does_tensor_work = -1; /* for what calls itself */
+    node_walk(function->body, find_tensor_work, &found);
+    if (found) function->does_tensor_work = 1;
   }
+  return function->does_tensor_work > 0;
+}
+
+static bool find_way_out(struct node *node, void *data) {
+  bool *found = data;
+  *found = *found || node->kind == NODE_BREAK || node->kind == NODE_CONTINUE || node->kind == NODE_GOTO ||
+           node->kind == NODE_SWITCH;
   return !*found;
 }
 
 static bool find_return(struct node *node, void *data) {
   bool *found = data;
   *found = *found || node->kind == NODE_RETURN;
-  return true;
+  return !*found;
 }
 
-static bool only_assigns(const struct function *function, struct node *node) {
-  bool loops = false, control = false, returns = false;
-  node_walk(function->body, find_control, &loops);
+/* Whether the arms of a choice only compute and assign. A function without work on tensors may end early: it skips
+ * none. */
+static bool only_assigns(struct function *function, struct node *node) {
+  bool work = false, out = false, returns = false;
   for (int i = 1; i < node->n_parts; i++) {
-    node_walk(node->parts[i], find_control, &control);
+    node_walk(node->parts[i], find_tensor_work, &work);
+    node_walk(node->parts[i], find_way_out, &out);
     node_walk(node->parts[i], find_return, &returns);
   }
-  return !control && !(returns && loops); /* a function without loops may end early: it skips no work of a tensor */
+  return !work && !out && !(returns && does_tensor_work(function));
 }
 
 static void count_choice(struct branch_check *check, const struct node *node, unsigned origin) {
@@ -117,6 +127,7 @@ static const struct {
     [FAILURE_BOUNDS] = {"in-bounds", "Every access of the hot loop lies inside its array."},
     [FAILURE_UNWRITTEN] = {"written-before-read", "A step reads nothing that it did not write before, but for the "
                                                   "weights and what is listed as state."},
+    [FAILURE_PART] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
     [FAILURE_OVERFLOW] = {"no-overflow", "No arithmetic on counters and constants leaves the range of its type."},
 };

@@ -179,6 +179,7 @@ static struct value evaluate_logic(struct walk *walk, struct node *node) {
   int count = walk->n_objects;
   struct value second = walk_assume(walk, node->parts[0], !stops) ? walk_evaluate(walk, node->parts[1]) : first;
   walk_merge(walk, before, count);
+  walk_drop(walk, before);
   int other = value_truth(second);
   result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
   if (truth < 0 && other == stops) result = value_integer(0, 1);
@@ -252,6 +253,8 @@ static struct value evaluate_select(struct walk *walk, struct node *node) {
   /* What was assumed in the branches is forgotten behind them. */
   for (int i = 0; i < count; i++)
     if (before[i].value.kind == VALUE_INTEGER) walk->states[i].value = before[i].value;
+  walk_drop(walk, after);
+  walk_drop(walk, before);
   struct value value = extreme != 0 && yes.kind == VALUE_INTEGER && no.kind == VALUE_INTEGER
                            ? extreme_of(yes, no, extreme == 1)
                            : value_join(yes, no);

@@ -219,8 +219,10 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
     uint64_t loops = walk->failures.items[i].loops;
     helps = helps || ((loops & turns->bit) != 0 && (loops & (turns->bit - 1)) == 0);
   }
-  if (!helps || !halves || count < 2 || walk->budget < 0) return;
-  walk_restore(walk, before, objects);
+  bool again = helps && halves && count > 1 && walk->budget >= 0;
+  if (again) walk_restore(walk, before, objects);
+  if (before != NULL) walk_drop(walk, before);
+  if (!again) return;
   walk->failures.count = failures;
   walk->effects.count = effects;
   run_turns(walk, turns, first, count / 2, true);
@@ -352,11 +354,12 @@ enum flow walk_loop(struct walk *walk, struct node *node) {
     int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
     struct state *before = walk_save(walk);
     int64_t turns = unroll(walk, node, every ? MOST_TURNS : MOST_SMALL_TURNS, &flow);
+    if (turns < 0) walk_restore(walk, before, objects);
+    walk_drop(walk, before);
     if (turns >= 0) {
       if (turns > note->turns) note->turns = turns;
       return flow == FLOW_RETURN ? flow : FLOW_NEXT;
     }
-    walk_restore(walk, before, objects);
     walk->failures.count = failures;
     walk->effects.count = effects;
   }

@@ -1,5 +1,6 @@
 /* Objects, their states, and accesses to them. */
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "gen/audit/walk.h"
@@ -123,10 +124,29 @@ struct value walk_address(const struct walk *walk, int object) {
   return value;
 }
 
+struct snapshot {
+  struct snapshot *next; /* the one given back before */
+  int capacity;
+  struct state states[];
+};
+
 struct state *walk_save(struct walk *walk) {
-  struct state *copy = arena_alloc(walk->memory, ((size_t)walk->n_objects + 1) * sizeof *copy);
-  if (walk->n_objects > 0) memcpy(copy, walk->states, (size_t)walk->n_objects * sizeof *copy);
-  return copy;
+  struct snapshot *snapshot = walk->snapshots;
+  if (snapshot != NULL && snapshot->capacity >= walk->n_objects) {
+    walk->snapshots = snapshot->next;
+  } else {
+    int capacity = walk->n_objects + 64;
+    snapshot = arena_alloc(walk->memory, sizeof *snapshot + (size_t)capacity * sizeof(struct state));
+    snapshot->capacity = capacity;
+  }
+  if (walk->n_objects > 0) memcpy(snapshot->states, walk->states, (size_t)walk->n_objects * sizeof(struct state));
+  return snapshot->states;
+}
+
+void walk_drop(struct walk *walk, struct state *saved) {
+  struct snapshot *snapshot = (struct snapshot *)(void *)((char *)saved - offsetof(struct snapshot, states));
+  snapshot->next = walk->snapshots;
+  walk->snapshots = snapshot;
 }
 
 void walk_restore(struct walk *walk, const struct state *saved, int count) {

@@ -57,6 +57,8 @@ static enum flow walk_if(struct walk *walk, struct node *node) {
   walk->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count);
   if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
+  walk_drop(walk, after);
+  walk_drop(walk, before);
   return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
 }
 

@@ -89,6 +89,7 @@ class Case:
 
 GOOD = Case("")
 TOKENS = ["tokens[r] * 4"]
+KERNEL = ["static void kernel("]
 
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
@@ -146,12 +147,12 @@ CASES = [
     Case("bounded-loops in-bounds", verdict="cannot tell", kernel=PARTS["kernel"] + "\n  for (size_t i = 0; i < 8; i += 0) y[i] = 0.0f; /*!*/"),
     # Bounds.
     Case("in-bounds", kernel="  for (size_t i = 0; i <= 32; i++) y[i] = 0.0f; /*!*/"),
-    Case("in-bounds", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i + 1]; /*!*/"),
-    Case("in-bounds", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i - 1]; /*!*/"),
+    Case("in-bounds whole-arrays", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i + 1]; /*!*/", at=KERNEL),
+    Case("in-bounds whole-arrays", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i - 1]; /*!*/", at=KERNEL),
     Case("in-bounds", kernel="  for (int i = 31; i >= 0; i--) y[i] = x[31 - 2 * i + 30]; /*!*/"),
-    Case("in-bounds", kernel="  for (size_t i = 0; i < 32; i++) y[i] = 0.0f;\n  for (size_t j = 0; j < 6; j++)\n"
+    Case("in-bounds", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n  for (size_t j = 0; j < 6; j++)\n"
          "    for (size_t i = 0; i < j + 1; i++) y[j * 6 + i] = x[i]; /*!*/"),
-    Case("", kernel="  for (size_t i = 0; i < 32; i++) y[i] = 0.0f;\n  for (size_t j = 0; j < 6; j++)\n"
+    Case("", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n  for (size_t j = 0; j < 6; j++)\n"
          "    for (size_t i = 0; i < j; i++) y[j * 5 + i] = x[i];"),
     Case("", kernel="  for (size_t first = 0; first < 32; first += 5) {\n"
          "    const size_t count = 32 - first < 5 ? 32 - first : 5;\n"
@@ -174,9 +175,9 @@ CASES = [
     Case("in-bounds", arena_bytes="sizeof(struct arena) - 4", at=["arena = accel_arena(run)"]),
     # Order.
     Case("written-before-read", step="  kernel(arena->x, arena->x);", at=["  backward("]),
-    Case("written-before-read", kernel="  for (size_t i = 0; i < 31; i++) y[i] = x[i];", at=["  backward("]),
+    Case("written-before-read whole-arrays", kernel="  for (size_t i = 0; i < 31; i++) y[i] = x[i];", at=["  backward(", *KERNEL]),
     Case("written-before-read", kernel="  float sum[4];\n  for (size_t i = 0; i < 4; i++) sum[i] += x[i]; /*!*/\n"
-         "  for (size_t i = 0; i < 32; i++) y[i] = sum[i % 4];"),
+         "  for (size_t i = 0; i < 32; i++) y[i] = x[i] * sum[i % 4];"),
     Case("written-before-read", kernel="  float sum;\n  for (size_t i = 0; i < 32; i++) {\n    sum += x[i]; /*!*/\n    y[i] = sum;\n  }"),
     Case("written-before-read", members="  float moment[32];",
          step=PARTS["step"] + "\n  for (size_t i = 0; i < 32; i++) arena->moment[i] = 0.9f * arena->moment[i] + arena->y[i]; /*!*/"),

@@ -1,0 +1,201 @@
+"""Single edits of emitted trainers, each with the claim that must notice it. A kind takes a program's text and a random
+generator and gives the edited text, or None where the program has no place for it."""
+
+import random
+import re
+
+KERNEL = re.compile(r"^static void (\w+)\((?:[^;{]*)\) \{\n", re.M)
+LOOP = re.compile(r"for \(size_t (\w+) = 0; \1 < (\d+); \1\+\+\)")
+
+
+def kernels(text):
+    """Where the bodies of kernels begin: functions whose parameters all have an extent."""
+    found = []
+    for match in KERNEL.finditer(text):
+        head = match[0]
+        if "[static" in head and "struct" not in head and "*" not in head.replace(" * ", ""):
+            found.append(match.end())
+    return found
+
+
+def body(text, name):
+    """The span of the body of a function."""
+    start = re.search(rf"^static void {name}\([^;{{]*\) \{{\n", text, re.M)
+    return start and (start.end(), text.index("\n}\n", start.end()) + 1)
+
+
+def insert(text, at, line):
+    return text[:at] + line + "\n" + text[at:]
+
+
+def include(text, header):
+    return text.replace("#include <assert.h>", f"#include <assert.h>\n#include <{header}>", 1)
+
+
+def in_kernel(line, header=None):
+    def kind(text, rng):
+        places = kernels(text)
+        text = insert(text, rng.choice(places), f"  {line}") if places else None
+        return include(text, header) if header and text else text
+    return kind
+
+
+def in_function(name, line, header=None):
+    def kind(text, rng):
+        at = re.search(rf"^(static void|int) {name}\([^;{{]*\) \{{\n", text, re.M)
+        text = insert(text, at.end(), f"  {line}") if at else None
+        return include(text, header) if header and text else text
+    return kind
+
+
+def at_top(*lines):
+    def kind(text, rng):
+        return text.replace("/* ---- Kernels ---- */", rng.choice(lines) + "\n\n/* ---- Kernels ---- */", 1)
+    return kind
+
+
+def replace(pattern, change, where=lambda text: [(0, len(text))]):
+    """One random place of a pattern, inside one of the spans that `where` gives."""
+    def kind(text, rng):
+        found = [m for low, high in where(text) for m in re.finditer(pattern, text) if low <= m.start() < high]
+        if not found:
+            return None
+        match = rng.choice(found)
+        new = change(match, rng) if callable(change) else match.expand(change)
+        return None if new is None or new == match[0] else text[:match.start()] + new + text[match.end():]
+    return kind
+
+
+def kernel_spans(text):
+    return [(at, text.index("\n}\n", at)) for at in kernels(text)]
+
+
+def regions(suffix):
+    def spans(text):
+        names = re.findall(rf"^static void (\w+_{suffix})\(", text, re.M)
+        return [span for span in (body(text, name) for name in names) if span]
+    return spans
+
+
+def recursion(text, rng):
+    """A kernel that calls itself with its own arguments."""
+    found = [m for m in KERNEL.finditer(text) if m.end() in kernels(text)]
+    match = rng.choice(found)
+    names = re.findall(r"(\w+)\[static", match[0])
+    if len(names) != match[0].count(",") + 1:
+        return None
+    return insert(text, match.end(), f"  {match[1]}({', '.join(names)});")
+
+
+def pointer_call(text, rng):
+    at = rng.choice(kernels(text))
+    return insert(text, at, "  float (*volatile f)(float) = fabsf;\n  (void)f(1.0f);")
+
+
+def configured(text, rng):
+    text = text.replace("/* ---- Kernels ---- */", "static int mode;\n\n/* ---- Kernels ---- */", 1)
+    return insert(text, rng.choice(kernels(text)), "  if (mode) return;")
+
+
+def configured_size(text, rng):
+    text = text.replace("/* ---- Kernels ---- */", "static size_t extent;\n\n/* ---- Kernels ---- */", 1)
+    return replace(LOOP.pattern, r"for (size_t \1 = 0; \1 < extent; \1++)", kernel_spans)(text, rng)
+
+
+def first_output(text, at):
+    """The name of the first array parameter of the kernel whose body begins at `at`."""
+    head = text[text.rindex("static void", 0, at):at]
+    return re.search(r"(\w+)\[static", head)[1]
+
+
+def early_return(text, rng):
+    at = rng.choice(kernels(text))
+    names = re.findall(r"const float (\w+)\[static", text[text.rindex("static void", 0, at):at])
+    return insert(text, at, f"  if ({names[-1]}[0] > 3.0f) return;") if names else None
+
+
+def data_loop(text, rng):
+    at = rng.choice(kernels(text))
+    names = re.findall(r"const float (\w+)\[static", text[text.rindex("static void", 0, at):at])
+    return insert(text, at, f"  for (float t = {names[-1]}[0]; t > 1.0f; t *= 0.5f) {{\n  }}") if names else None
+
+
+def without_asserts(text):
+    return re.sub(r"^static_assert\(.*\n", "", text, flags=re.M)
+
+
+def united(text, rng):
+    """Two buffers of a scratch or saved struct become members of a union."""
+    found = list(re.finditer(r"^struct \w+_(?:saved|backward_scratch) \{\n((?:  alignas\(64\) float .*\n){2,})", text, re.M))
+    if not found:
+        return None
+    match = rng.choice(found)
+    lines = match[1].splitlines(keepends=True)
+    at = rng.randrange(len(lines) - 1)
+    lines[at:at + 2] = ["  union {\n", lines[at], lines[at + 1], "  };\n"]
+    return without_asserts(text[:match.start(1)] + "".join(lines) + text[match.end(1):])
+
+
+def smaller_member(match, rng):
+    count = eval(match[3])  # noqa: S307: a product of two numbers
+    return f"{match[1]}{match[2]}[{count - 17}]" if count > 32 else None
+
+
+KINDS = {
+    # name: (claims of which one must notice, kind)
+    "getenv in a kernel": ("no-environment", in_kernel('(void)getenv("ACCEL");', "stdlib.h")),
+    "malloc behind a macro": ("no-allocation", lambda t, r: in_kernel("(void)WORK(64);", "stdlib.h")(
+        t.replace("/* ---- Kernels ---- */", "#define WORK(n) malloc(n)\n\n/* ---- Kernels ---- */", 1), r)),
+    "alloca in a kernel": ("no-allocation", in_kernel("(void)__builtin_alloca(64);")),
+    "print in a kernel": ("no-file", in_kernel("puts(__func__);", "stdio.h")),
+    "socket in a kernel": ("no-network", in_kernel("(void)socket(2, 1, 0);", "sys/socket.h")),
+    "socket at the start": ("runtime-alone", in_function("main", "(void)socket(2, 1, 0);", "sys/socket.h")),
+    "file at the start": ("runtime-alone", in_function("main", '(void)fopen("/etc/passwd", "r");', "stdio.h")),
+    "clock in a kernel": ("no-clock", in_kernel("(void)time(NULL);", "time.h")),
+    "process in a kernel": ("no-process", in_kernel('(void)system("true");', "stdlib.h")),
+    "runtime in a step": ("no-runtime-between-steps", in_function("step", "(void)accel_next_event(run, at);")),
+    "unknown function": ("known-externals", in_kernel('(void)wcslen(L"");', "wchar.h")),
+    "function declared here": ("known-externals", lambda t, r: in_kernel("accel_spy();")(
+        t.replace("/* ---- Kernels ---- */", "void accel_spy(void);\n\n/* ---- Kernels ---- */", 1), r)),
+    "string in a kernel": ("strings-listed", in_kernel('(void)"curl example.org | sh";')),
+    "recursion": ("no-recursion", recursion),
+    "call through a pointer": ("no-indirect-call", pointer_call),
+    "assembler": ("nothing-hidden", in_kernel('__asm__ volatile("nop");')),
+    "pragma": ("nothing-hidden", at_top("#pragma weak update", '#pragma GCC optimize("fast-math")', "#pragma pack(1)")),
+    "attribute": ("nothing-hidden", at_top("__attribute__((constructor)) static void early(void) {\n}",
+                                           "__attribute__((weak)) int later;", '__attribute__((section("x"))) int there;')),
+    "macro over a function": ("nothing-hidden", at_top("#define sqrtf(x) (x)", "#define memcpy(a, b, c) memmove(a, b, c)",
+                                                       "#define double float", "#define fabsf(x) (x)")),
+    "branch on configuration": ("no-configuration-branch", configured),
+    "branch on data": ("no-configuration-branch", early_return),
+    "loop over data": ("bounded-loops", data_loop),
+    "loop over configuration": ("bounded-loops", configured_size),
+    "bound off by one": ("in-bounds", replace(LOOP.pattern, r"for (size_t \1 = 0; \1 <= \2; \1++)", kernel_spans)),
+    "start off by one": ("in-bounds", replace(r"(\w+)\[(\w+) \* (\d+) \+ (\w+)\]", r"\1[\2 * \3 + \4 - 1]", kernel_spans)),
+    "stride off by one": ("in-bounds", replace(r"\[(\w+) \* (\d+) \+ (\w+)\]",
+                                               lambda m, r: f"[{m[1]} * {int(m[2]) + 1} + {m[3]}]", kernel_spans)),
+    "array too short": ("in-bounds written-before-read", lambda t, r: without_asserts(
+        replace(r"(  alignas\(64\) float )(\w+)\[(\d+ \* \d+)\]", smaller_member)(t, r) or "") or None),
+    "layers off by one": ("in-bounds", replace(r"for \(int i = 0; i < (\d+); i\+\+\)",
+                                               lambda m, r: f"for (int i = 0; i < {int(m[1]) + 1}; i++)", regions("forward"))),
+    "vocabulary": ("in-bounds", replace(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
+    "vocabulary unchecked": ("in-bounds", replace(r"\.vocabulary = [1-9]\d*", ".vocabulary = 0")),
+    "sequence length": ("in-bounds", replace(r"\.sequence_length = ([1-9]\d*)",
+                                             lambda m, r: f".sequence_length = {int(m[1]) + 1}")),
+    "arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
+    "leading dimension": ("in-bounds", replace(r"(accel_product\('N', 'N', \d+, \d+, \d+, \w+, )(\d+)",
+                                               lambda m, r: f"{m[1]}{int(m[2]) + 1}", kernel_spans)),
+    "lost product": ("written-before-read", replace(r"\n  matmul_\w+\([^;]*;", "", regions("forward"))),
+    "lost reset": ("written-before-read", replace(r"\n  memset\(arena->all_gradients[^;]*;", "")),
+    "loop one short": ("whole-arrays", replace(r"(\w+ = 0; \w+ < )(\d+)(; \w+\+\+\)\n#pragma omp simd)",
+                                                      lambda m, r: f"{m[1]}{int(m[2]) - 1}{m[3]}", kernel_spans)),
+    "sums not cleared": ("written-before-read", replace(r"(float sums\[\d+\]) = \{0\.0f\}", r"\1", kernel_spans)),
+    "buffers united": ("no-overlap written-before-read", united),
+    "product in place": ("no-overlap", replace(r"\n  (matmul_\w+)\((\w[\w>-]*), (saved->\w+),", r"\n  \1(\3, \3,",
+                                               regions("forward"))),
+    "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
+}
+
+
+def mutate(kind, text, seed):
+    return KINDS[kind][1](text, random.Random(f"{kind} {seed}"))
