@@ -143,6 +143,7 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
                                                         : "";
   set_text(arena, value, "averaged", averages);
   jinja_set(arena, value, "stopping", stopping_value(arena, job));
+  set_bool(arena, value, "deterministic", job->training.deterministic);
   return value;
 }
 

@@ -302,6 +302,7 @@ static void bind_run(struct job *job, struct diagnostics *diags) {
   job->training.eval_interval = integer(job, "training.eval_interval");
   job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);
   job->training.eval_iters = integer(job, "training.eval_iters"); /* a word, "all", is 0 */
+  job->training.deterministic = integer(job, "training.deterministic") != 0;
   bind_metrics(job);
   bind_stopping(job);
   bind_average(job);

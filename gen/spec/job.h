@@ -189,7 +189,8 @@ struct job {
 
   struct {
     int64_t steps;
-    uint64_t seed;
+    uint64_t seed;         /* of the one process that a trainer is, whose index device_specific_seed would add */
+    bool deterministic;    /* for any number of threads */
     int64_t eval_interval; /* 0: never */
     enum on_nonfinite on_nonfinite;
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */

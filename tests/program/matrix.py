@@ -100,6 +100,7 @@ CASES = [
     mlp("mlp_stopping", training={"early_stopping": {"patience": 2, "metric": "accuracy", "restore_best": True},
                                   "ema": {"decay": 0.9, "evaluate": True}, "eval_interval": 1, "eval_iters": 2}),
     gpt("gpt2_stopping", training={"early_stopping": {"patience": 1, "threshold": 0.1}, "eval_interval": 1, "eval_iters": "all"}),
+    gpt("gpt2_deterministic", training={"deterministic": True, "device_specific_seed": True}, optimizer={"name": "sgd"}),
     gpt("gpt2_ema", training={"ema": {"decay": 0.999}}, optimizer={"name": "sgd"}),
     gpt("gpt2_ema_dropout", config={"dropout": 0.1}, training={"ema": {"decay": 0.99, "evaluate": True}, "eval_interval": 3}),
     mlp("mlp_exact_eval", training={"eval_interval": 2, "eval_iters": "all",

@@ -45,7 +45,7 @@ class Program(unittest.TestCase):
             self.assertEqual(texts[0], texts[1], case.name)
 
 
-class Numbers(unittest.TestCase):
+class Runs(unittest.TestCase):
     def prepare(self, case, steps=8):
         job = json.loads(json.dumps(case.job))
         job["training"]["steps"] = steps
@@ -62,6 +62,8 @@ class Numbers(unittest.TestCase):
         weights = (trainer.folder / "run" / "model.safetensors").read_bytes()
         return [[row.get(key) for key in EXACT] for row in metrics], weights
 
+
+class Numbers(Runs):
     def check(self, case):
         trainer = self.prepare(case)
         metrics, weights = self.numbers(trainer)
@@ -91,6 +93,39 @@ class Numbers(unittest.TestCase):
 
     def test_gru(self):
         self.check(gru("gru", optimizer=ADAMW))
+
+
+class Threads(Runs):
+    """deterministic: true, on shapes whose products oneDNN divides otherwise with more threads: one, two, three, and five."""
+
+    def bits(self, deterministic):
+        rng = np.random.default_rng(5)
+        case = mlp("deterministic", data={"batch_size": 65, "features": 2048, "eval_fraction": 0},
+                   training={"deterministic": deterministic}, optimizer={**ADAMW, "lr": 0.01})
+        case.job["model"]["config"]["width"] = 384
+        case.write_data = lambda folder: np.savetxt(
+            folder / "rows.csv", np.hstack([rng.normal(size=(80, 2048)), rng.integers(0, 3, (80, 1))]), "%.3f", ",")
+        trainer = self.prepare(case, steps=3)
+        return [self.numbers(trainer, threads=threads) for threads in (1, 2, 3, 5, 2)]
+
+    def test_deterministic(self):
+        first, *others = self.bits(True)
+        for numbers in others:
+            self.assertEqual(first, numbers)
+
+    def test_without_it(self):
+        """Run after run the same, with the same number of threads; with others the sums may differ in their last bits."""
+        one, two, *others, again = self.bits(False)
+        self.assertEqual(two, again)
+        print("differs with the number of threads:", one != two, [one != other for other in others])
+
+    def test_transformer(self):
+        case = gpt("gpt2", config={"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 64, "dropout": 0.1},
+                   data={"batch_size": 8}, optimizer=ADAMW, training={"deterministic": True})
+        trainer = self.prepare(case, steps=3)
+        first, *others = [self.numbers(trainer, threads=threads) for threads in (1, 2, 3)]
+        for numbers in others:
+            self.assertEqual(first, numbers)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, baf67027de5180f9465dc9123b77df364ae86e1fad9da5f8e09bd4960372296e
+ * job    job.yaml, 94e70fd4eb2cc542f089424b46486da0f93e604b56a9851b4ca81a2b902493bd
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1144,6 +1144,8 @@ static const struct accel_key keys[] = {
     {"schedule.wd_incr_style", "constant", true},
     {"training.steps", "3", true},
     {"training.seed", "11", false},
+    {"training.device_specific_seed", "false", false},
+    {"training.deterministic", "false", false},
     {"training.eval_interval", "2", true},
     {"training.eval_iters", "20", true},
     {"training.on_nonfinite", "stop", false},
@@ -1163,7 +1165,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "baf67027de5180f9465dc9123b77df364ae86e1fad9da5f8e09bd4960372296e",
+    .job_digest = "94e70fd4eb2cc542f089424b46486da0f93e604b56a9851b4ca81a2b902493bd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1180,7 +1182,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 47,
+    .n_keys = 49,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

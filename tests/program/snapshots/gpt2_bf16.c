@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 7bcca65c71b6f1ffcd48f766967bf4eb16253daf93658253cd364b87910a6a76
+ * job    job.yaml, 4e0584956a5f91a03e4047c1773fd8dcb66c30b7ad14a5a24c25ebcb44b15015
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1770,6 +1770,8 @@ static const struct accel_key keys[] = {
     {"schedule.wd_incr_style", "constant", true},
     {"training.steps", "3", true},
     {"training.seed", "11", false},
+    {"training.device_specific_seed", "false", false},
+    {"training.deterministic", "false", false},
     {"training.eval_interval", "2", true},
     {"training.eval_iters", "20", true},
     {"training.on_nonfinite", "stop", false},
@@ -1789,7 +1791,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "7bcca65c71b6f1ffcd48f766967bf4eb16253daf93658253cd364b87910a6a76",
+    .job_digest = "4e0584956a5f91a03e4047c1773fd8dcb66c30b7ad14a5a24c25ebcb44b15015",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1807,7 +1809,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 46,
+    .n_keys = 48,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

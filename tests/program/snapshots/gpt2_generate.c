@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 29f91ed1ed055ff73eb62ceb3d81b8ccfef1ab26c45ea242664ee8f7b1ac3b7f
+ * job    job.yaml, 9af25d9ddc03e3ea6f340047a20f6a57bf268272c0a2a03a173c5d5b558ace9e
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "29f91ed1ed055ff73eb62ceb3d81b8ccfef1ab26c45ea242664ee8f7b1ac3b7f",
+    .job_digest = "9af25d9ddc03e3ea6f340047a20f6a57bf268272c0a2a03a173c5d5b558ace9e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

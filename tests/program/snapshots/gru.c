@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ea889e74b597c21bb619c41ec958f94a6da9d9d71e99af6de9f9e1817df63c0a
+ * job    job.yaml, cb4f8b9d243bcb8717b31ba4bee7651dd97ea766c9c97084049bb7c79c36367d
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -806,6 +806,8 @@ static const struct accel_key keys[] = {
     {"schedule.wd_incr_style", "constant", true},
     {"training.steps", "3", true},
     {"training.seed", "11", false},
+    {"training.device_specific_seed", "false", false},
+    {"training.deterministic", "false", false},
     {"training.eval_interval", "0", true},
     {"training.eval_iters", "20", true},
     {"training.on_nonfinite", "stop", false},
@@ -825,7 +827,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "ea889e74b597c21bb619c41ec958f94a6da9d9d71e99af6de9f9e1817df63c0a",
+    .job_digest = "cb4f8b9d243bcb8717b31ba4bee7651dd97ea766c9c97084049bb7c79c36367d",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -842,7 +844,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 43,
+    .n_keys = 45,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c6dd7f78434bdbe8579721a11846aee1a57e575cbc6ca9ace50a48fed4486e9a
+ * job    job.yaml, 6e940fdf4348a8ea4309c58b7842ad5797e2e4b3a95161d61f109a1cb1d79bf1
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -518,6 +518,8 @@ static const struct accel_key keys[] = {
     {"schedule.wd_incr_style", "constant", true},
     {"training.steps", "3", true},
     {"training.seed", "11", false},
+    {"training.device_specific_seed", "false", false},
+    {"training.deterministic", "false", false},
     {"training.eval_interval", "0", true},
     {"training.eval_iters", "20", true},
     {"training.on_nonfinite", "stop", false},
@@ -537,7 +539,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "c6dd7f78434bdbe8579721a11846aee1a57e575cbc6ca9ace50a48fed4486e9a",
+    .job_digest = "6e940fdf4348a8ea4309c58b7842ad5797e2e4b3a95161d61f109a1cb1d79bf1",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -554,7 +556,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 44,
+    .n_keys = 46,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
