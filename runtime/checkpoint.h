@@ -4,6 +4,7 @@
  *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them
  *   scheduler.json           the steps that the schedule has counted, the last rate
  *   sampler.json             the position of the next sample
+ *   custom_checkpoint_0.bin  what user code has registered, byte by byte
  *   random_states_0.json     the seed and the step: every random number follows from these
  *   job.json                 the job, key by key
  *   manifest.json            the files with their sizes and sums, written last
@@ -16,11 +17,20 @@
 #include "problem.h"
 #include "trainer.h"
 
+/* An object of user code. */
+struct saved_object {
+  void *object;
+  void *copy; /* from which it is written; its owner's is the saver's */
+  size_t size;
+};
+
 /* What a checkpoint says beside the arrays. */
 struct checkpoint {
   int64_t step;         /* steps that are done */
   int64_t epoch, index; /* of the next sample to train on: the epoch and its place there */
   double lr;            /* of the last step */
+  const struct saved_object *objects;
+  int n_objects;
 };
 
 /* Writes a checkpoint as `folder`; arrays[i] is where the program's states[i] stands. What stood there is replaced.

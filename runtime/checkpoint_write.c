@@ -70,9 +70,23 @@ static json_t *job_of(const struct accel_program *program) {
   return root;
 }
 
+static bool write_objects(const char *folder, const struct checkpoint *what, struct manifest *manifest,
+                          struct problem *problem) {
+  for (int i = 0; i < what->n_objects; i++) {
+    char name[40], path[4096];
+    struct file_sum sum;
+    snprintf(name, sizeof name, "custom_checkpoint_%d.bin", i);
+    if (!rt_join(path, sizeof path, folder, name, problem) ||
+        !rt_write_file(path, IN_PLACE, what->objects[i].copy, what->objects[i].size, &sum, problem) ||
+        !rt_manifest_add(manifest, name, sum, problem))
+      return false;
+  }
+  return true;
+}
+
 static bool write_all(const char *folder, const struct accel_program *program, char *const *arrays,
                       const struct checkpoint *what, struct manifest *manifest, struct problem *problem) {
-  return write_arrays(folder, program, arrays, manifest, problem) &&
+  return write_arrays(folder, program, arrays, manifest, problem) && write_objects(folder, what, manifest, problem) &&
          write_json(folder, "scheduler.json", scheduler_of(what), manifest, problem) &&
          write_json(folder, "sampler.json", sampler_of(program, what), manifest, problem) &&
          write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&

@@ -6,19 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The checkpoint to go on from in resumed->path; empty: a fresh start. */
-static bool choose(struct accel_run *run, struct resumed *resumed, struct problem *problem) {
+/* The checkpoint to go on from in run->resumed; empty: a fresh start. */
+static bool choose(struct accel_run *run, struct problem *problem) {
   struct manifest manifest;
   bool any = false;
-  resumed->path[0] = '\0';
-  if (strcmp(run->resume, "auto") == 0) return rt_saver_newest(&run->saver, resumed->path, problem);
+  run->resumed[0] = '\0';
+  if (strcmp(run->resume, "auto") == 0) return rt_saver_newest(&run->saver, run->resumed, problem);
   if (strcmp(run->resume, "never") == 0) {
     if (!rt_saver_has_any(&run->saver, &any, problem)) return false;
     if (!any) return true;
     rt_problem(problem, "%s: holds the checkpoints of an earlier run", run->saver.folder);
     return rt_help(problem, "go on from the newest with --resume auto, remove them, or choose another --project-dir");
   }
-  snprintf(resumed->path, sizeof resumed->path, "%s", run->resume);
+  snprintf(run->resumed, sizeof run->resumed, "%s", run->resume);
   if (!rt_checkpoint_verify(run->resume, &manifest, problem)) return false;
   rt_manifest_free(&manifest);
   return true;
@@ -31,16 +31,14 @@ static void go_on_with_samples(struct accel_run *run, const struct checkpoint *w
   train->shift = what->epoch * taken + index - rt_position(run, what->step);
 }
 
-bool rt_resume(struct accel_run *run, struct resumed *resumed, struct problem *problem) {
+bool rt_resume(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   struct checkpoint what;
-  *resumed = (struct resumed){0};
-  if (!rt_saver_open(&run->saver, program, run->project_dir, run->arena.base, problem) ||
-      !choose(run, resumed, problem))
+  if (!rt_saver_open(&run->saver, program, run->project_dir, run->arena.base, problem) || !choose(run, problem))
     return false;
-  if (resumed->path[0] == '\0') return true;
-  if (!rt_checkpoint_compare(resumed->path, program, resumed->changed, sizeof resumed->changed, problem) ||
-      !rt_checkpoint_read(resumed->path, program, run->saver.arrays, &what, problem))
+  if (run->resumed[0] == '\0') return true;
+  if (!rt_checkpoint_compare(run->resumed, program, run->changed, sizeof run->changed, problem) ||
+      !rt_checkpoint_read(run->resumed, program, run->saver.arrays, &what, problem))
     return false;
   run->continues = true;
   run->first_step = what.step;
@@ -48,9 +46,9 @@ bool rt_resume(struct accel_run *run, struct resumed *resumed, struct problem *p
   return true;
 }
 
-void rt_resume_tell(const struct accel_run *run, const struct resumed *resumed) {
+void rt_resume_tell(const struct accel_run *run) {
   if (!run->continues) return;
-  printf("goes on from %s, step %" PRId64 "%s%s\n", resumed->path, run->first_step,
-         resumed->changed[0] != '\0' ? ", with changes: " : "", resumed->changed);
+  printf("goes on from %s, step %" PRId64 "%s%s\n", run->resumed, run->first_step,
+         run->changed[0] != '\0' ? ", with changes: " : "", run->changed);
   fflush(stdout);
 }

@@ -5,16 +5,11 @@
 #include "problem.h"
 #include "run.h"
 
-struct resumed {
-  char path[4096];   /* its folder */
-  char changed[700]; /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
-};
-
 /* Opens the run's saver, and does what run->resume says: fills the states, the first step, and the position of the
  * samples. A fresh start beside the checkpoints of an earlier run is refused. */
-bool rt_resume(struct accel_run *run, struct resumed *resumed, struct problem *problem);
+bool rt_resume(struct accel_run *run, struct problem *problem);
 
 /* Prints from where the run goes on. */
-void rt_resume_tell(const struct accel_run *run, const struct resumed *resumed);
+void rt_resume_tell(const struct accel_run *run);
 
 #endif

@@ -22,6 +22,8 @@ struct accel_run {
   char model_path[4096]; /* where weights are saved */
   struct saver saver;
   bool continues;     /* it goes on from a checkpoint */
+  char resumed[4096]; /* that one's folder */
+  char changed[700];  /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
   int64_t first_step; /* steps that were done before this process */
   double stalled;     /* seconds that saves since the last line kept steps waiting */
   const char *signal; /* that the run ends on; NULL: none came */

@@ -53,7 +53,7 @@ void rt_save_weights(struct accel_run *run) {
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->order.taken;
-  const struct checkpoint what = {at, position / taken, position % taken, lr};
+  const struct checkpoint what = {.step = at, .epoch = position / taken, .index = position % taken, .lr = lr};
   if (!rt_saver_wait(&run->saver, problem)) failed(run, problem);
   run->saved_at = at;
   return rt_saver_save(&run->saver, &what, in_background, problem);

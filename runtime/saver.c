@@ -139,6 +139,10 @@ bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_b
   int64_t number = saver->program->checkpoint.automatic_naming ? saver->next++ : what->step;
   if (!path_of(saver, number, saver->path, problem)) return false;
   saver->what = *what;
+  saver->what.objects = saver->objects;
+  saver->what.n_objects = saver->n_objects;
+  for (int i = 0; i < saver->n_objects; i++)
+    memcpy(saver->objects[i].copy, saver->objects[i].object, saver->objects[i].size);
   if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
   copy_states(saver);
   atomic_store(&saver->done, false);
@@ -164,5 +168,7 @@ void rt_saver_close(struct saver *saver) {
   waited_for = NULL;
   free(saver->arrays);
   free(saver->copies);
+  for (int i = 0; i < saver->n_objects; i++) free(saver->objects[i].copy);
+  free(saver->objects);
   *saver = (struct saver){0};
 }

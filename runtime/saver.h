@@ -18,6 +18,9 @@ struct saver {
   char **arrays;      /* the program's states in the arena */
   char **copies;      /* and where they are copied to; NULL: saves are not in the background */
 
+  struct saved_object *objects; /* of user code */
+  int n_objects;
+
   char path[4096];        /* of the newest save */
   struct checkpoint what; /* in it */
   pthread_t thread;

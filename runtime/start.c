@@ -94,9 +94,7 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
 void accel_fill_weights(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
-  struct resumed resumed;
-  if (!rt_resume(run, &resumed, &problem) || (!run->continues && !fill_fresh(program, weights, &problem)))
-    rt_fail(&problem, 1);
+  if (!rt_resume(run, &problem) || (!run->continues && !fill_fresh(program, weights, &problem))) rt_fail(&problem, 1);
   run->weights = weights;
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
   if (!rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", &problem) ||
@@ -106,7 +104,7 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
     rt_fail(&problem, 1);
   run->saver.metrics = run->log.metrics;
   print_headline(run);
-  rt_resume_tell(run, &resumed);
+  rt_resume_tell(run);
 }
 
 void accel_fill_averages(struct accel_run *run, void *averages) {

@@ -17,6 +17,7 @@
 #define ACCEL_HOOKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The run: opaque. */
@@ -52,6 +53,10 @@ void accel_stop(struct accel_run *run);
 /* A flag for one's own use: set_trigger sets it, check_trigger tells whether it was set and takes it back. */
 void accel_set_trigger(struct accel_run *run);
 bool accel_check_trigger(struct accel_run *run);
+
+/* Makes `size` bytes at `object` a part of every checkpoint; where the run goes on from one, they are filled from it
+ * here. To be called in on_start, for the same objects in the same order in each run; they must outlive the run. */
+void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size);
 
 /* ---- What a run has ---- */
 

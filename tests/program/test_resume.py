@@ -33,6 +33,17 @@ def make_job(model=GPT, optimizer=None, **groups):
     return job
 
 
+HOOKS = """#include <accel/hooks.h>
+static int64_t sum;
+void on_start(struct accel_run *run, const struct accel_progress *at) {
+  (void)at;
+  accel_register_for_checkpointing(run, &sum, sizeof sum);
+}
+void on_step(struct accel_run *run, const struct accel_progress *at) {
+  sum += at->step;
+  accel_log(run, "sum", (double)sum);
+}
+"""
 CASES = {
     "adamw, accumulation": make_job(accumulation={"num_steps": 3}, schedule={"name": "cosine", "warmup_steps": 3}),
     "adamw, accumulation, clipping, dropout": make_job(DROPPING, {"name": "adamw", "lr": 1e-2, "clip_grad_norm": 0.5},
@@ -51,8 +62,9 @@ CASES = {
 }
 
 
-def prepare(job):
+def prepare(job, hooks=""):
     trainer = Trainer(json.loads(json.dumps(job)))
+    (trainer.folder / "hooks.c").write_text(hooks)
     pick = random.Random(5)
     (trainer.folder / "corpus.txt").write_bytes(bytes(pick.choices(range(97, 110), k=700)))
     rows = (",".join(f"{pick.random():.3f}" for _ in range(5)) + f",{pick.randrange(3)}" for _ in range(60))
@@ -85,6 +97,20 @@ class Resume(unittest.TestCase):
                     trainer.run("--resume", f"run/checkpoints/checkpoint_{number}")
                     self.assertEqual(history(trainer), wanted)
                 shutil.rmtree(run)
+
+    def test_objects_of_hooks(self):
+        """What hooks have registered goes on, too; another number of bytes is refused."""
+        trainer = prepare(make_job(TABLE, hooks={"source": "hooks.c", "on_start": "on_start", "on_step": "on_step"},
+                                   checkpoint={"background": True}), HOOKS)
+        trainer.run()
+        wanted = history(trainer)
+        self.assertEqual(wanted[0][-1]["sum"], sum(range(1, STEPS + 1)))
+        trainer.run("--resume", "run/checkpoints/checkpoint_1")
+        self.assertEqual(history(trainer), wanted)
+        (trainer.folder / "hooks.c").write_text(HOOKS.replace("sizeof sum", "1"))
+        trainer.build()
+        with self.assertRaisesRegex(AssertionError, r"custom_checkpoint_0.bin: 8 bytes, but the object has 1"):
+            trainer.run()
 
     def test_chain(self):
         """Three stops in a row, at the ends of shorter runs, which are no steps of the cadence."""

@@ -1,0 +1,45 @@
+/* Objects of user code that belong to checkpoints: include/accel/hooks.h. */
+#include "include/accel/hooks.h"
+#include "run.h"
+
+#include "files.h"
+#include "mapping.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool add(struct saver *saver, void *object, size_t size, struct problem *problem) {
+  struct saved_object *objects = realloc(saver->objects, ((size_t)saver->n_objects + 1) * sizeof *objects);
+  if (objects != NULL) saver->objects = objects;
+  void *copy = malloc(size > 0 ? size : 1);
+  if (objects == NULL || copy == NULL) {
+    free(copy);
+    return rt_problem(problem, "no memory for an object of %zu bytes", size);
+  }
+  saver->objects[saver->n_objects++] = (struct saved_object){object, copy, size};
+  return true;
+}
+
+/* The bytes that the checkpoint has of object `number`; its sums were right. */
+static bool fill(const struct accel_run *run, int number, void *object, size_t size, struct problem *problem) {
+  char name[40], path[4096];
+  struct mapping mapping;
+  snprintf(name, sizeof name, "custom_checkpoint_%d.bin", number);
+  if (!rt_join(path, sizeof path, run->resumed, name, problem) ||
+      !rt_map(&mapping, path, "register the objects that the run had before, in the same order", problem))
+    return false;
+  bool fits = mapping.size == size;
+  if (fits && size > 0) memcpy(object, mapping.bytes, size);
+  if (!fits) rt_problem(problem, "%s: %zu bytes, but the object has %zu", path, mapping.size, size);
+  rt_unmap(&mapping);
+  return fits || rt_help(problem, "register the objects that the run had before, in the same order");
+}
+
+void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size) {
+  struct problem problem;
+  int number = run->saver.n_objects;
+  if (!add(&run->saver, object, size, &problem) || (run->continues && !fill(run, number, object, size, &problem)))
+    rt_fail(&problem, 1);
+}
