@@ -8,6 +8,7 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
   struct problem problem;
   if (isfinite(value)) return;
   rt_log_clear(&run->log);
+  if (!rt_saver_wait(&run->saver, &problem)) rt_warn("%s", problem.what);
   rt_problem(&problem, "step %" PRId64 ": %s is %g; stopped before its update", at + 1, what, value);
   rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
                     "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");

@@ -77,11 +77,16 @@ static struct jinja_value scaler_value(struct arena *arena, const struct job *jo
   return value;
 }
 
-static struct jinja_value border_value(struct arena *arena, const struct job *job) {
+static struct jinja_value border_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
-  const struct border border = job_border(job);
+  const struct border border = program->border;
+  set_bool(arena, value, "counts", border.counts);
+  set_text(arena, value, "counted", border.counts ? border.count->name : "");
+  set_bool(arena, value, "by_share", border.by_share);
+  set_real(arena, value, "divisor", border.divisor);
   set_bool(arena, value, "short_steps", border.short_steps);
-  set_bool(arena, value, "seeded", border_seed(job).input != NULL);
   set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
   set_bool(arena, value, "skips", border.skips);
   set_bool(arena, value, "unscales", border.unscales);
@@ -272,7 +277,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
-  jinja_set(arena, context, "border", border_value(arena, job));
+  jinja_set(arena, context, "border", border_value(program));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));

@@ -138,8 +138,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job->optimizer.norm_type == NORM_INF ? "inf" : "2");
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
-  set_bool(arena, value, "scales_gradient", job_border(job).factor);
-  set_bool(arena, value, "unscales", job_border(job).unscales);
+  set_bool(arena, value, "scales_gradient", program->border.factor);
+  set_bool(arena, value, "unscales", program->border.unscales);
   set_text(arena, value, "low", low_name(program));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

@@ -17,6 +17,23 @@ enum op_class {
   OP_CALL         /* another region */
 };
 
+/* A number that many samples give together: what joins the numbers of several batches into that of one big batch. */
+struct mean {
+  enum {
+    MEAN_NONE,   /* they cannot be joined */
+    MEAN_SAME,   /* it is the same in every batch */
+    MEAN_SUM,    /* they add up */
+    MEAN_FIXED,  /* their mean */
+    MEAN_COUNTED /* their mean weighted by `count` */
+  } form;
+  double most; /* SUM: 1 / the factor that makes it a mean; COUNTED: the largest that `count` can be */
+  struct value
+      *count; /* COUNTED: a scalar of the number's region; SUM, FIXED: the number, where it serves as a count */
+  /* COUNTED: what is counted, all of `of` that is not `without`; two of the same have the same count. */
+  const struct value *of;
+  int64_t without;
+};
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -72,6 +89,11 @@ struct op_kind {
 
   /* float64 truth on dense arrays (integers as doubles). */
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
+
+  /* Of a scalar output 0: how it joins with those of other batches, from how the scalar inputs do (MEAN_NONE for all
+   * others). The node's region is open in `builder`, for what makes a count. NULL: MEAN_NONE. Views and conversions are
+   * as their input without it. */
+  struct mean (*mean)(struct builder *builder, const struct node *node, const struct mean *inputs);
 
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;

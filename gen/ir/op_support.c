@@ -187,6 +187,23 @@ static struct value *with_real(struct builder *builder, const char *kind, struct
   return builder_op(builder, kind, &x, 1, &attribute, 1);
 }
 
+struct mean op_mean_kept(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)builder;
+  (void)node;
+  return inputs[0];
+}
+
+struct mean op_mean_added(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)builder;
+  struct mean a = inputs[0], b = inputs[1];
+  if (a.form == MEAN_SAME && b.form != MEAN_SUM) return b;
+  if (b.form == MEAN_SAME && a.form != MEAN_SUM) return a;
+  bool fixed = a.form == MEAN_FIXED, same = a.most == b.most && a.of == b.of && a.without == b.without;
+  if (a.form != b.form || (!fixed && !same)) return (struct mean){.form = MEAN_NONE};
+  if (a.form != MEAN_COUNTED) a.count = node->outputs[0];
+  return a;
+}
+
 struct value *op_scale(struct builder *builder, struct value *x, double value) {
   return with_real(builder, "scale", x, value);
 }

@@ -62,6 +62,12 @@ bool op_collapse(struct shape shape, const int64_t *strides, int first, int last
 void op_map(const struct node *node, const double *const *inputs, double *output,
             double (*apply)(const struct node *node, const double *x));
 
+/* ---- Means ---- */
+
+/* The mean of a kind that keeps that of its first input, of one that adds two. */
+struct mean op_mean_kept(struct builder *builder, const struct node *node, const struct mean *inputs);
+struct mean op_mean_added(struct builder *builder, const struct node *node, const struct mean *inputs);
+
 /* ---- Costs ---- */
 
 /* No floating-point work: views and copies. */

@@ -24,6 +24,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = op_mean_added,
     .reference = reference,
 };
 

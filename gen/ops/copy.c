@@ -31,6 +31,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .flops = op_flops_none,
+    .mean = op_mean_kept,
     .reference = reference,
 };
 

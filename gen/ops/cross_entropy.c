@@ -72,6 +72,16 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? logits->dim[logits->rank - 1] : 0;
 }
 
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)inputs;
+  struct value *one = op_constant(builder, 1, (struct shape){0});
+  return (struct mean){.form = MEAN_COUNTED,
+                       .most = (double)op_rows(node->inputs[0]->shape),
+                       .count = builder_binary(builder, "div", one, node->outputs[2]),
+                       .of = node->inputs[1],
+                       .without = node_int(node, "ignore")};
+}
+
 static const struct op_kind kind = {
     .name = "cross_entropy",
     .class = OP_KERNEL,
@@ -82,6 +92,7 @@ static const struct op_kind kind = {
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops,
     .index_limit = index_limit,
+    .mean = mean,
     .reference = reference,
 };
 

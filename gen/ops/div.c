@@ -23,6 +23,19 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     dx[1] = builder_unbroadcast(builder, d_divisor(builder, node, dy[0]), b->shape);
 }
 
+/* A sum, or a mean, over the sum of weights, or their mean, is a mean over the weights. */
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)builder;
+  const struct mean *total = &inputs[0], *weights = &inputs[1];
+  bool adds = weights->form == MEAN_SUM || weights->form == MEAN_FIXED;
+  if (!adds || (total->form != MEAN_SUM && total->form != MEAN_FIXED) || node->inputs[1]->differentiable)
+    return (struct mean){.form = MEAN_NONE};
+  return (struct mean){.form = MEAN_COUNTED,
+                       .most = weights->form == MEAN_SUM ? weights->most : 1,
+                       .count = weights->count,
+                       .of = weights->count};
+}
+
 static const struct op_kind kind = {
     .name = "div",
     .class = OP_ELEMENTWISE,
@@ -31,6 +44,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = mean,
     .reference = reference,
 };
 

@@ -24,6 +24,13 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   if (builder_wants_gradient(builder, b)) dx[1] = builder_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
 }
 
+/* A count that is kept from being 0, where nothing is counted. */
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  struct mean none = {.form = MEAN_NONE};
+  bool bounds = inputs[1].form == MEAN_SAME && !node->inputs[0]->differentiable;
+  return bounds ? op_mean_kept(builder, node, inputs) : none;
+}
+
 static const struct op_kind kind = {
     .name = "maximum",
     .class = OP_ELEMENTWISE,
@@ -32,6 +39,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = mean,
     .reference = reference,
 };
 

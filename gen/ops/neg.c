@@ -23,6 +23,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = op_mean_kept,
     .reference = reference,
 };
 

@@ -1,4 +1,6 @@
 /* y = x value; dx = dy value. */
+#include <math.h>
+
 #include "gen/ir/op_support.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -13,6 +15,17 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_scale(builder, dy[0], node_real(node, "value"));
 }
 
+/* A sum times 1 / its terms is their mean. */
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)builder;
+  struct mean result = inputs[0];
+  if (result.form != MEAN_SUM) return result;
+  result.most *= node_real(node, "value");
+  result.count = node->outputs[0];
+  if (fabs(result.most - 1) < 1e-9) result.form = MEAN_FIXED;
+  return result;
+}
+
 static const struct op_kind kind = {
     .name = "scale",
     .class = OP_ELEMENTWISE,
@@ -21,6 +34,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = mean,
     .reference = reference,
 };
 

@@ -15,6 +15,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = dy[0];
 }
 
+/* Of sums, each would bring the value. */
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  struct mean none = {.form = MEAN_NONE};
+  return inputs[0].form == MEAN_SUM ? none : op_mean_kept(builder, node, inputs);
+}
+
 static const struct op_kind kind = {
     .name = "shift",
     .class = OP_ELEMENTWISE,
@@ -23,6 +29,7 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .in_place = {1},
+    .mean = mean,
     .reference = reference,
 };
 

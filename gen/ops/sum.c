@@ -51,6 +51,13 @@ static double flops(const struct node *node) {
   return op_flops_each(node, 0, 1);
 }
 
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)builder;
+  if (shape_count(node->inputs[0]->shape) == 1) return inputs[0];
+  return (struct mean){
+      .form = MEAN_SUM, .most = (double)shape_count(node->inputs[0]->shape), .count = node->outputs[0]};
+}
+
 static const struct op_kind kind = {
     .name = "sum",
     .class = OP_KERNEL,
@@ -61,6 +68,7 @@ static const struct op_kind kind = {
     .accumulates = 1,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops = flops,
+    .mean = mean,
     .reference = reference,
 };
 

@@ -1,16 +1,52 @@
 #include "gen/plan/border.h"
 
-struct border job_border(const struct job *job) {
-  struct border border = {.scaler = job->precision.grad_scaler.enabled};
-  border.short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
-  border.skips = border.scaler || job->training.on_nonfinite == NONFINITE_SKIP;
-  border.unscales = border.scaler;
-  border.factor = border.unscales || job->optimizer.clip_grad_norm > 0;
-  return border;
+#include "gen/plan/normalize.h"
+#include "gen/plan/program.h"
+
+static void refuse_loss(const struct program *program, const struct node *cause, struct diagnostics *diags) {
+  const struct node *last = program->graph->entry->results.items[0]->producer;
+  const char *why = "this one is a sum";
+  if (cause != NULL && cause->call != NULL) why = "the result of a loop is none";
+  if (cause != NULL && cause->call == NULL) why = arena_printf(program->arena, "%s makes it none", cause->kind->name);
+  diag_error(diags, cause != NULL ? cause->where : last->where,
+             "a loss must be one mean over samples for micro-batches to count by tokens; %s", why);
+  diag_note(diags, job_where(program->job, "accumulation.normalize"), "'accumulation.normalize' is tokens here");
+  diag_help(diags, "let the loss be cross_entropy, mean_all, mse_loss or the like, times numbers, or a sum over a count "
+                   "that maximum keeps above 0; or set accumulation.normalize: batches");
 }
 
-/* The loss of a step is the mean over its micro-batches. */
-struct seed border_seed(const struct job *job) {
-  if (job_border(job).scaler) return (struct seed){.input = "seed"};
-  return (struct seed){.constant = 1.0 / job->accumulation.num_steps};
+/* How micro-batches of unequal weight make one mean. */
+static bool normalize(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct border *border = &program->border;
+  const struct node *cause;
+  struct mean mean = loss_mean(program, builder, &cause);
+  if (mean.form == MEAN_COUNTED) {
+    border->counts = true;
+    border->count = mean.count;
+    border->divisor *= mean.most;
+  } else if (mean.form == MEAN_FIXED) {
+    border->by_share = border->short_steps;
+  } else {
+    refuse_loss(program, cause, diags);
+    return false;
+  }
+  return true;
+}
+
+bool plan_border(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  struct border *border = &program->border;
+  *border = (struct border){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
+  border->short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
+  if (job->accumulation.normalize == NORMALIZE_TOKENS && !normalize(program, builder, diags)) return false;
+  border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
+  border->unscales = border->scaler || border->counts || border->by_share;
+  border->factor = border->unscales || job->optimizer.clip_grad_norm > 0;
+  return true;
+}
+
+struct seed border_seed(const struct program *program) {
+  const struct border *border = &program->border;
+  return (struct seed){
+      .constant = 1 / border->divisor, .input = border->scaler ? "seed" : NULL, .count = border->count};
 }

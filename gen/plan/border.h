@@ -1,22 +1,31 @@
-/* Border: what happens where one step ends and the next begins. The job decides all of it; a program holds what it
- * needs and nothing of the rest. */
+/* Border: what happens where one step ends and the next begins. It is decided here; a program holds what it needs and
+ * nothing of the rest. */
 #ifndef ACCEL_PLAN_BORDER_H
 #define ACCEL_PLAN_BORDER_H
 
+#include "gen/ir/builder.h"
 #include "gen/plan/differentiate.h"
 #include "gen/spec/job.h"
 
+struct program;
+
 struct border {
-  bool short_steps; /* a step may have fewer micro-batches than num_steps: the last one of an epoch */
-  bool scaler;      /* the loss is scaled by a number that the run changes */
-  bool skips;       /* a step may end without its update, so steps are not what optimizer and schedule count */
-  bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
-  bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
+  bool short_steps;    /* a step may have fewer micro-batches than num_steps: the last one of an epoch */
+  bool counts;         /* a step is the mean over what its micro-batches count: the entry's second result */
+  bool by_share;       /* a step is the mean over the micro-batches that ran, be they fewer than num_steps */
+  bool scaler;         /* the loss is scaled by a number that the run changes */
+  bool skips;          /* a step may end without its update, so steps are not what optimizer and schedule count */
+  bool unscales;       /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
+  bool factor;         /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
+  double divisor;      /* of the seed: gradients of about the size that the step's have */
+  struct value *count; /* where it counts: of the entry */
 };
 
-struct border job_border(const struct job *job);
+/* Sets program->border, by the job and by what the loss is. With accumulation.normalize tokens the entry may get a
+ * second result, "counted". False with an error when the loss is then no mean. */
+bool plan_border(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* What the gradient of a micro-batch's loss starts from. */
-struct seed border_seed(const struct job *job);
+struct seed border_seed(const struct program *program);
 
 #endif

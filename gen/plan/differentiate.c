@@ -4,6 +4,7 @@
 
 #include "gen/ir/copy.h"
 #include "gen/ir/names.h"
+#include "gen/ir/op_support.h"
 #include "gen/ir/region.h"
 
 /* What a backward region takes and gives, in terms of its forward region. */
@@ -205,11 +206,14 @@ static void take_primals(struct pass *pass, struct region *backward, struct inte
 
 /* What the gradient of the entry's result starts from. */
 static struct value *seed_value(struct pass *pass, struct region *backward, const struct seed *seed,
-                                const struct value *result) {
-  if (seed->input == NULL) return filled(pass, result, seed->constant);
+                                const struct copying *copying, const struct value *result) {
+  struct value *count = NULL;
+  if (seed->count != NULL) count = op_reshape(pass->builder, copy_of(copying, seed->count), result->shape);
+  if (seed->input == NULL)
+    return count != NULL ? op_scale(pass->builder, count, seed->constant) : filled(pass, result, seed->constant);
   struct value *input = region_input(pass->graph, backward, result->shape, DTYPE_FLOAT32);
   input->name = seed->input;
-  return input;
+  return count != NULL ? builder_binary(pass->builder, "mul", input, count) : input;
 }
 
 static void begin_gradients(struct pass *pass, struct region *forward, const struct copying *copying,
@@ -221,7 +225,7 @@ static void begin_gradients(struct pass *pass, struct region *forward, const str
     struct value *result = copy_of(copying, forward->results.items[i]);
     if (!result->differentiable) continue;
     if (seed != NULL) {
-      contribute(pass, result, seed_value(pass, backward, seed, result));
+      contribute(pass, result, seed_value(pass, backward, seed, copying, result));
       continue;
     }
     struct value *input = region_input(pass->graph, backward, result->shape, result->dtype);
@@ -341,7 +345,7 @@ struct region *differentiate(struct builder *builder, const struct seed *seed) {
   struct graph *graph = builder_graph(builder);
   struct region *entry = graph->entry;
   builder_at(builder, entry->where);
-  if (entry->results.count != 1 || shape_count(entry->results.items[0]->shape) != 1) {
+  if (entry->results.count < 1 || shape_count(entry->results.items[0]->shape) != 1) {
     builder_error(builder, "'%s' must return one scalar, the loss; this one has shape %s", entry->function,
                   entry->results.count > 0 ? shape_text(graph->arena, entry->results.items[0]->shape) : "(nothing)");
     return NULL;

@@ -47,8 +47,7 @@ static void count_bytes(struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     program->bytes.batch +=
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
-  if (program->kind == PROGRAM_TRAIN && border_seed(program->job).input != NULL)
-    program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
+  if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
   if (program->predictions.values != NULL)

@@ -40,7 +40,7 @@ static bool pass_cast(struct context *context) {
 
 static bool pass_differentiate(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
-  const struct seed seed = border_seed(context->program->job);
+  const struct seed seed = border_seed(context->program);
   if (differentiate(context->builder, &seed) == NULL) return false;
   widen_gradients(context->program->graph);
   return true;
@@ -54,6 +54,11 @@ static bool pass_evaluate(struct context *context) {
   else if (program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
   return true;
+}
+
+static bool pass_border(struct context *context) {
+  struct program *program = context->program;
+  return program->kind != PROGRAM_TRAIN || plan_border(program, context->builder, context->diags);
 }
 
 static bool pass_recompute(struct context *context) {
@@ -121,6 +126,7 @@ static const struct pass {
     {"read", pass_read},
     {"cast", pass_cast},
     {"evaluate", pass_evaluate},
+    {"border", pass_border},
     {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},
     {"prune", pass_prune},

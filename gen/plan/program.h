@@ -6,6 +6,7 @@
 #define ACCEL_PLAN_PROGRAM_H
 
 #include "gen/ir/graph.h"
+#include "gen/plan/border.h"
 #include "gen/spec/job.h"
 
 enum program_kind { PROGRAM_TRAIN, PROGRAM_GENERATE };
@@ -208,6 +209,7 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
+  struct border border;
   struct region *evaluation_entry;     /* the entry as it is evaluated; NULL: as it is trained */
   struct function *evaluation;         /* its function */
   struct {

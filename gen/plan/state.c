@@ -50,7 +50,7 @@ static void add_number(struct program *program, const char *file, const char *na
 }
 
 static void add_border(struct program *program) {
-  struct border border = job_border(program->job);
+  struct border border = program->border;
   if (border.scaler) {
     add_number(program, "scaler", "scale", "scale", DTYPE_FLOAT32);
     add_number(program, "scaler", "_growth_tracker", "growth_tracker", DTYPE_INT32);

@@ -291,7 +291,9 @@ static int64_t size_in_bytes(const struct job *job, const char *key, struct diag
 
 static void bind_run(struct job *job, struct diagnostics *diags) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
+  static const char *const normalize[] = {"batches", "tokens", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
+  job->accumulation.normalize = (enum normalize)choice(job, "accumulation.normalize", normalize);
   job->accumulation.sync_with_dataloader = integer(job, "accumulation.sync_with_dataloader") != 0;
   job->devices.kind = (enum device_kind)choice(job, "devices.kind", kinds);
   job->accumulation.train_batch_size = integer(job, "accumulation.train_batch_size");

@@ -48,6 +48,7 @@ enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BIN
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOKS };
 enum device_kind { DEVICE_CPU };
+enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 enum checkpointing {
   CHECKPOINTING_NONE,
@@ -134,6 +135,7 @@ struct job {
     int num_steps;            /* micro-batches of one optimizer step; 0: the plan finds it */
     int64_t train_batch_size; /* samples of one optimizer step; 0: not given */
     bool sync_with_dataloader;
+    enum normalize normalize; /* what a step's gradient is the mean over */
   } accumulation;
 
   struct {

@@ -188,7 +188,7 @@ static void compare(struct lab *lab, struct lab_result *result, int index, const
 
 struct lab_result lab_measure(struct lab *lab, struct value *y) {
   close_entry(lab, y);
-  struct region *backward = differentiate(lab->builder, &(struct seed){1, NULL});
+  struct region *backward = differentiate(lab->builder, &(struct seed){.constant = 1});
   struct lab_result result = {.graph = builder_graph(lab->builder), .y_value = y};
   struct evaluator *evaluator = evaluator_new(lab->arena, result.graph, lookup, lab);
   const double **inputs = input_elements(lab);

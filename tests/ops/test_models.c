@@ -17,10 +17,8 @@
 
 enum { BATCH = 2, TOKENS = 5, VOCABULARY = 7, COLUMNS = 3, CLASSES = 4, SAMPLES = 4 };
 
-#define NUMBER(key, number)                                                                                            \
-  { .name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number) }
-#define REAL(key, number)                                                                                              \
-  { .name = (key), .kind = CONFIG_REAL, .real = (number) }
+#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
+#define REAL(key, number) {.name = (key), .kind = CONFIG_REAL, .real = (number)}
 
 struct model_case {
   const char *file;
@@ -108,7 +106,8 @@ static struct bench read_model(const struct model_case *at) {
                                   .n_inputs = 2};
   struct model *source = model_parse(arena, at->file, &diags);
   if (source != NULL) bench.graph = model_graph(arena, source, &request, &diags);
-  if (bench.graph != NULL) bench.backward = differentiate(builder_on(bench.graph, &diags), &(struct seed){1, NULL});
+  if (bench.graph != NULL)
+    bench.backward = differentiate(builder_on(bench.graph, &diags), &(struct seed){.constant = 1});
   if (bench.backward == NULL) diag_print(&diags, stderr, false);
   assert_non_null(bench.backward);
   bool table = at->table;

@@ -21,8 +21,7 @@
 
 enum { BATCH = 2, TOKENS = 3, VOCABULARY = 7, COLUMNS = 4, CLASSES = 3 };
 
-#define NUMBER(key, number)                                                                                            \
-  { .name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number) }
+#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
 
 struct model_case {
   const char *file;
@@ -111,7 +110,7 @@ static struct evaluator *evaluate(struct bench *bench, const struct model_case *
   struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, at, diags)};
   assert_true(choose_recomputation(&draft, diags));
   struct region *backward =
-      differentiate(builder_on(draft.graph, diags), &(struct seed){1.0 / job->accumulation.num_steps, NULL});
+      differentiate(builder_on(draft.graph, diags), &(struct seed){.constant = 1.0 / job->accumulation.num_steps});
   assert_non_null(backward);
   struct evaluator *evaluator = evaluator_new(bench->arena, draft.graph, lookup, bench);
   struct frame_data *frame = evaluate_region(evaluator, draft.graph->entry, bench->inputs);

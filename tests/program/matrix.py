@@ -124,6 +124,8 @@ CASES = [
     gru("gru_bf16", precision=BF16, optimizer={"name": "lamb", "param_groups": NO_DECAY[:1]}),
     mlp("mlp_bf16", precision=BF16, optimizer={**ADAMW, "param_groups": NO_DECAY[:1]}, data={"batch_size": 8},
         training={"eval_interval": 2, "eval_iters": "all", "metrics": ["accuracy"]}),
+    gpt("gpt2_tokens", accumulation={"num_steps": 3, "normalize": "tokens"}, precision=SCALER, optimizer=ADAMW),
+    mlp("mlp_tokens", accumulation={"normalize": "tokens"}, training={"eval_interval": 2}),
     mlp("mlp_without_sync", accumulation={"num_steps": 3, "sync_with_dataloader": False}),
     gru("gru_accumulation", accumulation={"num_steps": 2}, training={"eval_interval": 2, "eval_iters": 1}),
 ]

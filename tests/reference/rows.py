@@ -12,7 +12,7 @@ import torch.nn.functional as F
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import MODELS, TRAIN, Order, Trainer, relative, save_file  # noqa: E402
+from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
 
 SEED, FEATURES, WIDTH, CLASSES = 1337, 6, 9, 3
 SHAPES = {"hidden.0.weight": (WIDTH, FEATURES), "hidden.0.bias": (WIDTH,), "output.weight": (CLASSES, WIDTH),
@@ -58,11 +58,14 @@ class Rows:
         for group, keys in groups.items():
             job.setdefault(group, {}).update(keys)
         self.trainer = Trainer(job)
-        lines = [",".join(f"{x:.9g}" for x in row) + f",{label}" for row, label in zip(self.features, self.labels)]
-        (self.trainer.folder / "rows.csv").write_text("\n".join(lines) + "\n")
+        self.write_data()
         save_file(self.weights, self.trainer.folder / "start.safetensors")
         shuffle = job["data"].get("shuffle", True)
         self.order = Order(SEED, TRAIN, shuffle, 0, count, batch=batch)
+
+    def write_data(self):
+        lines = [",".join(f"{x:.9g}" for x in row) + f",{label}" for row, label in zip(self.features, self.labels)]
+        (self.trainer.folder / "rows.csv").write_text("\n".join(lines) + "\n")
 
     def run(self, *flags):
         """The metrics, a dict a step."""
@@ -84,3 +87,6 @@ class Rows:
         """How far the trainer's weights, in a folder of its project, are from a model's, relative to these."""
         after, peer = self.trainer.weights(folder), model.state_dict()
         return max(relative(after[name], peer[name].numpy()) for name in SHAPES)
+
+
+__all__ = ["GENERATOR", "SEED", "Mlp", "Rows", "Trainer", "relative", "save_file", "windows"]

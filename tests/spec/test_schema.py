@@ -196,8 +196,9 @@ class Drawer:
             data.pop(key, None)
         if csv:
             data.setdefault("features", 3)
-        if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":
-            job.get("training", {}).pop("ema", None)
+        training = job.get("training")
+        if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw" and isinstance(training, dict):
+            training.pop("ema", None)
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 94e70fd4eb2cc542f089424b46486da0f93e604b56a9851b4ca81a2b902493bd
+ * job    job.yaml, f803f6cecde108a466f4b5452d509fca4ec792e76da10b126d261457772481f2
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1125,6 +1125,7 @@ static const struct accel_key keys[] = {
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
     {"accumulation.num_steps", "1", true},
+    {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
@@ -1165,7 +1166,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "94e70fd4eb2cc542f089424b46486da0f93e604b56a9851b4ca81a2b902493bd",
+    .job_digest = "f803f6cecde108a466f4b5452d509fca4ec792e76da10b126d261457772481f2",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1182,7 +1183,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 49,
+    .n_keys = 50,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 4e0584956a5f91a03e4047c1773fd8dcb66c30b7ad14a5a24c25ebcb44b15015
+ * job    job.yaml, 91c8b39f4cef52a05c6e372b0cbab770906b12d42d75590262d98b045261951e
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1753,6 +1753,7 @@ static const struct accel_key keys[] = {
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "bf16", false},
     {"accumulation.num_steps", "1", true},
+    {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
@@ -1791,7 +1792,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "4e0584956a5f91a03e4047c1773fd8dcb66c30b7ad14a5a24c25ebcb44b15015",
+    .job_digest = "91c8b39f4cef52a05c6e372b0cbab770906b12d42d75590262d98b045261951e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1809,7 +1810,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 48,
+    .n_keys = 49,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9af25d9ddc03e3ea6f340047a20f6a57bf268272c0a2a03a173c5d5b558ace9e
+ * job    job.yaml, 4a2c974229829f89796605194e426f6ea82c9467bd99f655808e992bbab6f18a
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "9af25d9ddc03e3ea6f340047a20f6a57bf268272c0a2a03a173c5d5b558ace9e",
+    .job_digest = "4a2c974229829f89796605194e426f6ea82c9467bd99f655808e992bbab6f18a",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, cb4f8b9d243bcb8717b31ba4bee7651dd97ea766c9c97084049bb7c79c36367d
+ * job    job.yaml, df74ae11939f73e70ffcbeabff29fe6053af4454bec0d40d74b9bcc0c0cb6de0
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -790,6 +790,7 @@ static const struct accel_key keys[] = {
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
     {"accumulation.num_steps", "1", true},
+    {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
@@ -827,7 +828,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "cb4f8b9d243bcb8717b31ba4bee7651dd97ea766c9c97084049bb7c79c36367d",
+    .job_digest = "df74ae11939f73e70ffcbeabff29fe6053af4454bec0d40d74b9bcc0c0cb6de0",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -844,7 +845,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 45,
+    .n_keys = 46,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

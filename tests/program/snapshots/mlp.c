@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 6e940fdf4348a8ea4309c58b7842ad5797e2e4b3a95161d61f109a1cb1d79bf1
+ * job    job.yaml, 3bfdc7081c93f7cbcd5988281442a33c0f9912c9af833986ec4de3ac80475acb
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -501,6 +501,7 @@ static const struct accel_key keys[] = {
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
     {"accumulation.num_steps", "2", true},
+    {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
@@ -539,7 +540,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "6e940fdf4348a8ea4309c58b7842ad5797e2e4b3a95161d61f109a1cb1d79bf1",
+    .job_digest = "3bfdc7081c93f7cbcd5988281442a33c0f9912c9af833986ec4de3ac80475acb",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -556,7 +557,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 46,
+    .n_keys = 47,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
