@@ -65,7 +65,7 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   set_int(arena, value, "rows", span->rows);
   set_int(arena, value, "columns", span->columns);
   set_int(arena, value, "state", span->state[0]);
-  set_int(arena, value, "state_of_columns", span->state[1]);
+  set_int(arena, value, "second_state", span->state[1]);
   for (int n = 0; n < N_NUMBERS; n++) {
     if (!differs(spans, n)) continue;
     struct jinja_value number = jinja_map(arena);
@@ -124,11 +124,22 @@ static struct jinja_value average_value(struct arena *arena, const struct job *j
   return value;
 }
 
+/* By state, the map of its 8 bits. */
+static struct jinja_value maps_value(struct arena *arena, const struct job *job) {
+  const char *names[MAX_OPTIMIZER_STATES];
+  struct jinja_value list = jinja_list(arena);
+  int count = optimizer_state_names(job, names);
+  for (int i = 0; i < count; i++)
+    jinja_push(arena, list, jinja_string(arena, optimizer_state_is_size(names[i]) ? "unsigned_map" : "signed_map"));
+  return list;
+}
+
 /* The optimizer over a list of spans; none: over all weights alike. */
 static struct jinja_value rule_value(const struct program *program, const struct span_list *spans, const char *row) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
+  static const char *const dtypes[] = {"float32", "bf16", "8bit"};
   bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
@@ -145,7 +156,10 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "grows", grows);
   set_bool(arena, value, "counts_steps", grows || optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));
-  set_bool(arena, value, "packed", optimizer_steps_matrices(job));
+  set_bool(arena, value, "packed", optimizer_packs_moments(job));
+  set_text(arena, value, "state_dtype", dtypes[optimizer_state_dtype(job)]);
+  jinja_set(arena, value, "maps", maps_value(arena, job));
+  set_int(arena, value, "block", STATE_BLOCK);
   set_bool(arena, value, "factored", job_optimizer(job)->factored);
   jinja_set(arena, value, "rows", rows_value(arena, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));

@@ -48,8 +48,10 @@ struct jinja_value keys_value(const struct program *program) {
 }
 
 struct jinja_value states_value(const struct program *program) {
-  static const char *const types[] = {[DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t"};
-  static const char *const dtypes[] = {[DTYPE_FLOAT32] = "FLOAT32", [DTYPE_INT32] = "INT32"};
+  static const char *const types[] = {
+      [DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t", [DTYPE_BFLOAT16] = "uint16_t", [DTYPE_UINT8] = "uint8_t"};
+  static const char *const dtypes[] = {
+      [DTYPE_FLOAT32] = "FLOAT32", [DTYPE_INT32] = "INT32", [DTYPE_BFLOAT16] = "BFLOAT16", [DTYPE_UINT8] = "UINT8"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->states.count; i++) {

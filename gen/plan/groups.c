@@ -106,7 +106,7 @@ static bool same_numbers(const struct optimizer_numbers *a, const struct optimiz
 /* While the weights are shared out: elements of the states so far. */
 struct sharing {
   struct program *program;
-  int64_t swept, whole, rows, columns;
+  int64_t swept, whole, rows, columns, blocks;
 };
 
 /* A parameter on its own, up to its last element. */
@@ -127,6 +127,11 @@ static void add_tensor(struct sharing *sharing, struct span span) {
   } else if (job_optimizer(program->job)->factored || optimizer_steps_matrices(program->job)) {
     span.state[0] = sharing->whole;
     sharing->whole += span.end - span.first;
+  } else if (optimizer_state_dtype(program->job) == STATE_8BIT) {
+    span.state[0] = sharing->whole;
+    span.state[1] = sharing->blocks;
+    sharing->whole += span.end - span.first;
+    sharing->blocks += (span.end - span.first + STATE_BLOCK - 1) / STATE_BLOCK;
   } else {
     span.state[0] = span.first;
   }
@@ -137,7 +142,7 @@ static void add_tensor(struct sharing *sharing, struct span span) {
 static void add_part(struct sharing *sharing, struct span span) {
   struct program *program = sharing->program;
   struct span *last = program->spans.count > 0 ? &program->spans.items[program->spans.count - 1] : NULL;
-  span.state[0] = optimizer_steps_matrices(program->job) ? sharing->swept : span.first;
+  span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.first;
   sharing->swept += span.end - span.first;
   ARENA_PUSH(program->arena, program->parts, span);
   if (last != NULL && last->end == span.first && same_numbers(&last->numbers, &span.numbers))
@@ -157,17 +162,23 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
     span.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
   else
     span.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
-  if (optimizer_is_by_tensor(job) && !adamw)
+  bool in_blocks = optimizer_state_dtype(job) == STATE_8BIT && shape_count(weight->parameter->shape) >= STATE_8BIT_FROM;
+  if ((optimizer_is_by_tensor(job) && !adamw) || in_blocks)
     add_tensor(sharing, span);
   else
     add_part(sharing, span);
+}
+
+/* Whether the update goes by a table, not over all weights alike. */
+static bool has_tables(const struct job *job) {
+  return job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) || optimizer_state_dtype(job) != STATE_FLOAT32;
 }
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct sharing sharing = {.program = program};
   bool good = true;
-  if (program->kind != PROGRAM_TRAIN || (job->optimizer.n_groups == 0 && !optimizer_is_by_tensor(job))) return true;
+  if (program->kind != PROGRAM_TRAIN || !has_tables(job)) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
   for (int i = 0; i < program->n_weights; i++)

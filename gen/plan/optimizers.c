@@ -1,5 +1,7 @@
 #include "gen/plan/optimizers.h"
 
+#include <string.h>
+
 #include "gen/plan/place.h"
 
 static const struct optimizer optimizers[] = {
@@ -50,12 +52,27 @@ int optimizer_states(const struct job *job) {
   return optimizer_state_names(job, names);
 }
 
+enum state_dtype optimizer_state_dtype(const struct job *job) {
+  return optimizer_states(job) > 0 ? job->optimizer.state_dtype : STATE_FLOAT32;
+}
+
+bool optimizer_state_is_size(const char *name) {
+  static const char *const sizes[] = {"exp_avg_sq", "exp_inf", "sum", "square_avg"};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (strcmp(sizes[i], name) == 0) return true;
+  return false;
+}
+
 bool optimizer_is_by_tensor(const struct job *job) {
   return job_optimizer(job)->reach != BY_ELEMENT;
 }
 
 bool optimizer_steps_matrices(const struct job *job) {
   return job_optimizer(job)->reach == BY_MATRIX;
+}
+
+bool optimizer_packs_moments(const struct job *job) {
+  return optimizer_steps_matrices(job) || optimizer_state_dtype(job) == STATE_8BIT;
 }
 
 bool optimizer_counts_steps(const struct job *job) {

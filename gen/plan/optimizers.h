@@ -32,12 +32,25 @@ const struct optimizer *job_optimizer(const struct job *job);
 /* The names of what the optimizer keeps for each weight, options considered; returns how many. */
 int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER_STATES]);
 
+/* How they are stored; float32 where there are none. */
+enum state_dtype optimizer_state_dtype(const struct job *job);
+
+/* With states of 8 bits: elements that share a scale, and elements from which on a parameter's states have 8 bits, both
+ * as in bitsandbytes. Smaller parameters keep float32. */
+enum { STATE_BLOCK = 256, STATE_8BIT_FROM = 4096 };
+
+/* Whether a state of this name is never negative, so that all of its 8 bits say how large it is. */
+bool optimizer_state_is_size(const char *name);
+
 /* How many these are. */
 int optimizer_states(const struct job *job);
 
 /* Whether a rule steps some parameters as a whole; whether these are the matrices. */
 bool optimizer_is_by_tensor(const struct job *job);
 bool optimizer_steps_matrices(const struct job *job);
+
+/* Whether moments in float32 are those of some parameters only, and lie packed. */
+bool optimizer_packs_moments(const struct job *job);
 
 /* Whether the update depends on the step's number, the learning rate aside. */
 bool optimizer_counts_steps(const struct job *job);

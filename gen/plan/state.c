@@ -19,16 +19,6 @@ static void add(struct program *program, struct state state) {
   ARENA_PUSH(program->arena, program->states, state);
 }
 
-static void add_optimizer(struct program *program, int64_t elements) {
-  const char *names[MAX_OPTIMIZER_STATES];
-  int count = optimizer_state_names(program->job, names);
-  for (int i = 0; i < count; i++)
-    add(program, (struct state){.file = "optimizer",
-                                .name = names[i],
-                                .member = arena_printf(program->arena, "moment_%d", i + 1),
-                                .count = elements});
-}
-
 /* Numbers that belong to no parameter. */
 static void add_numbers(struct program *program, const char *file, const char *name, const char *member,
                         enum dtype dtype, struct shape shape) {
@@ -58,34 +48,61 @@ static void add_border(struct program *program) {
   if (border.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }
 
-/* Which parameters have a state, and which of their dimensions it has. */
-enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED };
+/* Which parameters have a state, and which of their dimensions it has; or a number for each block of theirs. */
+enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED, BLOCKS };
 
 static struct shape sliced_shape(const struct span *span, enum slicing slicing) {
   struct shape shape = span->weight->parameter->shape;
   if (slicing == ROWS) shape.dim[shape.rank - 1] = 1;
   if (slicing == COLUMNS) shape.dim[shape.rank - 2] = 1;
+  if (slicing == BLOCKS) shape = shape_of(1, ((span->end - span->first + STATE_BLOCK - 1) / STATE_BLOCK));
   return shape;
 }
 
+static bool has_slice(const struct span *span, enum slicing slicing) {
+  if (slicing == UNFACTORED) return span->rows == 0;
+  return slicing == WHOLE || slicing == BLOCKS || span->rows > 0;
+}
+
 /* A state that some parameters have, each at its place in the array. */
-static void add_sliced(struct program *program, const char *name, const char *member, const struct span_list *list,
-                       enum slicing slicing) {
-  struct state state = {.file = "optimizer", .name = name, .member = member};
-  int64_t size = dtype_size(DTYPE_FLOAT32);
+static void add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
+                       const struct span_list *list, enum slicing slicing) {
+  struct state state = {.file = "optimizer", .name = name, .member = member, .dtype = dtype};
   state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
   for (int i = 0; i < list->count; i++) {
     const struct span *span = &list->items[i];
-    bool factored = span->rows > 0;
-    if (slicing != WHOLE && factored != (slicing != UNFACTORED)) continue;
-    struct state_slice slice = {span->weight, span->state[slicing == COLUMNS], sliced_shape(span, slicing)};
+    if (!has_slice(span, slicing)) continue;
+    int64_t first = span->state[slicing == COLUMNS || slicing == BLOCKS];
+    struct state_slice slice = {span->weight, first, sliced_shape(span, slicing)};
     int64_t length = shape_count(slice.shape);
     if (list == &program->parts) length = span->end - span->first;
     state.slices[state.n_slices++] = slice;
     state.count = slice.first + length;
   }
-  state.count = arena_aligned(state.count * size) / size;
+  state.count = arena_aligned(state.count * dtype_size(dtype)) / dtype_size(dtype);
   if (state.n_slices > 0) add(program, state);
+}
+
+/* A state of each element, as the job wants it stored. */
+static void add_element_state(struct program *program, const char *name, int number, int64_t elements) {
+  struct arena *arena = program->arena;
+  enum state_dtype stored = optimizer_state_dtype(program->job);
+  const char *moment = arena_printf(arena, "moment_%d", number);
+  if (stored != STATE_8BIT) {
+    enum dtype dtype = stored == STATE_BF16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
+    add(program, (struct state){"optimizer", name, moment, .dtype = dtype, .count = elements});
+    return;
+  }
+  add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, &program->tensors, WHOLE);
+  add_sliced(program, arena_printf(arena, "%s_absmax", name), arena_printf(arena, "scales_%d", number), DTYPE_FLOAT32,
+             &program->tensors, BLOCKS);
+  add_sliced(program, name, moment, DTYPE_FLOAT32, &program->parts, WHOLE);
+}
+
+static void add_optimizer(struct program *program, int64_t elements) {
+  const char *names[MAX_OPTIMIZER_STATES];
+  int count = optimizer_state_names(program->job, names);
+  for (int i = 0; i < count; i++) add_element_state(program, names[i], i + 1, elements);
 }
 
 void plan_state(struct program *program) {
@@ -94,14 +111,14 @@ void plan_state(struct program *program) {
   add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
   add_optimizer(program, elements);
   if (job_optimizer(program->job)->factored) {
-    add_sliced(program, "row_var", "row_var", &program->tensors, ROWS);
-    add_sliced(program, "col_var", "col_var", &program->tensors, COLUMNS);
-    add_sliced(program, "variance", "variance", &program->tensors, UNFACTORED);
+    add_sliced(program, "row_var", "row_var", DTYPE_FLOAT32, &program->tensors, ROWS);
+    add_sliced(program, "col_var", "col_var", DTYPE_FLOAT32, &program->tensors, COLUMNS);
+    add_sliced(program, "variance", "variance", DTYPE_FLOAT32, &program->tensors, UNFACTORED);
   }
   if (optimizer_steps_matrices(program->job)) {
-    add_sliced(program, "momentum_buffer", "momentum", &program->tensors, WHOLE);
-    add_sliced(program, "exp_avg", "moment_1", &program->parts, WHOLE);
-    add_sliced(program, "exp_avg_sq", "moment_2", &program->parts, WHOLE);
+    add_sliced(program, "momentum_buffer", "momentum", DTYPE_FLOAT32, &program->tensors, WHOLE);
+    add_sliced(program, "exp_avg", "moment_1", DTYPE_FLOAT32, &program->parts, WHOLE);
+    add_sliced(program, "exp_avg_sq", "moment_2", DTYPE_FLOAT32, &program->parts, WHOLE);
   }
   if (program->job->training.ema.decay > 0)
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});

@@ -153,6 +153,7 @@ static void bind_optimizer(struct job *job) {
                                       "muon",
                                       "schedule_free_adamw",
                                       NULL};
+  static const char *const dtypes[] = {"float32", "bf16", "8bit", NULL};
   static const char *const norms[] = {"2", "inf", NULL};
   const struct optimizer_numbers none = {0};
   job->optimizer.name = (enum optimizer_name)choice(job, "optimizer.name", names);
@@ -170,6 +171,7 @@ static void bind_optimizer(struct job *job) {
   job->optimizer.clip_threshold = real(job, "optimizer.clip_threshold");
   job->optimizer.clip_grad_norm = real(job, "optimizer.clip_grad_norm");
   job->optimizer.norm_type = (enum norm_type)choice(job, "optimizer.norm_type", norms);
+  job->optimizer.state_dtype = (enum state_dtype)choice(job, "optimizer.state_dtype", dtypes);
   job->optimizer.clip_grad_value = real(job, "optimizer.clip_grad_value");
   bind_muon(job);
 }

@@ -29,6 +29,7 @@ enum optimizer_name {
   OPTIMIZER_SCHEDULE_FREE_ADAMW
 };
 enum adjust_lr { ADJUST_ORIGINAL, ADJUST_MATCH_RMS_ADAMW, ADJUST_SPECTRAL_UNCLAMPED };
+enum state_dtype { STATE_FLOAT32, STATE_BF16, STATE_8BIT };
 enum norm_type { NORM_2, NORM_INF };
 enum schedule_name {
   SCHEDULE_CONSTANT,
@@ -165,6 +166,7 @@ struct job {
     struct optimizer_numbers adamw;         /* of what it does not step itself: lr_scale is adamw.lr over lr */
     double clip_grad_norm, clip_grad_value; /* 0: no clipping */
     enum norm_type norm_type;
+    enum state_dtype state_dtype;
     struct param_group *groups;
     int n_groups;
   } optimizer;

@@ -90,14 +90,14 @@ class Rule:
         self.averages = "average_iterates" in text
         self.spans, self.tensors = rows_of(text, "spans"), rows_of(text, "updated")
         elements = int(re.search(r"float all_weights\[(\d+)\]", text).group(1))
-        states = re.findall(r"^  (?:alignas\(64\) )?float (\w+)\[(\d+)\];$",
+        states = re.findall(r"^  (?:alignas\(64\) )?(float|uint16_t|uint8_t) (\w+)\[(\d+)\];$",
                             re.search(r"^struct arena {\n.*?^};", text, re.MULTILINE | re.DOTALL).group(0), re.MULTILINE)
         scratch = re.search(r"^    struct {\n((?:      alignas.*\n)+)    } update;\n", text, re.MULTILINE)
         first = re.search(r"^/\* The (norm of the whole gradient|size of the gradient's largest)", text, re.MULTILINE)
         code = text[first.start():text.index("/* What the newest step left behind")]
-        states = [(name, size) for name, size in states if name not in BATCH]
-        sizes = [("all_weights", elements), ("all_gradients", elements), *states]
-        arrays = ", ".join(f"{name}[{size}]" for name, size in sizes)
+        states = [state for state in states if state[1] not in BATCH]
+        sizes = [("float", "all_weights", elements), ("float", "all_gradients", elements), *states]
+        arrays = "\n".join(f"  {kind} {name}[{size}];" for kind, name, size in dict.fromkeys(sizes))
         scratch = f"  struct {{ struct {{ {scratch.group(1)} }} update; }} scratch;\n" if scratch else ""
         product = re.search(r"^static int product_status;\nstatic inline void accel_product.*?^}\n", text,
                             re.MULTILINE | re.DOTALL)
@@ -106,10 +106,11 @@ class Rule:
         source += product.group(0) if product and "accel_product(" in code else ""
         if "learning_rate(" in code:
             source += f"static double learning_rate(int64_t at) {{\n  (void)at;\n  return {rate};\n}}\n"
-        source += f"static struct {{\n  float {arrays};\n{scratch}}} arrays, *const arena = &arrays;\n{code}\n"
+        source += f"static struct {{\n{arrays}\n{scratch}}} arrays, *const arena = &arrays;\n{code}\n"
         source += "float *weights(void);\nfloat *weights(void) { return arena->all_weights; }\n"
         source += "float *gradients(void);\nfloat *gradients(void) { return arena->all_gradients; }\n"
         begin = "memcpy(arena->moment_1, arena->all_weights, sizeof arena->moment_1);" if self.averages else ""
+        begin += "".join(re.findall(r"^  fill_map\(.*$", text, re.MULTILINE))
         source += f"void begin(void);\nvoid begin(void) {{ {begin} }}\n"
         source += "void average(void);\nvoid average(void) { average_iterates(); }\n" if self.averages else ""
         source += "double take_step(int64_t at, double lr);\n"

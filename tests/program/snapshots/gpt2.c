@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, f803f6cecde108a466f4b5452d509fca4ec792e76da10b126d261457772481f2
+ * job    job.yaml, d5638c7e17d17b74fc335970ad77815590efd50ac8b3927d583b39d2e51ecb77
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1138,6 +1138,7 @@ static const struct accel_key keys[] = {
     {"optimizer.weight_decay", "0.1", false},
     {"optimizer.clip_grad_norm", "1.0", false},
     {"optimizer.norm_type", "2", false},
+    {"optimizer.state_dtype", "float32", false},
     {"schedule.name", "cosine", true},
     {"schedule.warmup_steps", "2", true},
     {"schedule.decay_steps", "0", true},
@@ -1166,7 +1167,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "f803f6cecde108a466f4b5452d509fca4ec792e76da10b126d261457772481f2",
+    .job_digest = "d5638c7e17d17b74fc335970ad77815590efd50ac8b3927d583b39d2e51ecb77",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1183,7 +1184,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 50,
+    .n_keys = 51,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 91c8b39f4cef52a05c6e372b0cbab770906b12d42d75590262d98b045261951e
+ * job    job.yaml, 9fa32e6bacce6f4666bc3b8d9b23f5fbf2396f1359ccc8d0be9b61278c4300d7
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1766,6 +1766,7 @@ static const struct accel_key keys[] = {
     {"optimizer.weight_decay", "0.1", false},
     {"optimizer.clip_grad_norm", "1.0", false},
     {"optimizer.norm_type", "2", false},
+    {"optimizer.state_dtype", "float32", false},
     {"schedule.name", "constant", true},
     {"schedule.warmup_steps", "0", true},
     {"schedule.wd_incr_style", "constant", true},
@@ -1792,7 +1793,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "91c8b39f4cef52a05c6e372b0cbab770906b12d42d75590262d98b045261951e",
+    .job_digest = "9fa32e6bacce6f4666bc3b8d9b23f5fbf2396f1359ccc8d0be9b61278c4300d7",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1810,7 +1811,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 49,
+    .n_keys = 50,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, df74ae11939f73e70ffcbeabff29fe6053af4454bec0d40d74b9bcc0c0cb6de0
+ * job    job.yaml, 38be6b2b69ab22e813b79da3a8b7dcd418544827e78cb5bd6dfc14f0183cf352
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -802,6 +802,7 @@ static const struct accel_key keys[] = {
     {"optimizer.eps", "1e-08", false},
     {"optimizer.weight_decay", "0.01", false},
     {"optimizer.clip_grad_norm", "0.0", false},
+    {"optimizer.state_dtype", "float32", false},
     {"schedule.name", "constant", true},
     {"schedule.warmup_steps", "0", true},
     {"schedule.wd_incr_style", "constant", true},
@@ -828,7 +829,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "df74ae11939f73e70ffcbeabff29fe6053af4454bec0d40d74b9bcc0c0cb6de0",
+    .job_digest = "38be6b2b69ab22e813b79da3a8b7dcd418544827e78cb5bd6dfc14f0183cf352",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -845,7 +846,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 46,
+    .n_keys = 47,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

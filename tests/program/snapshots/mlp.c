@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 3bfdc7081c93f7cbcd5988281442a33c0f9912c9af833986ec4de3ac80475acb
+ * job    job.yaml, 608fb74cbdef235bd7e3c1cd8bd63d7966b3e23f9c074cec07045039fa8c1725
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -514,6 +514,7 @@ static const struct accel_key keys[] = {
     {"optimizer.dampening", "0.0", false},
     {"optimizer.nesterov", "false", false},
     {"optimizer.clip_grad_norm", "0.0", false},
+    {"optimizer.state_dtype", "float32", false},
     {"schedule.name", "constant", true},
     {"schedule.warmup_steps", "0", true},
     {"schedule.wd_incr_style", "constant", true},
@@ -540,7 +541,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "3bfdc7081c93f7cbcd5988281442a33c0f9912c9af833986ec4de3ac80475acb",
+    .job_digest = "608fb74cbdef235bd7e3c1cd8bd63d7966b3e23f9c074cec07045039fa8c1725",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -557,7 +558,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 47,
+    .n_keys = 48,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
