@@ -20,7 +20,13 @@ static const struct op_kind kind = {
     .reference = reference,
 };
 
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return builder_binary(builder, "greater", op_tensor(arguments, 0), op_tensor(arguments, 1));
+}
+
 const struct op_file op_file_greater = {
     .name = "greater",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"greater", build}, {0}},
 };

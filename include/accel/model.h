@@ -111,6 +111,7 @@ tensor mul(tensor a, tensor b);     /* a * b */
 tensor divide(tensor a, tensor b);  /* a / b */
 tensor maximum(tensor a, tensor b); /* the larger one */
 tensor minimum(tensor a, tensor b); /* the smaller one */
+tensor greater(tensor a, tensor b); /* 1 where a > b, else 0 */
 
 tensor scale(tensor x, double factor); /* x * factor */
 tensor shift(tensor x, double offset); /* x + offset */
@@ -183,6 +184,9 @@ tensor log_softmax(tensor x);
 
 /* log of the sum of exp(x) over the last axis, which is then gone. */
 tensor log_sum_exp(tensor x);
+
+/* 1 in the places of the k largest along the last axis, else 0; of equal ones the first count. */
+tensor top_k_mask(tensor x, int k);
 
 /* Rows of length 1: x / max(|x|, 1e-12) over the last axis. */
 tensor normalize(tensor x);

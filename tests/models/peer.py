@@ -14,19 +14,13 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
-from harness import MODELS, Trainer, windows  # noqa: E402
+from harness import MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
 torch.set_num_threads(2)
 logging.disable_progress_bar()
 STEPS, LR, DECAY = 20, 1e-3, 0.1
 SEED = random.randrange(1_000_000)
-
-
-def far(ours, theirs):
-    """The distance over the norm of theirs."""
-    ours, theirs = ours.detach().double(), theirs.detach().double()
-    return float((ours - theirs).norm() / max(theirs.norm(), 1e-30))
 
 
 class Peer(unittest.TestCase):
@@ -75,13 +69,15 @@ class Peer(unittest.TestCase):
         loss = loss_of(self.theirs, *batches(0))
         loss.backward()
         self.assertLess(abs(metrics[0]["loss"] / loss.item() - 1), 1e-5, "loss")
+        # A gradient that is zero but for rounding, as of a key's bias, is compared with all of them.
+        whole = sum(p.grad.norm().item() ** 2 for p in self.theirs.parameters() if p.grad is not None) ** 0.5
         for name, parameter in self.theirs.named_parameters():
             gradient = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
             moved = (start[name].double() - after[name].double()) / rate
             # What the rounding of the weights hides of a small gradient.
             floor = 1.2e-7 * start[name].norm().item() / rate
             error = (moved - gradient).norm().item()
-            self.assertLess(error, tolerance * gradient.norm().item() + floor + 1e-9, f"gradient of {name}")
+            self.assertLess(error, tolerance * gradient.norm().item() + floor + 1e-7 * whole, f"gradient of {name}")
 
     def adamw(self, source, config, data, batches, loss_of):
         # With a large eps, a gradient that is all rounding error moves nothing.
@@ -92,9 +88,11 @@ class Peer(unittest.TestCase):
             loss = loss_of(self.theirs, *batches(step))
             loss.backward()
             peer.step()
-            self.assertLess(abs(metrics[step]["loss"] / loss.item() - 1), 1e-4, f"loss of step {step + 1}")
+            self.assertLess(abs(metrics[step]["loss"] / loss.item() - 1), 5e-4, f"loss of step {step + 1}")
         for name, parameter in self.theirs.named_parameters():
-            self.assertLess(far(after[name], parameter), 1e-3, f"{name} after {STEPS} steps")
+            ours, own = after[name].detach().double(), parameter.detach().double()
+            way = LR * STEPS * own.numel() ** 0.5  # the farthest that AdamW goes
+            self.assertLess((ours - own).norm().item(), 1e-3 * (own.norm().item() + way), f"{name} after {STEPS} steps")
 
 
 class Text(Peer):
@@ -115,4 +113,28 @@ class Text(Peer):
             model(tokens).logits.flatten(0, 1), targets.flatten()), **how)
 
 
-__all__ = ["Peer", "Text", "SEED"]
+class Images(Peer):
+    """Classifiers of images, rows of a table."""
+
+    BATCH = 5
+
+    def images(self, channels, size, classes):
+        rng = np.random.default_rng(SEED)
+        rows, labels = rng.standard_normal((60, channels * size * size)).astype(np.float32), rng.integers(0, classes, 60)
+        text = "".join(",".join(f"{x:.9g}" for x in row) + f",{label}\n" for row, label in zip(rows, labels))
+        order = Order(1, TRAIN, True, 0, 60)
+
+        def batches(n):
+            at = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
+            return torch.tensor(rows[at]).reshape(-1, channels, size, size), torch.tensor(labels[at])
+
+        return {"train": {"path": "rows.csv", "format": "csv"}, "features": rows.shape[1], "batch_size": self.BATCH,
+                "eval_fraction": 0, "files": {"rows.csv": text.encode()}}, batches
+
+    def classifier(self, source, theirs, config, channels, size, classes, **how):
+        data, batches = self.images(channels, size, classes)
+        self.check(source, theirs, config, data, batches,
+                   lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
+
+
+__all__ = ["Images", "Peer", "Text", "SEED"]

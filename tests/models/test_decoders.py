@@ -1,11 +1,12 @@
 """Decoders with rotary embeddings beside their classes of transformers: examples/models/llama.c, qwen3.c, mistral.c,
-gemma.c and gpt_neox.c."""
+mixtral.c, gemma.c and gpt_neox.c."""
 
 import unittest
 
+import torch.nn.functional as F
 from peer import Text
 from transformers import (GemmaConfig, GemmaForCausalLM, GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
-                          MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+                          MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 
@@ -50,6 +51,22 @@ class Decoders(Text):
     def test_mistral(self):
         window = self.random.randint(1, 12)
         self.compare("mistral.c", MistralForCausalLM, MistralConfig, 40, ours={"sliding_window": window}, sliding_window=window)
+
+    def test_mixtral(self):
+        length = self.random.randint(3, 40)
+        shape = self.shape()
+        experts = self.random.randint(2, 5)
+        same = {**shape, "num_local_experts": experts, "num_experts_per_tok": self.random.randint(1, experts)}
+        theirs = MixtralForCausalLM(MixtralConfig(**same, rope_parameters=ROPE, initializer_range=0.1, router_aux_loss_coef=0.1,
+                                                  max_position_embeddings=length, sliding_window=None, output_router_logits=True))
+        theirs.config._experts_implementation = "eager"  # the others want rows of 16 bytes
+        data, batches = self.text(length)
+
+        def loss_of(model, tokens, targets):
+            out = model(tokens)
+            return F.cross_entropy(out.logits.flatten(0, 1), targets.flatten()) + 0.1 * out.aux_loss
+
+        self.check("mixtral.c", theirs, {**same, "router_aux_loss_coef": 0.1}, data, batches, loss_of)
 
     def test_gemma(self):
         self.compare("gemma.c", GemmaForCausalLM, GemmaConfig, self.random.randint(3, 40), tied=True)

@@ -100,6 +100,7 @@ static const struct bad_call calls[] = {
      {S(1, 2, 3, 4), S(3, 3), S(3, 3)},
      {0},
      "rotary: cos [3][3] must be [places][angles] of x [1][2][3][4], with at most one angle for two columns"},
+    {"top_k_mask", "ti", {S(2, 3)}, {4}, "top_k_mask: the 4 largest of the last dimension of x [2][3]"},
     {"table_of", "irr", {{0}}, {3, 1, 2}, "table_of: 3 numbers of an array that has 2"},
     {"cross_entropy",
      "tk",

@@ -313,6 +313,14 @@ def build_log_sum_exp(name, rng, shape=(1,)):
     return Case(Kernel("log_sum_exp", [Operand("y", shape[:-1])], [Operand("x", shape)], name), {"x": x}, {"y": truth})
 
 
+def build_top_k_mask(name, rng, shape=(1,), k=1):
+    x = np.round(normal(rng, *shape), 1)  # with ties
+    order = np.argsort(-x, axis=-1, kind="stable")
+    truth = np.zeros(shape)
+    np.put_along_axis(truth, order[..., :k], 1, -1)
+    return Case(Kernel("top_k_mask", [Operand("y", shape)], [Operand("x", shape)], name, k=k), {"x": x}, {"y": truth})
+
+
 def build_arange(name, rng, count=1):
     return Case(Kernel("arange", [Operand("y", [count], dtype="int32_t")], [], name, count=count), {}, {"y": np.arange(count)})
 
@@ -374,6 +382,7 @@ BUILDERS = {
     "cross_entropy": build_cross_entropy,
     "cross_entropy_backward": build_cross_entropy_backward,
     "log_sum_exp": build_log_sum_exp,
+    "top_k_mask": build_top_k_mask,
     "arange": build_arange,
     "sum": build_sum,
     "dropout": build_dropout,
@@ -420,6 +429,7 @@ FIXED = {
     "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, lie="qkv", inverse=1),
                dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, lie="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
     "table": [dict(), dict(count=17), dict(count=8, whole=1)],
+    "top_k_mask": [dict(), dict(shape=(5, 8), k=2), dict(shape=(3, 5, 33), k=7), dict(shape=(9, 4), k=4)],
     "arange": [dict(count=n) for n in (1, 7, 1000)],
     "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
             [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
@@ -471,6 +481,8 @@ def fuzzed(kind, rng):
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
     if kind in ("arange", "table"):
         return dict(count=size())
+    if kind == "top_k_mask":
+        return dict(shape=shape, k=int(rng.integers(1, shape[-1] + 1)))
     if kind == "rotary":
         angles = size()
         return dict(b=int(rng.integers(1, 3)), h=int(rng.integers(1, 4)), t=size(), d=2 * angles + int(rng.integers(3)), angles=angles,

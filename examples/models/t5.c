@@ -1,0 +1,160 @@
+/* T5 (Raffel et al., arXiv:1910.10683): the tensor names and the arithmetic of transformers'
+ * T5ForConditionalGeneration, so that its checkpoints load from their model.safetensors. The encoder reads the tokens;
+ * the decoder writes the targets, each from those before it, behind token 0. Places count through a bias of the scores
+ * by their distance.
+ *
+ * B batch, T tokens of a sequence, C d_model, H num_heads, D d_kv. */
+#include <accel/model.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct config {
+  int num_layers, num_decoder_layers, num_heads, d_model, d_kv, d_ff, vocab_size;
+  int relative_attention_num_buckets, relative_attention_max_distance;
+  double layer_norm_epsilon, initializer_factor;
+  bool gated, tie_word_embeddings; /* gated: the feed-forward net of T5 1.1 */
+};
+
+const struct config defaults = {
+    .relative_attention_num_buckets = 32,
+    .relative_attention_max_distance = 128,
+    .layer_norm_epsilon = 1e-6,
+    .initializer_factor = 1,
+    .gated = false,
+    .tie_word_embeddings = true,
+};
+
+/* The bucket of a key that stands `ahead` places after its query: one each when near, then by the logarithm. */
+static int bucket(int ahead, bool both_ways, struct config c) {
+  int buckets = c.relative_attention_num_buckets / (both_ways ? 2 : 1), first = both_ways && ahead > 0 ? buckets : 0;
+  int distance = both_ways ? abs(ahead) : ahead < 0 ? -ahead : 0, exact = buckets / 2;
+  if (distance < exact) return first + distance;
+  float share = logf((float)distance / exact) / logf((float)c.relative_attention_max_distance / exact);
+  int far = exact + (int)(share * (buckets - exact));
+  return first + (far < buckets - 1 ? far : buckets - 1);
+}
+
+/* [H][T][T]: what a score gains by its key's distance. Row t is row 0 moved to the right by t: all of them lie in one
+ * list of T rows of 2 T - 1 numbers, read as rows that are one number shorter. */
+static inline tensor distances(scope s, int places, bool both_ways, struct config c) {
+  int count = 2 * places - 1;
+  int buckets[count];
+  for (int i = 0; i < count; i++) buckets[i] = bucket(i < places ? i : i - count, both_ways, c);
+  tensor row = embedding(at(s, "relative_attention_bias"), int_table_of(count, buckets),
+                         c.relative_attention_num_buckets, c.num_heads);
+  row = reshape(transpose(row, 0, 1), c.num_heads, 1, count);
+  tensor rows = reshape(add(row, constant(0, c.num_heads, places, count)), c.num_heads, places * count);
+  rows = reshape(slice(rows, 1, 0, places * (count - 1)), c.num_heads, places, count - 1);
+  return slice(rows, 2, 0, places);
+}
+
+/* [T][T]: far below all scores where the key comes after the query. */
+static tensor later(int places) {
+  tensor place = cast_float(arange(places));
+  return scale(greater(reshape(place, 1, places), reshape(place, places, 1)), -1e30);
+}
+
+/* [B][T][H D] as [B][H][T][D]. */
+static inline tensor heads(tensor x, struct config c) {
+  return transpose(reshape(x, dim(x, 0), dim(x, 1), c.num_heads, c.d_kv), 1, 2);
+}
+
+static scope sized(scope s, double deviation, struct config c) {
+  return init_normal(s, c.initializer_factor * deviation);
+}
+
+/* Attention of x over what `from` holds, with a bias of the scores [H][T][T]; these are not scaled. */
+static inline tensor attend(scope s, tensor x, tensor from, tensor bias, struct config c) {
+  int width = c.num_heads * c.d_kv;
+  tensor q = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model * c.d_kv), c), "q"), x, width);
+  tensor k = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model), c), "k"), from, width);
+  tensor v = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model), c), "v"), from, width);
+  tensor scores = add(matmul_transposed(heads(q, c), heads(k, c)), bias);
+  tensor y = transpose(matmul(softmax(scores), heads(v, c)), 1, 2);
+  return linear_no_bias(at(sized(s, 1 / sqrt((double)width), c), "o"), reshape(y, dim(x, 0), dim(x, 1), width),
+                        c.d_model);
+}
+
+static inline tensor norm(scope s, tensor x, struct config c) {
+  return rms_norm_eps(at(s, "layer_norm"), x, c.layer_norm_epsilon);
+}
+
+static inline tensor feed_forward(scope s, tensor x, struct config c) {
+  scope in = at(sized(s, 1 / sqrt((double)c.d_model), c), "DenseReluDense");
+  scope out = at(sized(s, 1 / sqrt((double)c.d_ff), c), "DenseReluDense");
+  tensor h = norm(s, x, c);
+  if (c.gated)
+    h = mul(gelu_tanh(linear_no_bias(at(in, "wi_0"), h, c.d_ff)), linear_no_bias(at(in, "wi_1"), h, c.d_ff));
+  else
+    h = relu(linear_no_bias(at(in, "wi"), h, c.d_ff));
+  return add(x, linear_no_bias(at(out, "wo"), h, c.d_model));
+}
+
+static inline tensor encoder_layers(scope s, tensor x, tensor bias, struct config c) {
+  tensor h = norm(at(s, "layer.0"), x, c);
+  x = add(x, attend(at(s, "layer.0.SelfAttention"), h, h, bias, c));
+  return feed_forward(at(s, "layer.1"), x, c);
+}
+
+static inline tensor decoder_layers(scope s, tensor x, tensor bias, tensor memory, struct config c) {
+  tensor h = norm(at(s, "layer.0"), x, c), nothing = constant(0, 1, 1, 1);
+  x = add(x, attend(at(s, "layer.0.SelfAttention"), h, h, bias, c));
+  x = add(x, attend(at(s, "layer.1.EncDecAttention"), norm(at(s, "layer.1"), x, c), memory, nothing, c));
+  return feed_forward(at(s, "layer.2"), x, c);
+}
+
+/* What goes on to the next block: the first one has the distances' weights, and all use what they give. */
+struct stream {
+  tensor x, bias;
+};
+
+static struct stream first_encoder_block(scope s, tensor x, struct config c) {
+  tensor bias = distances(at(s, "layer.0.SelfAttention"), dim(x, 1), true, c);
+  return (struct stream){.x = encoder_layers(s, x, bias, c), .bias = bias};
+}
+
+static tensor encoder_block(scope s, tensor x, tensor bias, struct config c) {
+  return encoder_layers(s, x, bias, c);
+}
+
+static struct stream first_decoder_block(scope s, tensor x, tensor memory, struct config c) {
+  tensor bias = add(distances(at(s, "layer.0.SelfAttention"), dim(x, 1), false, c), later(dim(x, 1)));
+  return (struct stream){.x = decoder_layers(s, x, bias, memory, c), .bias = bias};
+}
+
+static tensor decoder_block(scope s, tensor x, tensor bias, tensor memory, struct config c) {
+  return decoder_layers(s, x, bias, memory, c);
+}
+
+static tensor encode(scope s, tensor x, struct config c) {
+  struct stream first = first_encoder_block(at(s, "block.0"), x, c);
+  x = first.x;
+  for (int i = 1; i < c.num_layers; i++) x = encoder_block(nth(s, "block", i), x, first.bias, c);
+  return rms_norm_eps(at(s, "final_layer_norm"), x, c.layer_norm_epsilon);
+}
+
+static tensor decode(scope s, tensor x, tensor memory, struct config c) {
+  struct stream first = first_decoder_block(at(s, "block.0"), x, memory, c);
+  x = first.x;
+  for (int i = 1; i < c.num_decoder_layers; i++) x = decoder_block(nth(s, "block", i), x, first.bias, memory, c);
+  return rms_norm_eps(at(s, "final_layer_norm"), x, c.layer_norm_epsilon);
+}
+
+/* The targets moved to the right behind token 0, [B][T][C]. */
+static tensor shifted(scope s, tensor targets, struct config c) {
+  int batch = dim(targets, 0), places = dim(targets, 1);
+  int zeros[batch];
+  for (int i = 0; i < batch; i++) zeros[i] = 0;
+  tensor start = embedding(s, reshape(int_table_of(batch, zeros), batch, 1), c.vocab_size, c.d_model);
+  if (places == 1) return start;
+  return concat(1, start, embedding(s, slice(targets, 1, 0, places - 1), c.vocab_size, c.d_model));
+}
+
+tensor model(scope s, struct config c, tensor tokens, tensor targets) {
+  s = init_normal(s, c.initializer_factor);
+  tensor memory = encode(at(s, "encoder"), embedding(at(s, "shared"), tokens, c.vocab_size, c.d_model), c);
+  tensor x = decode(at(s, "decoder"), shifted(at(s, "shared"), targets, c), memory, c);
+  scope head = c.tie_word_embeddings ? at(s, "shared") : at(s, "lm_head");
+  if (c.tie_word_embeddings) x = scale(x, 1 / sqrt((double)c.d_model));
+  return cross_entropy(matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model)), targets);
+}

@@ -1,0 +1,47 @@
+"""examples/models/bert.c, vit.c and t5.c beside their classes of transformers."""
+
+import unittest
+
+from peer import Images, Text
+from transformers import (BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
+                          ViTForImageClassification)
+
+
+class Bert(Text):
+    def test_bert(self):
+        heads, length = self.random.randint(1, 3), self.random.randint(3, 30)
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(8, 16),
+                "intermediate_size": self.random.randint(20, 60), "vocab_size": 256, "max_position_embeddings": length + 2}
+        self.causal("bert.c", BertForMaskedLM(BertConfig(**same, initializer_range=0.1, pad_token_id=None)), same, length)
+
+
+class Vit(Images):
+    def test_vit(self):
+        heads, patch, along = self.random.randint(1, 3), self.random.randint(2, 4), self.random.randint(2, 3)
+        channels, classes = self.random.randint(1, 3), 4
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(4, 12),
+                "intermediate_size": self.random.randint(5, 40), "image_size": patch * along, "patch_size": patch,
+                "num_channels": channels}
+        theirs = ViTForImageClassification(ViTConfig(**same, num_labels=classes, initializer_range=0.1))
+        self.classifier("vit.c", theirs, {**same, "num_labels": classes}, channels, patch * along, classes)
+
+
+class T5(Text):
+    def compare(self, length, gated):
+        same = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": self.random.randint(1, 3), "d_model": self.random.randint(5, 30),
+                "d_kv": self.random.randint(3, 12), "d_ff": self.random.randint(5, 40), "vocab_size": 256}
+        theirs = T5ForConditionalGeneration(T5Config(
+            **same, feed_forward_proj="gated-gelu" if gated else "relu", decoder_start_token_id=0, initializer_factor=0.3))
+        data, batches = self.text(length)
+        self.check("t5.c", theirs, {**same, "gated": gated}, data, batches,
+                   lambda model, tokens, targets: model(input_ids=tokens, labels=targets).loss)
+
+    def test_t5(self):
+        self.compare(self.random.randint(3, 30), False)
+
+    def test_t5_gated_far(self):
+        self.compare(140, True)
+
+
+if __name__ == "__main__":
+    unittest.main()
