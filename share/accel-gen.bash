@@ -4,6 +4,8 @@ _accel_gen() {
   COMPREPLY=()
   case $before in
   --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")) && return ;;
+  --format) COMPREPLY=($(compgen -W 'text json sarif junit html' -- "$word")) && return ;;
+  --fail-on) COMPREPLY=($(compgen -W 'unproved broken never' -- "$word")) && return ;;
   --program) COMPREPLY=($(compgen -W 'train generate' -- "$word")) && return ;;
   --templates) COMPREPLY=($(compgen -d -- "$word")) && return ;;
   -o | --output) COMPREPLY=($(compgen -f -- "$word")) && return ;;
@@ -11,7 +13,7 @@ _accel_gen() {
   help) COMPREPLY=($(compgen -W 'build plan check audit job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
   esac
   case $word in
-  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --fail-on --root -I --color --help --version' -- "$word")) ;;
+  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --format --fail-on --root -I --color --help --version' -- "$word")) ;;
   *)
     COMPREPLY=($(compgen -f -X '!*.@(y?(a)ml|c)' -- "$word") $(compgen -d -- "$word"))
     if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check audit render help version' -- "$word")); fi

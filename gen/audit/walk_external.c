@@ -38,8 +38,9 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
               "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,
               walk_slot_name(walk, at), (long long)(at.high > at.span ? 0 : at.span - at.high));
   if (!known || at.low < 0 || at.low >= at.span) return;
-  at.high = at.low; /* what lies inside is accessed all the same */
-  walk_access(walk, at, at.span - at.low < bytes ? at.span - at.low : bytes, is_write, call->node);
+  if (bytes > at.span - at.low) bytes = at.span - at.low; /* what lies inside is accessed all the same */
+  if (at.high > at.span - bytes) at.high = at.span - bytes;
+  walk_access(walk, at, bytes, is_write, call->node);
 }
 
 static int64_t most(const struct call *call, int which) {

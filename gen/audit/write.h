@@ -8,4 +8,24 @@
 /* A line a claim with its evidence, the places that speak against it, and a sum. With `facts`, what the claims list. */
 void audit_write_text(const struct audit *audit, bool facts, struct text *out);
 
+/* Everything: program, summary, claims with findings and facts. Keys as in docs/audit.md. */
+void audit_write_json(const struct audit *audit, struct text *out);
+
+/* SARIF 2.1.0 (OASIS): a rule a claim; a result a finding, and one of kind "pass" for each claim that holds. */
+void audit_write_sarif(const struct audit *audit, struct text *out);
+
+/* JUnit's XML: a test a claim; broken ones are failures, ones that cannot be told are errors. */
+void audit_write_junit(const struct audit *audit, struct text *out);
+
+/* One HTML page without anything from outside: the claims, and the program with the findings at their lines. */
+void audit_write_html(const struct audit *audit, struct text *out);
+
+/* ---- Shared by the writers ---- */
+
+/* Text inside of XML and HTML, in quotes or between tags; what XML cannot hold becomes U+FFFD. */
+void write_escaped(struct text *out, const char *string);
+
+/* "trainer.c:12:3", or the file alone */
+const char *write_place(struct arena *arena, struct location where);
+
 #endif

@@ -28,6 +28,19 @@ static bool passes(const struct options *options, const struct audit *audit) {
   return strcmp(options->fail_on, "broken") == 0 || audit_count(audit, VERDICT_CANNOT_TELL) == 0;
 }
 
+static void write_report(const struct options *options, const struct audit *audit, struct text *text) {
+  if (strcmp(options->format, "json") == 0)
+    audit_write_json(audit, text);
+  else if (strcmp(options->format, "sarif") == 0)
+    audit_write_sarif(audit, text);
+  else if (strcmp(options->format, "junit") == 0)
+    audit_write_junit(audit, text);
+  else if (strcmp(options->format, "html") == 0)
+    audit_write_html(audit, text);
+  else
+    audit_write_text(audit, options->verbose, text);
+}
+
 int command_audit(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   struct words flags = words_in(options->arena);
@@ -40,7 +53,7 @@ int command_audit(const struct options *options) {
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
   if (audit == NULL) return STATUS_BAD_JOB;
   struct text text = text_in(options->arena);
-  audit_write_text(audit, options->verbose, &text);
+  write_report(options, audit, &text);
   const char *output = options->output != NULL ? options->output : "-";
   if (!write_file(options->arena, output, text.bytes, text.length)) return STATUS_CANNOT;
   return passes(options, audit) ? STATUS_OK : STATUS_CANNOT;
