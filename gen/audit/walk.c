@@ -36,6 +36,7 @@ void walk_check(struct audit *audit, struct tree *tree) {
   struct function *entry = tree_function(tree, "main");
   struct function *root = audit->root == NULL ? NULL : tree_function(tree, audit->root);
   bool reached = entry != NULL && entry->body != NULL && (root == NULL || root->is_used);
+  walk->starts = reached;
   if (reached)
     run_from(walk, entry);
   else if (root != NULL && root->body != NULL)

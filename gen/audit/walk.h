@@ -123,6 +123,7 @@ struct walk {
   int depth;           /* of calls */
   int first_parameter; /* the object of the kernel's first parameter */
   bool hot;
+  bool starts; /* main has not come to its first loop */
   bool in_kernel;
   int n_loops; /* that are open and not unrolled */
   struct {

@@ -238,8 +238,13 @@ static const struct summary *summarise(struct walk *walk, struct function *funct
   walk->n_objects = first;
   walk->n_kernels++;
   struct summary summary = {function, arguments, contents, read, written, stored, apart};
-  ARENA_PUSH(walk->memory, walk->summaries, summary);
-  return &walk->summaries.items[walk->summaries.count - 1];
+  if (walk->hot) { /* what is called at the start alone is told nothing of */
+    ARENA_PUSH(walk->memory, walk->summaries, summary);
+    return &walk->summaries.items[walk->summaries.count - 1];
+  }
+  struct summary *once = arena_alloc(walk->memory, sizeof *once);
+  *once = summary;
+  return once;
 }
 
 static void apply_ranges(struct walk *walk, struct node *node, int which, struct value pointer,
@@ -316,12 +321,13 @@ static struct value call_other(struct walk *walk, struct node *node) {
 
 struct value walk_call(struct walk *walk, struct node *node) {
   struct function *function = node->function;
-  bool followed = function != NULL && function->body != NULL && function->is_hot && walk->depth < DEEPEST_CALL;
+  bool followed =
+      function != NULL && function->body != NULL && (function->is_hot || walk->starts) && walk->depth < DEEPEST_CALL;
   if (!followed) return call_other(walk, node);
   struct value *arguments = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   bool hot = walk->hot;
   take_arguments(walk, node, function, arguments);
-  walk->hot = true;
+  walk->hot = function->is_hot;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
   walk->hot = hot;

@@ -9,6 +9,7 @@ struct call {
   struct node *node;
   const struct value *arguments;
   int count;
+  uint64_t doubt; /* loops that make the sizes at hand ranges */
 };
 
 /* ---- Accesses ---- */
@@ -24,7 +25,7 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
     return;
   }
   const char *name = call->node->function->name;
-  uint64_t doubt = walk_doubt(walk, at);
+  uint64_t doubt = walk_doubt(walk, at) | call->doubt;
   bool certain = known && doubt == 0;
   if (at.origin & ORIGIN_TOLD) return;
   if (!known)
@@ -121,22 +122,69 @@ static struct value multiply(const struct call *call) {
   return value_of_type(call->node->type, ORIGIN_DATA);
 }
 
-/* ---- The runtime ---- */
-
-/* A number of the program's description; -1 when it is not known. */
-static int64_t described(const struct walk *walk, const char *name) {
-  if (walk->config == NULL) return -1;
-  const struct type *type = walk->config->type;
-  struct constants constants = constants_of(walk->memory, walk->config->variable);
+/* The integer that a member of a constant record says; -1 when it is not known. `index` of an array member. */
+static int64_t member_of(const struct walk *walk, const struct object *object, const char *name, int64_t index) {
+  const struct type *type = object->type;
+  struct constants constants = constants_of(walk->memory, object->variable);
   for (int i = 0; i < type->n_members; i++) {
-    if (strcmp(type->members[i].name, name) != 0) continue;
-    int64_t number = 0;
+    const struct member *member = &type->members[i];
+    if (strcmp(member->name, name) != 0) continue;
+    int64_t number = 0, size = member->type->kind == TYPE_ARRAY ? member->type->element->size : 0;
     for (int j = 0; j < constants.count; j++)
-      if (constants.items[j].offset == type->members[i].offset && !constant_integer(constants.items[j].value, &number))
+      if (constants.items[j].offset == member->offset + index * size &&
+          !constant_integer(constants.items[j].value, &number))
         return -1;
     return number;
   }
   return -1;
+}
+
+/* The bytes that a matrix of a batch takes: rows and columns are `row` and `column` elements apart. */
+static int64_t batch_bytes(const struct walk *walk, const struct object *product, int64_t rows, int64_t row,
+                           int64_t columns, int64_t column, const char *step, int64_t size) {
+  int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
+  for (int64_t i = 0; i < member_of(walk, product, "batch_rank", 0); i++)
+    last = bounded_add(last,
+                       bounded_multiply(member_of(walk, product, "batch", i) - 1, member_of(walk, product, step, i)));
+  return bounded_multiply(bounded_add(last, 1), size);
+}
+
+/* accel_multiply(product, y, a, b) of accel/product.h. */
+static struct value multiply_described(const struct call *call) {
+  struct walk *walk = call->walk;
+  struct value at = call->arguments[0];
+  bool known = at.kind == VALUE_POINTER && at.object >= 0 && walk->objects[at.object].kind == OBJECT_LASTING &&
+               walk->objects[at.object].type->kind == TYPE_RECORD && !walk->objects[at.object].is_set_hot;
+  if (!known) {
+    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
+    return value_number(ORIGIN_DATA);
+  }
+  const struct object *product = &walk->objects[at.object];
+  int64_t rows = member_of(walk, product, "rows", 0), columns = member_of(walk, product, "columns", 0);
+  int64_t depth = member_of(walk, product, "depth", 0);
+  int64_t size = member_of(walk, product, "type", 0) == 0 ? 4 : 2;
+  int64_t y_size = member_of(walk, product, "result", 0) == 0 ? 4 : 2;
+  touch(call, 2,
+        batch_bytes(walk, product, rows, member_of(walk, product, "a_row", 0), depth,
+                    member_of(walk, product, "a_column", 0), "a_step", size),
+        false);
+  touch(call, 3,
+        batch_bytes(walk, product, depth, member_of(walk, product, "b_row", 0), columns,
+                    member_of(walk, product, "b_column", 0), "b_step", size),
+        false);
+  int64_t bytes = batch_bytes(walk, product, rows, member_of(walk, product, "y_row", 0), columns, 1, "y_step", y_size);
+  if (member_of(walk, product, "accumulate", 0) != 0) touch(call, 1, bytes, false);
+  touch(call, 1, bytes, true);
+  keep_apart(call, 1, 2);
+  keep_apart(call, 1, 3);
+  return value_number(ORIGIN_DATA);
+}
+
+/* ---- The runtime ---- */
+
+/* A number of the program's description; -1 when it is not known. */
+static int64_t described(const struct walk *walk, const char *name) {
+  return walk->config == NULL ? -1 : member_of(walk, walk->config, name, 0);
 }
 
 static struct value start_run(const struct call *call) {
@@ -202,6 +250,7 @@ static const struct {
     {"dnnl_sgemm", multiply},
     {"dnnl_gemm_bf16bf16f32", multiply},
     {"dnnl_gemm_f16f16f32", multiply},
+    {"accel_multiply", multiply_described},
     {"accel_start", start_run},
     {"accel_generation_start", start_run},
     {"accel_arena", give_arena},
@@ -231,7 +280,9 @@ static struct value call_unknown(const struct call *call) {
 }
 
 struct value walk_external(struct walk *walk, struct node *node, const struct value *arguments, int count) {
-  struct call call = {walk, node, arguments, count};
+  struct call call = {walk, node, arguments, count, 0};
+  for (int i = 0; i < count; i++)
+    if (arguments[i].kind == VALUE_INTEGER && arguments[i].low != arguments[i].high) call.doubt |= arguments[i].loops;
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
     if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
   return call_unknown(&call);

@@ -343,6 +343,7 @@ static bool assigns_pointer(const struct note *note) {
 enum flow walk_loop(struct walk *walk, struct node *node) {
   struct note *note = walk_note(walk, node);
   note->seen = true;
+  if (walk->depth == 0) walk->starts = false;
   find_assigned(walk, node, note);
   enum flow flow = FLOW_NEXT;
   if (node->kind == NODE_FOR && node->parts[0] != NULL) walk_statement(walk, node->parts[0]);

@@ -374,9 +374,9 @@ static struct value constant_at(struct walk *walk, struct place place, unsigned 
   return value;
 }
 
-static struct value load_lasting(struct walk *walk, struct place place) {
+static struct value load_lasting(struct walk *walk, struct place place, const struct node *node) {
   struct object *object = &walk->objects[place.at.object];
-  bool element = object->type->kind == TYPE_ARRAY && is_scalar(object->type->element);
+  bool element = node->kind == NODE_INDEX; /* a table of numbers */
   unsigned origin = object->is_set_hot || element ? ORIGIN_DATA : ORIGIN_CONFIG;
   if (object->variable->is_constant && object->variable->initial != NULL) return constant_at(walk, place, 0);
   return value_of_type(place.type, origin);
@@ -388,14 +388,14 @@ struct value walk_load(struct walk *walk, struct place place, const struct node 
   if (is_whole_scalar(walk, place)) {
     const struct object *object = &walk->objects[place.at.object];
     struct value value = walk->states[place.at.object].value;
-    if (object->kind == OBJECT_LASTING && value.kind != VALUE_POINTER) return load_lasting(walk, place);
+    if (object->kind == OBJECT_LASTING && value.kind != VALUE_POINTER) return load_lasting(walk, place, node);
     if (value.kind != VALUE_NOTHING) return value;
     if (object->kind == OBJECT_LOCAL)
       walk_fail(walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, node, 0, "'%s' is read before it is written", object->name);
     return value_of_type(place.type, ORIGIN_DATA);
   }
   bool good = walk_access(walk, place.at, place.type->size, false, node);
-  if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place);
+  if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
   bool record = good && walk->objects[place.at.object].kind == OBJECT_LOCAL &&
                 walk->objects[place.at.object].type->kind == TYPE_RECORD;
   unsigned origin = record ? walk->states[place.at.object].value.origin : ORIGIN_DATA;
