@@ -32,6 +32,7 @@ struct conversion_list {
 struct pass {
   struct graph *graph;
   const struct cast_rules *rules;
+  const struct region *entry;
   struct version_list versions; /* callees before callers */
   int n_values;                 /* of the graph when the pass began */
 };
@@ -39,8 +40,9 @@ struct pass {
 /* The region at hand. */
 struct body {
   struct pass *pass;
-  struct region *region;
-  struct value **map; /* by id of the original value */
+  const struct region *from;
+  struct region *region; /* what it becomes */
+  struct value **map;    /* by id of the original value */
   struct conversion_list conversions;
 };
 
@@ -117,9 +119,8 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
 
 static bool stays_wide(const struct body *body, const struct value *value) {
   while (is_view(value)) value = value->producer->inputs[0];
-  const struct cast_rules *rules = body->pass->rules;
-  return value->kind == VALUE_PARAMETER && rules->keeps != NULL &&
-         rules->keeps(rules->context, body->region, &body->region->parameters.items[value->index]);
+  const bool *const *kept = body->pass->rules->kept;
+  return value->kind == VALUE_PARAMETER && kept != NULL && kept[body->from->id][value->index];
 }
 
 static void convert_inputs(struct body *body, struct node *node, enum dtype dtype) {
@@ -222,13 +223,14 @@ static void convert_call(struct body *body, struct node *node) {
 
 static void copy_operands(struct body *body, const struct region *from, const enum dtype *inputs) {
   struct graph *graph = body->pass->graph;
-  const struct cast_rules *rules = body->pass->rules;
+  const struct pass *pass = body->pass;
   for (int i = 0; i < from->inputs.count; i++) {
     const struct value *original = from->inputs.items[i];
     struct value *input = region_input(graph, body->region, original->shape, inputs[i]);
     input->name = original->name;
     input->differentiable = original->differentiable;
-    body->map[original->id] = input;
+    bool narrows = from == pass->entry && dtype_is_low(pass->rules->storage);
+    body->map[original->id] = narrows ? converted(body, input, pass->rules->storage) : input;
   }
   for (int i = 0; i < from->parameters.count; i++) {
     struct parameter parameter = from->parameters.items[i];
@@ -237,8 +239,8 @@ static void copy_operands(struct body *body, const struct region *from, const en
     parameter.value->name = original->name;
     parameter.value->differentiable = original->differentiable;
     ARENA_PUSH(graph->arena, body->region->parameters, parameter);
-    bool low = dtype_is_low(rules->storage) && !stays_wide(body, parameter.value);
-    body->map[original->id] = low ? converted(body, parameter.value, rules->storage) : parameter.value;
+    bool low = dtype_is_low(pass->rules->storage) && !stays_wide(body, parameter.value);
+    body->map[original->id] = low ? converted(body, parameter.value, pass->rules->storage) : parameter.value;
   }
 }
 
@@ -289,7 +291,7 @@ static struct region *version_of(struct pass *pass, const struct region *region,
   memcpy(version.wide, wide, n_results * sizeof *wide);
   version.made = region_new(arena, region->function, region->where, region->n_scopes);
   version.made->name = region->name;
-  struct body body = {.pass = pass, .region = version.made};
+  struct body body = {.pass = pass, .from = region, .region = version.made};
   body.map = arena_alloc(arena, ((size_t)pass->n_values + 1) * sizeof *body.map);
   fill(&body, region, inputs, wide);
   ARENA_PUSH(arena, pass->versions, version);
@@ -333,7 +335,7 @@ static enum dtype type_of_copies(const struct graph *graph) {
 
 enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
   if (rules->low == DTYPE_FLOAT32 && rules->storage == DTYPE_FLOAT32) return DTYPE_FLOAT32;
-  struct pass pass = {.graph = graph, .rules = rules, .n_values = graph->next_value};
+  struct pass pass = {.graph = graph, .rules = rules, .entry = graph->entry, .n_values = graph->next_value};
   const struct region *entry = graph->entry;
   enum dtype *inputs = arena_alloc(graph->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);
   bool *wide = arena_alloc(graph->arena, ((size_t)entry->results.count + 1) * sizeof *wide);

@@ -7,9 +7,9 @@
 struct cast_rules {
   enum dtype low;     /* what autocast's low operations run in; DTYPE_FLOAT32: no autocast */
   enum dtype storage; /* what parameters and the inputs of floating point are cast to before anything else */
-  /* Whether a parameter stays in float32: what would run low with it runs in float32 then. NULL: none does. */
-  bool (*keeps)(const void *context, const struct region *region, const struct parameter *parameter);
-  const void *context;
+  /* By region id and parameter: it stays in float32, and what would run low with it runs in float32. NULL: none does.
+   */
+  const bool *const *kept;
 };
 
 /* Gives every value of the graph its type by the rules and by the operations' autocast (that of a CPU), as PyTorch's

@@ -9,6 +9,7 @@
 #include "gen/plan/figures.h"
 #include "gen/plan/fuse.h"
 #include "gen/plan/groups.h"
+#include "gen/plan/keep.h"
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
 #include "gen/plan/place.h"
@@ -33,7 +34,10 @@ static bool pass_cast(struct context *context) {
   static const enum dtype dtypes[] = {DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16};
   const struct job *job = context->program->job;
   struct cast_rules rules = {.low = job->precision.autocast ? dtypes[job->precision.mixed] : DTYPE_FLOAT32,
-                             .storage = DTYPE_FLOAT32};
+                             .storage = dtypes[job->precision.param]};
+  const bool **kept;
+  if (!kept_parameters(context->program->graph, job, context->diags, &kept)) return false;
+  rules.kept = kept;
   context->program->low = cast(context->program->graph, &rules);
   return true;
 }
@@ -123,22 +127,14 @@ static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
 } passes[] = {
-    {"read", pass_read},
-    {"cast", pass_cast},
-    {"evaluate", pass_evaluate},
-    {"border", pass_border},
-    {"recompute", pass_recompute},
-    {"differentiate", pass_differentiate},
-    {"prune", pass_prune},
-    {"fuse", pass_fuse},
-    {"weights", pass_weights},
-    {"groups", pass_groups},
-    {"layout", pass_layout},
-    {"place", pass_place},
-    {"kernels", pass_kernels},
-    {"state", pass_state},
-    {"figures", pass_figures},
-    {0},
+    {"read", pass_read},           {"cast", pass_cast},
+    {"evaluate", pass_evaluate},   {"border", pass_border},
+    {"recompute", pass_recompute}, {"differentiate", pass_differentiate},
+    {"prune", pass_prune},         {"fuse", pass_fuse},
+    {"weights", pass_weights},     {"groups", pass_groups},
+    {"layout", pass_layout},       {"place", pass_place},
+    {"kernels", pass_kernels},     {"state", pass_state},
+    {"figures", pass_figures},     {0},
 };
 
 const char *pass_name(int index) {

@@ -111,7 +111,8 @@ const char *report_text(const struct program *program) {
   add_memory(&text, program);
   add_savings(&text, program);
   if (program->low != DTYPE_FLOAT32)
-    text_printf(&text, "precision %s by autocast, weights and their gradients in float32\n", dtype_name(program->low));
+    text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
+                program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
   text_puts(&text, "traffic   none (1 rank)\n");
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
     text_puts(&text, "bits      the same for any number of threads: products in blocks of their own\n");

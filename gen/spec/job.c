@@ -207,11 +207,20 @@ static void bind_schedule(struct job *job) {
 }
 
 /* Without a word about it, the scaler is there for the format whose range needs it. */
-static void bind_precision(struct job *job) {
+static void bind_precision(struct arena *arena, struct job *job) {
+  static const char *const types[] = {"fp32", "bf16", "fp16", NULL};
+  const struct spec_node *autocast = spec_find(job->tree, "precision.autocast.enabled");
+  const struct spec_node *keep = spec_find(job->tree, "precision.keep_in_fp32");
   const struct spec_node *enabled = spec_find(job->tree, "precision.grad_scaler.enabled");
   static const char *const modes[] = {"no", "bf16", "fp16", NULL};
   job->precision.mixed = (enum mixed_precision)choice(job, "precision.mixed_precision", modes);
-  job->precision.autocast = job->precision.mixed != PRECISION_NO;
+  job->precision.autocast = job->precision.mixed != PRECISION_NO && (autocast == NULL || autocast->integer != 0);
+  job->precision.param = (enum mixed_precision)choice(job, "precision.param_dtype", types);
+  job->precision.n_keep_in_fp32 = keep == NULL ? 0 : keep->count;
+  job->precision.keep_in_fp32 =
+      arena_alloc(arena, ((size_t)job->precision.n_keep_in_fp32 + 1) * sizeof *job->precision.keep_in_fp32);
+  for (int i = 0; i < job->precision.n_keep_in_fp32; i++)
+    job->precision.keep_in_fp32[i] = (struct named){keep->entries[i].value->text, keep->entries[i].value->where};
   job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;
   job->precision.grad_scaler.init_scale = real(job, "precision.grad_scaler.init_scale");
   job->precision.grad_scaler.growth_factor = real(job, "precision.grad_scaler.growth_factor");
@@ -339,7 +348,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_optimizer(job);
   bind_groups(arena, job);
   bind_schedule(job);
-  bind_precision(job);
+  bind_precision(arena, job);
   bind_run(job, diags);
   bind_checkpoint(job, diags);
   bind_hooks(arena, job);

@@ -124,7 +124,10 @@ struct job {
 
   struct {
     enum mixed_precision mixed;
-    bool autocast; /* operations of autocast's lists run in that type; false with PRECISION_NO */
+    bool autocast;              /* operations of autocast's lists run in that type; false with PRECISION_NO */
+    enum mixed_precision param; /* PRECISION_NO: the model reads its parameters in float32 */
+    struct named *keep_in_fp32; /* names of parameters, with * and ? */
+    int n_keep_in_fp32;
     struct {
       bool enabled;
       double init_scale, growth_factor, backoff_factor;

@@ -53,6 +53,8 @@ VALUES = {
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
     "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],
     "hooks": [],  # tests/program/test_hooks.py
+    "precision.keep_in_fp32": [["*bias"], ["*.c_proj.*", "output.*"]], "precision.reduce_dtype": ["fp32"],
+    "precision.buffer_dtype": ["fp32"],
     "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.every": [0, 4], "tracking.every": [1],
@@ -76,6 +78,8 @@ COMPANIONS = {
     "memory.checkpoint_layers": {"memory.activation_checkpointing": "layers"},
     "memory.checkpoint_functions": {"memory.activation_checkpointing": "functions"},
     "training.metrics": {"training.eval_interval": 5},
+    "precision.autocast.enabled": {"precision.mixed_precision": "bf16"},
+    "precision.autocast.cache_enabled": {"precision.mixed_precision": "bf16"},
     **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}
        for key in ("init_scale", "growth_factor", "backoff_factor", "growth_interval")},
     "training.early_stopping": {"training.eval_interval": 5},

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d5638c7e17d17b74fc335970ad77815590efd50ac8b3927d583b39d2e51ecb77
+ * job    job.yaml, 2d09dbbd82c30dc463f18a16bc7af9ffb70a7af329934e0dda504d3b2f1af97d
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1124,6 +1124,10 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
+    {"precision.param_dtype", "fp32", false},
+    {"precision.reduce_dtype", "fp32", false},
+    {"precision.buffer_dtype", "fp32", false},
+    {"precision.keep_in_fp32", "[]", false},
     {"accumulation.num_steps", "1", true},
     {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
@@ -1167,7 +1171,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "d5638c7e17d17b74fc335970ad77815590efd50ac8b3927d583b39d2e51ecb77",
+    .job_digest = "2d09dbbd82c30dc463f18a16bc7af9ffb70a7af329934e0dda504d3b2f1af97d",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1184,7 +1188,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 51,
+    .n_keys = 55,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

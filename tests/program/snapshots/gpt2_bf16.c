@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9fa32e6bacce6f4666bc3b8d9b23f5fbf2396f1359ccc8d0be9b61278c4300d7
+ * job    job.yaml, 7ddab13b6bade15fb219afb834413004a25efae274c014a3a710f12f0a4fffaa
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1752,6 +1752,11 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "bf16", false},
+    {"precision.autocast.enabled", "true", false},
+    {"precision.autocast.cache_enabled", "true", false},
+    {"precision.reduce_dtype", "fp32", false},
+    {"precision.buffer_dtype", "fp32", false},
+    {"precision.keep_in_fp32", "[]", false},
     {"accumulation.num_steps", "1", true},
     {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
@@ -1793,7 +1798,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "9fa32e6bacce6f4666bc3b8d9b23f5fbf2396f1359ccc8d0be9b61278c4300d7",
+    .job_digest = "7ddab13b6bade15fb219afb834413004a25efae274c014a3a710f12f0a4fffaa",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1811,7 +1816,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 50,
+    .n_keys = 55,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ceb04ba26123338dba5e5d5fdf47360b5daed7de66bbcfc9803f5c643cdd272a
+ * job    job.yaml, 2848e69f85b529ce6b6836f91918617990e6740d7b5cb315dfee12a2e3a497ca
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "ceb04ba26123338dba5e5d5fdf47360b5daed7de66bbcfc9803f5c643cdd272a",
+    .job_digest = "2848e69f85b529ce6b6836f91918617990e6740d7b5cb315dfee12a2e3a497ca",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

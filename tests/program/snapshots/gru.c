@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 38be6b2b69ab22e813b79da3a8b7dcd418544827e78cb5bd6dfc14f0183cf352
+ * job    job.yaml, bed0754587529d29a0adbc7eff49bc601b70f8621bcba2ad1aca204071089ee3
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -789,6 +789,10 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
+    {"precision.param_dtype", "fp32", false},
+    {"precision.reduce_dtype", "fp32", false},
+    {"precision.buffer_dtype", "fp32", false},
+    {"precision.keep_in_fp32", "[]", false},
     {"accumulation.num_steps", "1", true},
     {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
@@ -829,7 +833,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "38be6b2b69ab22e813b79da3a8b7dcd418544827e78cb5bd6dfc14f0183cf352",
+    .job_digest = "bed0754587529d29a0adbc7eff49bc601b70f8621bcba2ad1aca204071089ee3",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -846,7 +850,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 47,
+    .n_keys = 51,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 608fb74cbdef235bd7e3c1cd8bd63d7966b3e23f9c074cec07045039fa8c1725
+ * job    job.yaml, 228cfb81ecca6d984fb8b6da227026925a048989d01f83e79930f8b5adb1b301
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -500,6 +500,10 @@ static const struct accel_key keys[] = {
     {"data.label", "class", false},
     {"data.shuffle", "true", true},
     {"precision.mixed_precision", "no", false},
+    {"precision.param_dtype", "fp32", false},
+    {"precision.reduce_dtype", "fp32", false},
+    {"precision.buffer_dtype", "fp32", false},
+    {"precision.keep_in_fp32", "[]", false},
     {"accumulation.num_steps", "2", true},
     {"accumulation.normalize", "batches", true},
     {"accumulation.sync_with_dataloader", "true", true},
@@ -541,7 +545,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "608fb74cbdef235bd7e3c1cd8bd63d7966b3e23f9c074cec07045039fa8c1725",
+    .job_digest = "228cfb81ecca6d984fb8b6da227026925a048989d01f83e79930f8b5adb1b301",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -558,7 +562,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 48,
+    .n_keys = 52,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
