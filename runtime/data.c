@@ -87,8 +87,20 @@ static bool check_size(const struct data_split *split, const struct accel_progra
                                                : "give a larger file, or a larger data.eval_fraction");
 }
 
+/* Steps that were counted in epochs are those of so many samples alone. */
+static bool check_counted(const struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct data_split *split = &data->split[ACCEL_TRAIN];
+  if (program->samples == 0 || split->order.samples == program->samples) return true;
+  rt_problem(problem,
+             "%s: %" PRId64 " %ss to train on, but the %" PRId64 " steps of this program were counted from %" PRId64,
+             split->file->path, split->order.samples, is_table(split->file) ? "row" : "window", program->steps,
+             program->samples);
+  return rt_help(problem, "generate the program again with this data, or give the job training.steps");
+}
+
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
   if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, program->batch_size, problem)) return false;
+  if (!check_counted(data, program, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 

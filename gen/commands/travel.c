@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/commands/length.h"
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
 #include "gen/plan/plan.h"
@@ -104,6 +105,7 @@ int travel_to_job(struct travel *travel) {
 int travel_to_program(struct travel *travel) {
   struct planner planner = {read_graph, travel, travel->kind};
   if (travel_to_job(travel) != STATUS_OK) return STATUS_BAD_JOB;
+  if (travel->kind == PROGRAM_TRAIN && !find_steps(travel->job, &travel->diags)) return STATUS_BAD_JOB;
   struct graph *graph = read_graph(travel, travel->arena, travel->job, &travel->diags);
   if (graph == NULL) return STATUS_BAD_JOB;
   struct builder *builder = builder_on(graph, &travel->diags);

@@ -59,6 +59,7 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   jinja_set(arena, value, "eval", source_value(arena, &job->data.eval));
   set_real(arena, value, "eval_fraction", job->data.eval_fraction);
   set_int(arena, value, "batch_size", job->data.batch_size);
+  set_int(arena, value, "samples", job->data.samples);
   set_bool(arena, value, "shuffle", job->data.shuffle);
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);

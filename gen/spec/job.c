@@ -311,6 +311,8 @@ static void bind_run(struct job *job, struct diagnostics *diags) {
   job->devices.memory = size_in_bytes(job, "devices.memory", diags);
   job->devices.threads = (int)integer(job, "devices.threads");
   job->training.steps = integer(job, "training.steps");
+  job->training.samples = integer(job, "training.samples");
+  job->training.epochs = integer(job, "training.epochs");
   job->training.seed = (uint64_t)integer(job, "training.seed");
   job->training.eval_interval = integer(job, "training.eval_interval");
   job->training.on_nonfinite = (enum on_nonfinite)choice(job, "training.on_nonfinite", nonfinite);

@@ -119,6 +119,7 @@ struct job {
     int features;        /* CSV: columns before the label */
     enum data_label label;
     bool shuffle;
+    int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
   } data;
 
@@ -195,10 +196,11 @@ struct job {
   } schedule;
 
   struct {
-    int64_t steps;
-    uint64_t seed;         /* of the one process that a trainer is, whose index device_specific_seed would add */
-    bool deterministic;    /* for any number of threads */
-    int64_t eval_interval; /* 0: never */
+    int64_t steps;           /* 0: samples or epochs says it, until gen/commands has counted */
+    int64_t samples, epochs; /* 0: not given */
+    uint64_t seed;           /* of the one process that a trainer is, whose index device_specific_seed would add */
+    bool deterministic;      /* for any number of threads */
+    int64_t eval_interval;   /* 0: never */
     enum on_nonfinite on_nonfinite;
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];

@@ -57,7 +57,7 @@ class Rows:
         }
         for group, keys in groups.items():
             job.setdefault(group, {}).update(keys)
-        self.trainer = Trainer(job)
+        self.job, self.trainer = job, Trainer(job)
         self.write_data()
         save_file(self.weights, self.trainer.folder / "start.safetensors")
         shuffle = job["data"].get("shuffle", True)

@@ -40,11 +40,11 @@ def prepared(rows, plugin, schedule_of):
     return accelerator, *accelerator.prepare(model, optimizer, loader, schedule_of(optimizer))
 
 
-def steps_of(rows, plugin, schedule_of, count):
+def steps_of(rows, plugin, schedule_of, count, epochs=1 << 30):
     """What Accelerate's loop has at each of its first optimizer steps: (rate, norm, mean loss)."""
     accelerator, model, optimizer, loader, schedule = prepared(rows, plugin, schedule_of)
     steps, losses = [], []
-    while len(steps) < count:
+    while len(steps) < count and (epochs := epochs - 1) >= 0:
         for x, y in loader:
             with accelerator.accumulate(model):
                 rate = schedule.get_last_lr()[0]

@@ -4,6 +4,7 @@ SEED=N repeats a run, COUNT=N draws so many."""
 
 import copy
 import json
+import math
 import os
 import random
 import subprocess
@@ -110,7 +111,7 @@ def compared(job, key):
 def rules_hold(job):
     """What gen/spec/rules.c says."""
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
-    if warmup > compared(job, "training.steps") or 0 < decay < warmup:
+    if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:
         return False
     if job.get("schedule", {}).get("wd_incr_style", "constant") != "constant":
         end = compared(job, "optimizer.weight_decay")
@@ -201,6 +202,11 @@ class Drawer:
         training = job.get("training")
         if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw" and isinstance(training, dict):
             training.pop("ema", None)
+        if isinstance(training, dict):
+            ways = [key for key in ("steps", "samples", "epochs") if key in training]
+            for key in ways[1:]:
+                training.pop(key)
+            training.setdefault(ways[0] if ways else "steps", 100)
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)

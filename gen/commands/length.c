@@ -1,0 +1,58 @@
+#include "gen/commands/length.h"
+
+#include "runtime/data.h"
+#include "runtime/share.h"
+
+/* What the runtime asks of a program when it opens data. */
+static struct accel_program program_of(const struct job *job) {
+  static const enum accel_format formats[] = {ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV};
+  bool is_table = job->data.train.format == DATA_CSV;
+  return (struct accel_program){.batch_size = job->data.batch_size,
+                                .source = {{job->data.train.path, formats[job->data.train.format]}},
+                                .eval_fraction = job->data.eval.path == NULL ? job->data.eval_fraction : 0,
+                                .shuffle = job->data.shuffle,
+                                .sequence_length = is_table ? 0 : job->data.sequence_length,
+                                .features = job->data.features};
+}
+
+/* The samples that a run trains on, and how many of them an epoch takes. */
+static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
+  struct accel_program program = program_of(job);
+  struct data data;
+  struct problem problem;
+  bool open = rt_data_open(&data, &program, NULL, &problem);
+  if (open) {
+    job->data.samples = data.split[ACCEL_TRAIN].order.samples;
+    *taken = data.split[ACCEL_TRAIN].order.taken;
+  } else {
+    diag_error(diags, job_where(job, "data.train"), "%s", problem.what);
+    diag_note(diags, job_where(job, key), "for '%s' the samples are counted when the program is generated", key);
+    diag_help(diags, "run accel-gen where the trainer will run, or give training.steps");
+  }
+  rt_data_close(&data);
+  return open;
+}
+
+static bool check_warmup(const struct job *job, const char *key, struct diagnostics *diags) {
+  if (job->schedule.warmup_steps <= job->training.steps) return true;
+  diag_error(diags, job_where(job, "schedule.warmup_steps"),
+             "'schedule.warmup_steps' must be at most the steps of the run, which are %lld, not %lld",
+             (long long)job->training.steps, (long long)job->schedule.warmup_steps);
+  diag_note(diags, job_where(job, key), "'%s' makes so many", key);
+  return false;
+}
+
+bool find_steps(struct job *job, struct diagnostics *diags) {
+  if (job->training.steps > 0) return true;
+  bool in_epochs = job->training.epochs > 0;
+  const char *key = in_epochs ? "training.epochs" : "training.samples";
+  struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
+  int64_t batch = job->data.batch_size, taken = batch;
+  bool needs_data = in_epochs || (sharing.in_step > 1 && sharing.with_epochs);
+  if (needs_data && !count_samples(job, key, &taken, diags)) return false;
+  sharing.in_epoch = taken / batch;
+  int64_t micro_batches = in_epochs ? job->training.epochs * sharing.in_epoch
+                                    : job->training.samples / batch + (job->training.samples % batch != 0);
+  job->training.steps = rt_share_steps(&sharing, micro_batches);
+  return check_warmup(job, key, diags);
+}
