@@ -57,7 +57,8 @@ VALUES = {
     "precision.buffer_dtype": ["fp32"],
     "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
-    "checkpoint.every": [0, 4], "tracking.every": [1],
+    "checkpoint.max_shard_size": ["10GB", "1KB"], "checkpoint.resume": ["never", "auto"],
+    "precision.grad_scaler.init_scale": [65536.0, 1024.0], "checkpoint.every": [0, 4], "tracking.every": [1],
     "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
     "schedule.warmup_samples": [7], "schedule.decay_samples": [20], "schedule.start_weight_decay": [0, 0.01],
     "schedule.gamma": [0.5, 1], "schedule.cycles": [1, 2], "schedule.stable_steps": [0, 4],
@@ -174,7 +175,7 @@ def write(job, path):
 def write_data(folder):
     rng = np.random.default_rng(5)
     (folder / "corpus.txt").write_bytes(rng.integers(97, 123, 1500).astype(np.uint8).tobytes())
-    rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(60)]
+    rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(6000)]
     (folder / "rows.csv").write_text("\n".join(rows) + "\n")
 
 
