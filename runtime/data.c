@@ -1,6 +1,7 @@
 #include "data.h"
 
 #include "digits.h"
+#include "token_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +28,9 @@ static bool open_table(struct data_file *file, const struct accel_program *progr
 static bool check_tokens(const struct data_file *file, int64_t vocabulary, struct problem *problem) {
   enum { AT_ONCE = 16 << 20 };
   const struct tokens *tokens = &file->tokens;
+  if (file->format == ACCEL_TOKENS &&
+      !rt_token_file_verify(file->path, file->mapping.bytes, file->mapping.size, rt_map_forget, problem))
+    return false;
   if (rt_tokens_need_no_check(tokens, vocabulary)) return true;
   for (int64_t first = 0; first < tokens->count; first += AT_ONCE) {
     int64_t count = tokens->count - first < AT_ONCE ? tokens->count - first : AT_ONCE;

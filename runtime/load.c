@@ -7,9 +7,9 @@
 enum { MANY_ROWS = 512 };
 
 /* The data was checked at the start; a file that is written to meanwhile must still not lead a gather astray. */
-static void fail_changed(const struct accel_run *run, const struct data_split *split, int32_t token) {
+static void fail_changed(const struct accel_run *run, const struct data_split *split, int64_t token) {
   struct problem problem;
-  rt_problem(&problem, "%s: token %d, not below the vocabulary of %" PRId64 ", was not there at the start",
+  rt_problem(&problem, "%s: token %" PRId64 ", not below the vocabulary of %" PRId64 ", was not there at the start",
              split->file->path, token, run->data.vocabulary);
   rt_help(&problem, "start again, and leave the file as it is while the program runs");
   rt_fail(&problem, 1);
@@ -38,8 +38,8 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
   for (int64_t i = 0; i < count; i++) {
     int64_t start = rt_order_start(&split->order, position + split->shift + i);
-    int32_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
-    int32_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
+    int64_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
+    int64_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
     if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
     if (vocabulary > 0 && next >= vocabulary) fail_changed(run, split, next);
   }

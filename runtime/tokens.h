@@ -11,8 +11,10 @@
 struct tokens {
   const uint8_t *bytes; /* where the first token stands */
   int64_t count;
-  int width;            /* bytes of a token: 1 or 2, little endian */
+  int width;            /* bytes of a token: 1, 2 or 4, little endian */
   int64_t bytes_before; /* of the file, for the offsets of messages */
+  uint64_t vocabulary;  /* every token is below it, as the file says; 0: it says nothing */
+  int64_t documents;    /* 0: the file says nothing of them */
 };
 
 /* Finds the tokens in the `size` bytes of a file of one of the token formats; `path` is for messages. */
@@ -27,6 +29,6 @@ bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, 
 bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary);
 
 /* Copies tokens first … first + count - 1; returns the largest. */
-int32_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);
+int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);
 
 #endif

@@ -63,7 +63,7 @@ struct accel_checkpoints {
   bool outlives_errors;    /* a save that fails is told, and the run goes on */
 };
 
-enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV };
+enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS };
 enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
 
 struct accel_source {

@@ -23,6 +23,12 @@ int command_audit(const struct options *options);
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
 int command_render(int argc, char **argv);
 
+/* accel-gen data FILE... -o FILE: token files. argv[0] is the command's word. */
+int command_data(int argc, char **argv);
+
+/* accel-gen checkpoint list, show, verify or merge. argv[0] is the command's word. */
+int command_checkpoint(int argc, char **argv);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

@@ -36,13 +36,13 @@ int command_help(const struct options *options) {
     print_overview(options);
     return STATUS_OK;
   }
-  if (print_command(options, topic)) return STATUS_OK;
+  bool command = print_command(options, topic); /* some are groups of the job, too */
   const char *text = job_help(options->arena, strcmp(topic, "job") == 0 ? "" : topic);
-  if (text == NULL) {
+  if (text == NULL && !command) {
     fprintf(stderr, "accel-gen: no help on '%s'; `accel-gen help` lists the topics\n", topic);
     return STATUS_BAD_JOB;
   }
-  fputs(text, stdout);
+  if (text != NULL) printf("%s%s", command ? "\n" : "", text);
   return STATUS_OK;
 }
 

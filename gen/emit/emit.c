@@ -46,7 +46,7 @@ static const char *base_name(const char *path) {
 /* ---- The job's part of the context ---- */
 
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
-  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV"};
+  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS"};
   struct jinja_value value = jinja_map(arena);
   set_literal(arena, value, "path", source->path);
   set_text(arena, value, "format", formats[source->format]);

@@ -69,7 +69,7 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
 }
 
 static void bind_data(struct job *job) {
-  static const char *const formats[] = {"bytes", "nanogpt", "llmc", "csv", NULL};
+  static const char *const formats[] = {"bytes", "nanogpt", "llmc", "csv", "tokens", NULL};
   static const char *const labels[] = {"class", "value", NULL};
   job->data.train.path = string(job, "data.train.path");
   job->data.train.format = (enum data_format)choice(job, "data.train.format", formats);

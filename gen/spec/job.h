@@ -11,7 +11,7 @@
 #include "gen/base/arena.h"
 #include "gen/base/diag.h"
 
-enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV };
+enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS };
 enum data_label { LABEL_CLASS, LABEL_VALUE };
 enum optimizer_name {
   OPTIMIZER_SGD,

@@ -13,19 +13,21 @@ static void load_all(const struct tokens *tokens, uint64_t seed, int64_t length,
     rt_tokens_copy(tokens, rt_order_start(&order, position), length + 1, window);
 }
 
-/* The first bytes choose format, window and vocabulary; a good llm.c header is put before the rest on demand, as no
- * fuzzer finds 1,024 bytes of it soon. */
+/* The first bytes choose format, window and vocabulary; a good llm.c header, of either kind, is put before the rest on
+ * demand, as no fuzzer finds 1,024 bytes of it soon. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   static uint8_t with_header[1024 + 4096];
   struct tokens tokens;
   struct problem problem;
   if (size < 4) return 0;
-  enum accel_format format = (enum accel_format)(bytes[0] % 3);
+  static const enum accel_format formats[] = {ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_TOKENS};
+  enum accel_format format = formats[bytes[0] % 4];
   int64_t length = 1 + bytes[1] % 63, vocabulary = bytes[2] * 257;
   bool shuffle = bytes[3] & 1, give_header = bytes[3] & 2;
   bytes += 4, size -= 4;
   if (format == ACCEL_LLMC && give_header && size <= 4096) {
-    int32_t header[3] = {20240520, 1, (int32_t)(size / 2)};
+    bool wide = bytes[-1] & 4;
+    int32_t header[3] = {wide ? 20240801 : 20240520, wide ? 7 : 1, (int32_t)(size / (wide ? 4 : 2))};
     memset(with_header, 0, 1024);
     memcpy(with_header, header, sizeof header);
     memcpy(with_header + 1024, bytes, size);

@@ -216,7 +216,7 @@ class BadData(support.Folder):
         self.refuse(b"a" * 5000 + b"z", "bytes", "data: byte 5000: token 122 is not below", FAKE_VOCABULARY=122)
 
     def test_llmc(self):
-        self.refuse(self.llmc(magic=1), "llmc", "data: byte 0: magic 1 instead of llm.c's 20240520")
+        self.refuse(self.llmc(magic=1), "llmc", "data: byte 0: magic 1 instead of llm.c's 20240520 or 20240801")
         self.refuse(self.llmc(version=7), "llmc", "data: byte 4: version 7 of llm.c's format; 1 is read")
         self.refuse(self.llmc(held=4999), "llmc", "data: byte 8: the header says 5000 tokens (10000 bytes), but 9998")
         self.refuse(self.llmc(count=4999), "llmc", "data: byte 8: the header says 4999 tokens (9998 bytes), but 10000")

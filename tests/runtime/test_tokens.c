@@ -81,14 +81,31 @@ static void damaged_llmc(void **state) {
   assert_false(find(ACCEL_LLMC, bytes, 0));
   make_llmc(bytes, 20240521, 1, 4);
   assert_false(find(ACCEL_LLMC, bytes, size));
-  assert_string_equal(problem.what, "t.bin: byte 0: magic 20240521 instead of llm.c's 20240520");
-  make_llmc(bytes, 20240801, 7, 4);
-  assert_false(find(ACCEL_LLMC, bytes, size));
+  assert_string_equal(problem.what, "t.bin: byte 0: magic 20240521 instead of llm.c's 20240520 or 20240801");
   make_llmc(bytes, 20240520, 2, 4);
   assert_false(find(ACCEL_LLMC, bytes, size));
   assert_string_equal(problem.what, "t.bin: byte 4: version 2 of llm.c's format; 1 is read");
   make_llmc(bytes, 20240520, 1, -4);
   assert_false(find(ACCEL_LLMC, bytes, size));
+}
+
+/* Llama 3's kind. A token above what int32 holds is no negative number. */
+static void wide_llmc(void **state) {
+  static const uint32_t held[] = {7, 128255, 0x80000000u};
+  uint8_t bytes[2048];
+  int32_t out[3];
+  (void)state;
+  make_llmc(bytes, 20240801, 7, 3);
+  memcpy(bytes + 1024, held, sizeof held);
+  assert_true(find(ACCEL_LLMC, bytes, 1024 + sizeof held));
+  assert_int_equal(tokens.count, 3);
+  assert_int_equal(rt_tokens_copy(&tokens, 0, 2, out), 128255);
+  assert_true(out[0] == 7 && out[1] == 128255);
+  assert_true(rt_tokens_copy(&tokens, 2, 1, out) == 0x80000000);
+  assert_true(rt_tokens_check(&tokens, 0, 2, "t.bin", 128256, &problem));
+  assert_false(check(128256));
+  assert_string_equal(problem.what, "t.bin: byte 1032: token 2147483648 is not below the model's vocabulary of 128256");
+  assert_false(find(ACCEL_LLMC, bytes, 1024 + sizeof held - 2));
 }
 
 static void llmc_taken_for_nanogpt(void **state) {
@@ -100,8 +117,8 @@ static void llmc_taken_for_nanogpt(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_tokens), cmocka_unit_test(nanogpt),
-                                     cmocka_unit_test(llmc), cmocka_unit_test(damaged_llmc),
-                                     cmocka_unit_test(llmc_taken_for_nanogpt)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_are_tokens), cmocka_unit_test(nanogpt),   cmocka_unit_test(llmc),
+      cmocka_unit_test(damaged_llmc),     cmocka_unit_test(wide_llmc), cmocka_unit_test(llmc_taken_for_nanogpt)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

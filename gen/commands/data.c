@@ -1,0 +1,129 @@
+/* accel-gen data: token files from files of other formats, and what stands in one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/commands/commands.h"
+#include "runtime/mapping.h"
+#include "runtime/token_file.h"
+
+static const char usage[] =
+    "usage: accel-gen data FILE... -o FILE.tok [--format F]\n"
+    "       accel-gen data inspect FILE [--format F]\n"
+    "  Writes the tokens of all files into one, each file a document, with a sum over all.\n"
+    "  --format F    of the files: bytes (a byte is a token), nanogpt, llmc or tokens; bytes is the default when\n"
+    "                writing, tokens when inspecting\n";
+
+enum { AT_ONCE = 1 << 16, SHOWN = 16 };
+
+struct token_source {
+  const char *path;
+  enum accel_format format;
+  struct mapping mapping;
+  struct tokens tokens;
+};
+
+static int fail(const struct problem *problem) {
+  fprintf(stderr, "accel-gen data: error: %s\n", problem->what);
+  if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
+  return STATUS_CANNOT;
+}
+
+static bool open_source(struct token_source *source, struct problem *problem) {
+  const struct mapping *mapping = &source->mapping;
+  if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
+  return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
+         (source->format != ACCEL_TOKENS ||
+          rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
+}
+
+static bool copy_tokens(struct token_writer *out, const struct tokens *tokens, struct problem *problem) {
+  static int32_t piece[AT_ONCE];
+  for (int64_t at = 0; at < tokens->count; at += AT_ONCE) {
+    int64_t count = tokens->count - at < AT_ONCE ? tokens->count - at : AT_ONCE;
+    rt_tokens_copy(tokens, at, count, piece);
+    if (!rt_token_writer_add(out, (const uint32_t *)piece, (size_t)count, problem)) return false;
+    rt_map_forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
+  }
+  return true;
+}
+
+static int convert(struct token_source *sources, int count, const char *path) {
+  struct problem problem;
+  struct token_writer out;
+  int width = 1;
+  for (int i = 0; i < count; i++) {
+    if (!open_source(&sources[i], &problem)) return fail(&problem);
+    if (sources[i].tokens.width > width) width = sources[i].tokens.width;
+  }
+  if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
+  for (int i = 0; i < count; i++)
+    if (!rt_token_writer_document(&out, &problem) || !copy_tokens(&out, &sources[i].tokens, &problem))
+      return fail(&problem);
+  if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
+  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
+  return STATUS_OK;
+}
+
+static int inspect(struct token_source *source) {
+  struct problem problem;
+  int32_t first[SHOWN];
+  const struct tokens *tokens = &source->tokens;
+  if (!open_source(source, &problem)) return fail(&problem);
+  int64_t shown = tokens->count < SHOWN ? tokens->count : SHOWN;
+  printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
+  if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
+  if (tokens->documents > 0) printf("documents   %" PRId64 "\n", tokens->documents);
+  if (source->format == ACCEL_TOKENS) printf("sum         as the header says\n");
+  rt_tokens_copy(tokens, 0, shown, first);
+  printf("first      ");
+  for (int64_t i = 0; i < shown; i++) printf(" %" PRIu32, (uint32_t)first[i]);
+  printf("%s\n", tokens->count > shown ? " ..." : "");
+  return STATUS_OK;
+}
+
+static bool read_format(const char *word, enum accel_format *format) {
+  static const char *const words[] = {
+      [ACCEL_BYTES] = "bytes", [ACCEL_NANOGPT] = "nanogpt", [ACCEL_LLMC] = "llmc", [ACCEL_TOKENS] = "tokens"};
+  for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
+    if (words[i] != NULL && strcmp(words[i], word) == 0) return *format = (enum accel_format)i, true;
+  return false;
+}
+
+static int complain(void) {
+  fputs(usage, stderr);
+  return STATUS_BAD_JOB;
+}
+
+static int run(struct token_source *sources, int argc, char **argv) {
+  bool inspects = argc > 1 && strcmp(argv[1], "inspect") == 0;
+  enum accel_format format = inspects ? ACCEL_TOKENS : ACCEL_BYTES;
+  const char *output = NULL;
+  int count = 0;
+  for (int i = inspects ? 2 : 1; i < argc; i++) {
+    if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
+      output = argv[++i];
+    else if (strcmp(argv[i], "--format") == 0 && i + 1 < argc && read_format(argv[i + 1], &format))
+      i++;
+    else if (argv[i][0] == '-')
+      return complain();
+    else
+      sources[count++].path = argv[i];
+  }
+  for (int i = 0; i < count; i++) sources[i].format = format;
+  if (inspects ? count != 1 || output != NULL : count == 0 || output == NULL) return complain();
+  return inspects ? inspect(&sources[0]) : convert(sources, count, output);
+}
+
+int command_data(int argc, char **argv) {
+  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    fputs(usage, stdout);
+    return STATUS_OK;
+  }
+  struct token_source *sources = calloc((size_t)argc, sizeof *sources);
+  int status = sources != NULL ? run(sources, argc, argv) : STATUS_CANNOT;
+  for (int i = 0; sources != NULL && i < argc; i++) rt_unmap(&sources[i].mapping);
+  free(sources);
+  return status;
+}
