@@ -195,6 +195,7 @@ struct accel_report {
   double loss, lr, grad_norm;
   int64_t skipped;   /* steps so far that ended without an update */
   double loss_scale; /* of this step; 0: there is none */
+  double unscale;    /* per-layer norms: what makes the gradients in memory those of the step */
 };
 
 /* End the process with status 1 when the loss, or the gradient's norm, of step `at`, counted from 0, is not finite.
@@ -226,6 +227,14 @@ const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, s
 
 /* Whether the weights are saved once `at` steps are done. */
 bool accel_save_is_due(const struct accel_run *run, int64_t at);
+
+/* Tells the norm of each parameter's gradient, which is `scale` times what lies at `gradients` where the parameters lie
+ * at the weights, as grad_norm/NAME on the next line. */
+void accel_log_gradients(struct accel_run *run, const void *gradients, double scale);
+
+/* Tells the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples, over
+ * noise[0], the squared norm of the gradient. */
+void accel_log_noise(struct accel_run *run, const float noise[2]);
 
 /* Predictions compared with labels, class by class. */
 struct accel_class {

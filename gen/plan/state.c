@@ -122,6 +122,8 @@ void plan_state(struct program *program) {
   }
   if (program->job->training.ema.decay > 0)
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
+  if (program->job->tracking.noise_scale)
+    add_numbers(program, "progress", "noise_scale", "noise", DTYPE_FLOAT32, shape_of(1, (int64_t)2));
   if (program->job->training.early_stopping.patience > 0)
     add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
   add_border(program);

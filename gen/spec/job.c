@@ -302,6 +302,7 @@ static int64_t size_in_bytes(const struct job *job, const char *key, struct diag
 
 static void bind_run(struct job *job, struct diagnostics *diags) {
   static const char *const kinds[] = {"cpu", NULL}, *const nonfinite[] = {"stop", "skip", NULL};
+  static const char *const told[] = {"global", "per_layer", NULL};
   static const char *const normalize[] = {"batches", "tokens", NULL};
   job->accumulation.num_steps = (int)integer(job, "accumulation.num_steps");
   job->accumulation.normalize = (enum normalize)choice(job, "accumulation.normalize", normalize);
@@ -324,6 +325,9 @@ static void bind_run(struct job *job, struct diagnostics *diags) {
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
   job->data.data_seed = seeded ? (uint64_t)integer(job, "data.data_seed") : job->training.seed;
   job->tracking.every = integer(job, "tracking.every");
+  job->tracking.layer_norms = choice(job, "tracking.grad_norms", told) == 1;
+  job->tracking.noise_scale = integer(job, "tracking.noise_scale") != 0;
+  job->tracking.noise_decay = real(job, "tracking.noise_decay");
 }
 
 static void bind_checkpoint(struct job *job, struct diagnostics *diags) {

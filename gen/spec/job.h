@@ -232,6 +232,9 @@ struct job {
 
   struct {
     int64_t every; /* a log line every so many steps */
+    bool layer_norms;
+    bool noise_scale;
+    double noise_decay;
   } tracking;
 
   struct {

@@ -84,6 +84,8 @@ COMPANIONS = {
     **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}
        for key in ("init_scale", "growth_factor", "backoff_factor", "growth_interval")},
     "training.early_stopping": {"training.eval_interval": 5},
+    "tracking.noise_scale": {"accumulation.num_steps": 2},
+    "tracking.noise_decay": {"accumulation.num_steps": 2, "tracking.noise_scale": True},
     "optimizer.norm_type": {"optimizer.clip_grad_norm": 0.5},
     "schedule.start_weight_decay": {"optimizer.weight_decay": 0.1, "schedule.wd_incr_style": "linear"},
     ("schedule.wd_incr_style", "linear"): {"optimizer.weight_decay": 0.1},

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 2d09dbbd82c30dc463f18a16bc7af9ffb70a7af329934e0dda504d3b2f1af97d
+ * job    job.yaml, 201566ab7d09eece49e358d6e784e784260b1a3988fa738d659f361ee226c0cd
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1166,12 +1166,14 @@ static const struct accel_key keys[] = {
     {"checkpoint.on_signal", "save", true},
     {"checkpoint.on_save_error", "stop", true},
     {"tracking.every", "10", true},
+    {"tracking.grad_norms", "global", true},
+    {"tracking.noise_scale", "false", true},
 };
 
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "2d09dbbd82c30dc463f18a16bc7af9ffb70a7af329934e0dda504d3b2f1af97d",
+    .job_digest = "201566ab7d09eece49e358d6e784e784260b1a3988fa738d659f361ee226c0cd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1188,7 +1190,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 55,
+    .n_keys = 57,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 7ddab13b6bade15fb219afb834413004a25efae274c014a3a710f12f0a4fffaa
+ * job    job.yaml, 200717eaed47e3418094030ea91afec760c69bd4c3d2944da6a3e503865813b9
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1793,12 +1793,14 @@ static const struct accel_key keys[] = {
     {"checkpoint.on_signal", "save", true},
     {"checkpoint.on_save_error", "stop", true},
     {"tracking.every", "10", true},
+    {"tracking.grad_norms", "global", true},
+    {"tracking.noise_scale", "false", true},
 };
 
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "7ddab13b6bade15fb219afb834413004a25efae274c014a3a710f12f0a4fffaa",
+    .job_digest = "200717eaed47e3418094030ea91afec760c69bd4c3d2944da6a3e503865813b9",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1816,7 +1818,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 55,
+    .n_keys = 57,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

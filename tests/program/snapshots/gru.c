@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, bed0754587529d29a0adbc7eff49bc601b70f8621bcba2ad1aca204071089ee3
+ * job    job.yaml, b381178748900c8547d01e571443d6d43e75fd0f72b4e7419dadab99893d4451
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -828,12 +828,14 @@ static const struct accel_key keys[] = {
     {"checkpoint.on_signal", "save", true},
     {"checkpoint.on_save_error", "stop", true},
     {"tracking.every", "10", true},
+    {"tracking.grad_norms", "global", true},
+    {"tracking.noise_scale", "false", true},
 };
 
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "bed0754587529d29a0adbc7eff49bc601b70f8621bcba2ad1aca204071089ee3",
+    .job_digest = "b381178748900c8547d01e571443d6d43e75fd0f72b4e7419dadab99893d4451",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -850,7 +852,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 51,
+    .n_keys = 53,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 228cfb81ecca6d984fb8b6da227026925a048989d01f83e79930f8b5adb1b301
+ * job    job.yaml, a8f268a415d0fa69a750b3e4bfb12d4b8ea88be661a93ebb3a14d4ed73be78db
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -540,12 +540,14 @@ static const struct accel_key keys[] = {
     {"checkpoint.on_signal", "save", true},
     {"checkpoint.on_save_error", "stop", true},
     {"tracking.every", "10", true},
+    {"tracking.grad_norms", "global", true},
+    {"tracking.noise_scale", "false", true},
 };
 
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "228cfb81ecca6d984fb8b6da227026925a048989d01f83e79930f8b5adb1b301",
+    .job_digest = "a8f268a415d0fa69a750b3e4bfb12d4b8ea88be661a93ebb3a14d4ed73be78db",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -562,7 +564,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 52,
+    .n_keys = 54,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
