@@ -1,8 +1,10 @@
 """The gradient scaler beside torch.amp.GradScaler in the hands of Accelerate: scale, skipped steps, learning rate and
 weights, step by step, under overflows. In float32 a scale near the largest number makes gradients overflow."""
 
+import copy
 import unittest
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
@@ -68,6 +70,45 @@ class Scaler(unittest.TestCase):
                                 lambda w: torch.optim.SGD(w, lr=0.001, momentum=0.9, dampening=0.5), micro=3, clip=0.3,
                                 norm_type="inf", init_scale=3e38, growth_factor=9.0, growth_interval=2, spread=20)
         self.assertGreater(skipped, 1)
+
+    def test_float16(self):
+        """Where overflows are everyday: a scaler without a word, from a scale that is far too large. PyTorch comes down to
+        a scale that fits within two steps of ours, whose gradients of weights are float32 and overflow later."""
+        scaler = {"init_scale": 2.0**24, "growth_interval": 1000}
+        rows = Rows(90, 3, steps=30, data={"shuffle": False}, precision={"mixed_precision": "fp16", "grad_scaler": scaler},
+                    optimizer={"name": "sgd", "lr": 0.05, "weight_decay": 0})
+        last = rows.run()[-1]
+        model = Mlp(rows.weights)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        peer = torch.amp.GradScaler("cpu", **scaler)
+        for step in range(30):
+            x, y = rows.micro_batch(step)
+            with torch.autocast("cpu", torch.float16):
+                loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            peer.scale(loss).backward()
+            peer.step(optimizer)
+            peer.update()
+        self.assertGreaterEqual(last["skipped"], 5)
+        self.assertIn(last["loss_scale"] / peer.get_scale(), (1, 2, 4))
+        self.assertEqual(last["loss_scale"], 2.0 ** (24 - last["skipped"]))
+
+    def test_going_on(self):
+        """A run that is resumed has the scale, its tracker and the count of skipped steps, and ends bit by bit the same."""
+        groups = {"optimizer": {"name": "nadam", "lr": 0.01}, "schedule": {"name": "linear"}, "checkpoint": {"every": 5},
+                  "accumulation": {"num_steps": 3, "normalize": "tokens"},
+                  "precision": {"grad_scaler": {"enabled": True, "init_scale": 3e38, "growth_factor": 1.7,
+                                                "backoff_factor": 0.3, "growth_interval": 2}}}
+        whole, parts = (Rows(60, 3, steps=12, spread=20, **copy.deepcopy(groups)) for _ in range(2))
+        wanted = whole.run()
+        self.assertGreater(wanted[-1]["skipped"], wanted[4]["skipped"])
+        parts.run("--steps", "5")
+        metrics = parts.trainer.run("--resume", "auto")
+        for key in ("loss", "loss_scale", "skipped", "lr"):
+            self.assertEqual([row[key] for row in metrics[-7:]], [row[key] for row in wanted[-7:]], key)
+        after = parts.trainer.weights()
+        for name, value in whole.trainer.weights().items():
+            np.testing.assert_array_equal(after[name], value)
 
     def test_no_overflow(self):
         """Gradients of a tiny part of themselves come through."""
