@@ -275,6 +275,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
   set_text(arena, context, "low", low_name(program));
+  set_text(arena, context, "gradients_struct", program->trained->structs[program->trained->n_structs - 1]->name);
   set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);
   jinja_set(arena, context, "data", data_value(arena, job));
   jinja_set(arena, context, "optimizer", optimizer_value(program));

@@ -51,7 +51,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_gradients[i])
       add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
-                    region_scope_type(program, region, i)->name, "");
+                    region_scope_type(program->trained, region, i)->name, "");
   if (saving_function(function)->saved_bytes > 0)
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
@@ -105,7 +105,8 @@ static struct jinja_value weights_argument(const struct program *program, const 
                                            int scope, const char *path, const char *next, bool address) {
   struct arena *arena = program->arena;
   struct access_part parts[8];
-  int count = weight_access(program, region, scope, path, next, parts);
+  const struct program *tree = strcmp(base, "gradients") == 0 ? program->trained : program;
+  int count = weight_access(tree, region, scope, path, next, parts);
   struct jinja_value argument = argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
   for (int i = 0; i < count; i++) {
     struct jinja_value part = add_part(arena, argument, parts[i].member);

@@ -44,6 +44,23 @@ struct jinja_value weight_structs_value(const struct program *program) {
   for (int low = 0; low <= (program->low != DTYPE_FLOAT32); low++)
     for (int i = 0; i < program->n_structs; i++)
       jinja_push(arena, list, weight_struct_value(program, program->structs[i], low));
+  for (int i = 0; i < program->trained->n_structs && program->trained != program; i++)
+    jinja_push(arena, list, weight_struct_value(program, program->trained->structs[i], false));
+  return list;
+}
+
+static struct jinja_value parts_value(const struct program *program, const struct program *tree, const char *path) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  struct access_part parts[8];
+  int count = weight_access(tree, program->graph->entry, 0, path, NULL, parts);
+  for (int k = 0; k < count; k++) {
+    struct jinja_value part = jinja_map(arena);
+    set_text(arena, part, "member", parts[k].member);
+    set_bool(arena, part, "indexed", parts[k].indexed);
+    set_int(arena, part, "first", parts[k].first);
+    jinja_push(arena, list, part);
+  }
   return list;
 }
 
@@ -53,17 +70,9 @@ struct jinja_value tensors_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
-    struct access_part parts[8];
-    int count = weight_access(program, program->graph->entry, 0, weight->path, NULL, parts);
-    struct jinja_value value = jinja_map(arena), path = jinja_list(arena);
-    for (int k = 0; k < count; k++) {
-      struct jinja_value part = jinja_map(arena);
-      set_text(arena, part, "member", parts[k].member);
-      set_bool(arena, part, "indexed", parts[k].indexed);
-      set_int(arena, part, "first", parts[k].first);
-      jinja_push(arena, path, part);
-    }
-    jinja_set(arena, value, "parts", path);
+    struct jinja_value value = jinja_map(arena);
+    jinja_set(arena, value, "parts", parts_value(program, program, weight->path));
+    if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->trained, weight->path));
     set_literal(arena, value, "literal", weight->path);
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));

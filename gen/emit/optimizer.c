@@ -60,6 +60,7 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   struct jinja_value value = jinja_map(arena), list = jinja_list(arena);
   set_comment(arena, value, "name", span->weight->path);
   set_int(arena, value, "first", span->first);
+  set_int(arena, value, "gradient", span->gradient);
   set_int(arena, value, "count", span->end - span->first);
   set_int(arena, value, "matrices", span->matrices);
   set_int(arena, value, "rows", span->rows);
@@ -160,6 +161,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_text(arena, value, "state_dtype", dtypes[optimizer_state_dtype(job)]);
   jinja_set(arena, value, "maps", maps_value(arena, job));
   set_int(arena, value, "block", STATE_BLOCK);
+  set_bool(arena, value, "freezes", program->trained != program);
+  set_int(arena, value, "gradients", program->bytes.gradients / dtype_size(DTYPE_FLOAT32));
   set_bool(arena, value, "factored", job_optimizer(job)->factored);
   jinja_set(arena, value, "rows", rows_value(arena, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));

@@ -208,7 +208,7 @@ static bool same_interface(const struct region *p, const struct region *q) {
   for (int i = 0; i < p->parameters.count; i++) {
     const struct parameter *a = &p->parameters.items[i], *b = &q->parameters.items[i];
     if (a->scope != b->scope || strcmp(a->path, b->path) != 0 || !shape_equal(a->shape, b->shape) ||
-        !same_initializer(a->init, b->init))
+        !same_initializer(a->init, b->init) || a->value->differentiable != b->value->differentiable)
       return false;
   }
   return true;

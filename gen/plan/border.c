@@ -11,8 +11,9 @@ static void refuse_loss(const struct program *program, const struct node *cause,
   diag_error(diags, cause != NULL ? cause->where : last->where,
              "a loss must be one mean over samples for micro-batches to count by tokens; %s", why);
   diag_note(diags, job_where(program->job, "accumulation.normalize"), "'accumulation.normalize' is tokens here");
-  diag_help(diags, "let the loss be cross_entropy, mean_all, mse_loss or the like, times numbers, or a sum over a count "
-                   "that maximum keeps above 0; or set accumulation.normalize: batches");
+  diag_help(diags,
+            "let the loss be cross_entropy, mean_all, mse_loss or the like, times numbers, or a sum over a count "
+            "that maximum keeps above 0; or set accumulation.normalize: batches");
 }
 
 /* How micro-batches of unequal weight make one mean. */

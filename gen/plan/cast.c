@@ -75,7 +75,7 @@ static struct value *low_parameter(struct body *body, struct value *value, enum 
   struct parameter *parameter = &body->region->parameters.items[value->index];
   if (parameter->low == NULL) {
     parameter->low = value_new(graph, body->region, VALUE_PARAMETER, value->index, value->shape, dtype);
-    parameter->low->differentiable = true;
+    parameter->low->differentiable = value->differentiable;
     parameter->low->name = typed_name(graph->arena, value, dtype);
   }
   return parameter->low;

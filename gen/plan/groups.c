@@ -3,62 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/match.h"
 #include "gen/plan/optimizers.h"
-
-static int least(int a, int b) {
-  return a < b ? a : b;
-}
-
-/* The characters to put in, take out or change so that the name matches. */
-static int distance(struct arena *arena, const char *match, const char *name) {
-  size_t length = strlen(name);
-  int *costs =
-      arena_alloc(arena, (length + 1) * sizeof *costs); /* of the match so far, by length of the name's start */
-  for (size_t j = 0; j <= length; j++) costs[j] = (int)j;
-  for (; *match != '\0'; match++) {
-    int corner = costs[0];
-    bool any = *match == '*';
-    if (!any) costs[0]++;
-    for (size_t j = 1; j <= length; j++) {
-      int above = costs[j], same = *match == '?' || *match == name[j - 1];
-      costs[j] = any ? least(above, costs[j - 1]) : least(corner + !same, least(above, costs[j - 1]) + 1);
-      corner = above;
-    }
-  }
-  return costs[length];
-}
-
-bool name_matches(const char *match, const char *name) {
-  const char *star = NULL, *behind = NULL; /* the newest *, and how far its text reaches */
-  while (*name != '\0') {
-    if (*match == '*') {
-      star = match++;
-      behind = name;
-    } else if (*match == '?' || *match == *name) {
-      match++;
-      name++;
-    } else if (star != NULL) {
-      match = star + 1;
-      name = ++behind;
-    } else {
-      return false;
-    }
-  }
-  while (*match == '*') match++;
-  return *match == '\0';
-}
-
-static const char *nearest_name(const struct program *program, const char *match) {
-  const char *nearest = NULL;
-  int lowest = 0;
-  for (int i = 0; i < program->n_weights; i++) {
-    int cost = distance(program->arena, match, program->weights[i].path);
-    if (nearest != NULL && cost >= lowest) continue;
-    nearest = program->weights[i].path;
-    lowest = cost;
-  }
-  return nearest;
-}
 
 /* The first group that a parameter's name matches; -1 for none. */
 static int group_of(const struct job *job, const char *name) {
@@ -70,14 +16,23 @@ static int group_of(const struct job *job, const char *name) {
 static bool check_group(const struct program *program, int g, struct diagnostics *diags) {
   const struct param_group *group = &program->job->optimizer.groups[g];
   int before = -1;
+  bool frozen = false;
   for (int i = 0; i < program->n_weights; i++) {
     if (!name_matches(group->match, program->weights[i].path)) continue;
+    if (program->weights[i].gradient < 0) {
+      frozen = true;
+      continue;
+    }
     before = group_of(program->job, program->weights[i].path);
     if (before == g) return true;
   }
-  if (before < 0) {
-    diag_error(diags, group->where, "'%s' matches the name of no parameter", group->match);
-    diag_help(diags, "the nearest one is '%s'", nearest_name(program, group->match));
+  if (before < 0 && frozen) {
+    diag_error(diags, group->where, "all parameters that '%s' matches are frozen", group->match);
+    diag_note(diags, program->job->model.freeze[0].where, "model.freeze is here");
+  } else if (before < 0) {
+    struct name_list names = {0};
+    for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+    name_pattern_unmatched(program->arena, group->match, &names, group->where, diags);
   } else {
     diag_error(diags, group->where, "all parameters that '%s' matches belong to groups before it", group->match);
     diag_note(diags, program->job->optimizer.groups[before].where, "such a group stands here");
@@ -101,6 +56,11 @@ static const struct weight **sorted_weights(const struct program *program) {
 static bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
   return a->lr_scale == b->lr_scale && a->weight_decay == b->weight_decay && a->beta1 == b->beta1 &&
          a->beta2 == b->beta2 && a->eps == b->eps && a->momentum == b->momentum;
+}
+
+/* Elements to the next line of 64 bytes: what lies between two parameters. */
+static int64_t rounded(int64_t elements) {
+  return (elements + 15) / 16 * 16;
 }
 
 /* While the weights are shared out: elements of the states so far. */
@@ -133,7 +93,7 @@ static void add_tensor(struct sharing *sharing, struct span span) {
     sharing->whole += span.end - span.first;
     sharing->blocks += (span.end - span.first + STATE_BLOCK - 1) / STATE_BLOCK;
   } else {
-    span.state[0] = span.first;
+    span.state[0] = span.gradient;
   }
   ARENA_PUSH(program->arena, program->tensors, span);
 }
@@ -142,10 +102,13 @@ static void add_tensor(struct sharing *sharing, struct span span) {
 static void add_part(struct sharing *sharing, struct span span) {
   struct program *program = sharing->program;
   struct span *last = program->spans.count > 0 ? &program->spans.items[program->spans.count - 1] : NULL;
-  span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.first;
+  bool frozen = program->trained != program;
+  if (frozen) span.end = span.first + rounded(shape_count(span.weight->parameter->shape));
+  span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.gradient;
   sharing->swept += span.end - span.first;
   ARENA_PUSH(program->arena, program->parts, span);
-  if (last != NULL && last->end == span.first && same_numbers(&last->numbers, &span.numbers))
+  bool follows = last != NULL && last->end == span.first && last->gradient + last->end - last->first == span.gradient;
+  if (follows && same_numbers(&last->numbers, &span.numbers))
     last->end = span.end;
   else
     ARENA_PUSH(program->arena, program->spans, span);
@@ -157,6 +120,7 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
   int g = group_of(job, weight->path);
   const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
   struct span span = {.weight = weight, .first = weight->offset / size, .end = end / size};
+  span.gradient = weight->gradient / size;
   bool adamw = optimizer_steps_matrices(job) && (weight->parameter->shape.rank != 2 || (group != NULL && group->adamw));
   if (adamw)
     span.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
@@ -170,20 +134,26 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
 }
 
 /* Whether the update goes by a table, not over all weights alike. */
-static bool has_tables(const struct job *job) {
-  return job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) || optimizer_state_dtype(job) != STATE_FLOAT32;
+static bool has_tables(const struct program *program) {
+  const struct job *job = program->job;
+  return program->trained != program || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
+         optimizer_state_dtype(job) != STATE_FLOAT32;
 }
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct sharing sharing = {.program = program};
   bool good = true;
-  if (program->kind != PROGRAM_TRAIN || !has_tables(job)) return true;
+  if (program->kind != PROGRAM_TRAIN || !has_tables(program)) return true;
+  for (int g = 0; g < job->optimizer.n_groups; g++)
+    name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
+  if (diags->errors > 0) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
   for (int i = 0; i < program->n_weights; i++)
-    add_weight(&sharing, sorted[i],
-               i + 1 < program->n_weights ? sorted[i + 1]->offset : program->structs[program->n_structs - 1]->bytes);
+    if (sorted[i]->gradient >= 0)
+      add_weight(&sharing, sorted[i],
+                 i + 1 < program->n_weights ? sorted[i + 1]->offset : program->structs[program->n_structs - 1]->bytes);
   program->update_scratch = optimizer_scratch(program);
   return good;
 }

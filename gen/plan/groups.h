@@ -8,7 +8,4 @@
 /* Fills program->parts, spans and tensors. False, with an error at the job's line, when a group is empty. */
 bool plan_groups(struct program *program, struct diagnostics *diags);
 
-/* Whether a whole name matches: * stands for any text, ? for one character. */
-bool name_matches(const char *match, const char *name);
-
 #endif

@@ -1,6 +1,6 @@
 #include "gen/plan/keep.h"
 
-#include "gen/plan/groups.h"
+#include "gen/plan/match.h"
 
 /* What is known of a parameter so far, from the calls that have been walked. */
 enum finding { UNSEEN, NARROW, KEPT };

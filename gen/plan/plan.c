@@ -7,6 +7,7 @@
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
+#include "gen/plan/freeze.h"
 #include "gen/plan/fuse.h"
 #include "gen/plan/groups.h"
 #include "gen/plan/keep.h"
@@ -70,6 +71,10 @@ static bool pass_recompute(struct context *context) {
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
+static bool pass_freeze(struct context *context) {
+  return context->program->kind != PROGRAM_TRAIN || freeze(context->program, context->diags);
+}
+
 static bool pass_prune(struct context *context) {
   prune(context->program->graph);
   return true;
@@ -82,6 +87,7 @@ static bool pass_fuse(struct context *context) {
 
 static bool pass_weights(struct context *context) {
   if (!plan_weights(context->program, context->diags)) return false;
+  if (!plan_trained(context->program, context->diags)) return false;
   plan_gradients(context->program);
   return true;
 }
@@ -127,14 +133,23 @@ static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
 } passes[] = {
-    {"read", pass_read},           {"cast", pass_cast},
-    {"evaluate", pass_evaluate},   {"border", pass_border},
-    {"recompute", pass_recompute}, {"differentiate", pass_differentiate},
-    {"prune", pass_prune},         {"fuse", pass_fuse},
-    {"weights", pass_weights},     {"groups", pass_groups},
-    {"layout", pass_layout},       {"place", pass_place},
-    {"kernels", pass_kernels},     {"state", pass_state},
-    {"figures", pass_figures},     {0},
+    {"read", pass_read},
+    {"freeze", pass_freeze},
+    {"cast", pass_cast},
+    {"evaluate", pass_evaluate},
+    {"border", pass_border},
+    {"recompute", pass_recompute},
+    {"differentiate", pass_differentiate},
+    {"prune", pass_prune},
+    {"fuse", pass_fuse},
+    {"weights", pass_weights},
+    {"groups", pass_groups},
+    {"layout", pass_layout},
+    {"place", pass_place},
+    {"kernels", pass_kernels},
+    {"state", pass_state},
+    {"figures", pass_figures},
+    {0},
 };
 
 const char *pass_name(int index) {
@@ -149,6 +164,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->job = job;
   program->kind = kind;
   program->graph = builder_graph(builder);
+  program->trained = program;
   struct context context = {program, builder, diags};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;

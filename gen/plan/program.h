@@ -143,9 +143,10 @@ struct weight_struct {
 struct weight {
   const char *path; /* absolute: the name in a checkpoint */
   const struct parameter *parameter;
-  int64_t offset; /* bytes from the start of the weights */
-  bool zero;      /* its gradient must be zero before the backward */
-  bool tied;      /* several places of the model name it */
+  int64_t offset;   /* bytes from the start of the weights */
+  int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen */
+  bool zero;        /* its gradient must be zero before the backward */
+  bool tied;        /* several places of the model name it */
 };
 
 /* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
@@ -153,6 +154,7 @@ struct weight {
 struct span {
   const struct weight *weight; /* its first parameter */
   int64_t first, end;
+  int64_t gradient; /* the first element of its gradient */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
@@ -210,8 +212,8 @@ struct program {
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
   struct border border;
-  struct region *evaluation_entry;     /* the entry as it is evaluated; NULL: as it is trained */
-  struct function *evaluation;         /* its function */
+  struct region *evaluation_entry; /* the entry as it is evaluated; NULL: as it is trained */
+  struct function *evaluation;     /* its function */
   struct {
     struct value *values; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
     struct value *labels; /* the evaluation's input that they are compared with */
@@ -219,6 +221,9 @@ struct program {
   } predictions;
 
   enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
+  /* The tree of the parameters' gradients: this program, or, where some parameters are frozen, one that has nothing but
+   * the tree of all others. */
+  struct program *trained;
   struct weight_node *root;
   struct weight_struct **structs; /* members' types before the types that hold them */
   int n_structs, structs_capacity;
@@ -240,6 +245,7 @@ struct program {
 
   /* Figures. */
   int n_layers;                 /* of the model's longest loop over functions */
+  int64_t n_frozen;             /* elements of parameters that are not trained */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */

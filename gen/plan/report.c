@@ -39,6 +39,7 @@ static void add_model(struct text *text, const struct program *program) {
   if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
   text_printf(text, "%s parameters", grouped(text->arena, program->n_parameters));
   if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
+  if (program->n_frozen > 0) text_printf(text, " (%s frozen)", grouped(text->arena, program->n_frozen));
   text_puts(text, "\n");
 }
 

@@ -90,10 +90,16 @@ static void walk_region(struct walk *walk, const struct region *region, const ch
 
 /* ---- Which scopes are used ---- */
 
+/* Whether the program's tree has the parameter: that of gradients has those that are trained. */
+static bool has_parameter(const struct program *program, const struct parameter *parameter) {
+  return program->trained == program || parameter->value->differentiable;
+}
+
 bool region_uses_scope(const struct program *program, const struct region *region, int formal) {
   if (region->forward != NULL) region = region->forward;
   for (int i = 0; i < region->parameters.count; i++)
-    if (region->parameters.items[i].scope == formal) return true;
+    if (region->parameters.items[i].scope == formal && has_parameter(program, &region->parameters.items[i]))
+      return true;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
     for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
@@ -126,6 +132,7 @@ static void visit_parameters(struct walk *walk, const struct region *region, con
   if (after != NULL || region->forward != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
+    if (!has_parameter(walk->program, p)) continue;
     add_weight(walk, p, join(walk->program->arena, prefixes[p->scope], p->path));
   }
 }
@@ -161,6 +168,13 @@ static int64_t as_number(const char *name) {
   return *name != '\0' && *end == '\0' && number >= 0 ? number : -1;
 }
 
+/* Which of its parent's children a node is. */
+static int64_t position_of(const struct weight_node *node) {
+  int64_t position = 0;
+  while (node->parent->children[position] != node) position++;
+  return position;
+}
+
 static bool same_tree(const struct weight_node *a, const struct weight_node *b) {
   if ((a->parameter == NULL) != (b->parameter == NULL) || a->n_children != b->n_children) return false;
   if (a->bound != b->bound) return false;
@@ -171,10 +185,13 @@ static bool same_tree(const struct weight_node *a, const struct weight_node *b) 
   return true;
 }
 
-static bool is_array(const struct weight_node *node) {
+/* gaps: numbers may be left out, as those of frozen layers are among the gradients. */
+static bool is_array(const struct weight_node *node, bool gaps) {
   for (int i = 0; i < node->n_children; i++) {
     const struct weight_node *child = node->children[i];
-    if (as_number(child->name) != as_number(node->children[0]->name) + i || as_number(child->name) < 0) return false;
+    if (as_number(child->name) < 0) return false;
+    if (!gaps && as_number(child->name) != as_number(node->children[0]->name) + i) return false;
+    if (i > 0 && as_number(child->name) <= as_number(node->children[i - 1]->name)) return false;
     if (child->parameter != NULL || !same_tree(child, node->children[0])) return false;
   }
   return node->n_children > 0;
@@ -186,7 +203,7 @@ static void add_member(struct program *program, struct weight_struct *type, cons
                        struct weight_node *node) {
   struct arena *arena = program->arena;
   const char *name = prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, node->name) : node->name;
-  node->array = is_array(node);
+  node->array = is_array(node, program->trained != program);
   if (node->parameter == NULL && !node->array && !node->bound) {
     for (int i = 0; i < node->n_children; i++) add_member(program, type, name, node->children[i]);
     return;
@@ -228,7 +245,9 @@ static bool same_struct(const struct weight_struct *a, const struct weight_struc
 static const char *struct_name(const struct program *program, const struct weight_node *node) {
   const char *source = node->binder != NULL ? node->binder->name : node->name;
   if (node->binder == NULL && as_number(node->name) >= 0 && node->parent != NULL) source = node->parent->name;
-  const char *base = arena_printf(program->arena, "%s_weights", identifier(program->arena, source)), *name = base;
+  const char *base = arena_printf(program->arena, "%s_%s", identifier(program->arena, source),
+                                  program->trained == program ? "weights" : "gradients"),
+             *name = base;
   for (int k = 2, i = 0; i < program->n_structs; i++)
     if (strcmp(program->structs[i]->name, name) == 0) {
       name = arena_printf(program->arena, "%s_%d", base, k++);
@@ -254,7 +273,7 @@ static int64_t offset_of(const struct program *program, const struct weight_node
   const struct weight_node *holder = node;
   if (node == program->root) return 0;
   if (node->parent->array) {
-    int64_t index = as_number(node->name) - as_number(node->parent->children[0]->name);
+    int64_t index = position_of(node);
     return offset_of(program, node->parent) + index * node->parent->type->bytes;
   }
   do holder = holder->parent;
@@ -317,6 +336,40 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
   if (!walk.ok) return false;
   for (int i = 0; i < program->n_weights; i++)
     program->weights[i].offset = offset_of(program, node_at(program->root, program->weights[i].path));
+  return true;
+}
+
+/* ---- Frozen parameters ---- */
+
+/* Whether what a loop goes through by an index is an array among the gradients too. */
+static bool same_arrays(const struct program *program, const struct weight_node *node, struct diagnostics *diags) {
+  const struct weight_node *trained = node_at(program->trained->root, node->path);
+  bool good = trained == NULL || !node->array || trained->array;
+  if (!good) {
+    diag_error(diags, program->job->model.freeze[0].where, "the parameters that are frozen below '%s' differ by layer",
+               node->path);
+    diag_help(diags, "freeze whole layers, and the same parts of all others");
+  }
+  for (int i = 0; i < node->n_children && good; i++) good = same_arrays(program, node->children[i], diags);
+  return good;
+}
+
+/* The tree of what is trained, beside a program's own. */
+bool plan_trained(struct program *program, struct diagnostics *diags) {
+  int64_t frozen = 0;
+  for (int i = 0; i < program->n_weights; i++) frozen += !program->weights[i].parameter->value->differentiable;
+  if (frozen > 0 && program->kind == PROGRAM_TRAIN) {
+    program->trained = arena_alloc(program->arena, sizeof *program->trained);
+    *program->trained = (struct program){.arena = program->arena, .job = program->job, .graph = program->graph};
+    if (!plan_weights(program->trained, diags)) return false;
+    if (!same_arrays(program, program->root, diags)) return false;
+  }
+  for (int i = 0; i < program->n_weights; i++) {
+    struct weight *weight = &program->weights[i];
+    bool trained = program->trained == program || weight->parameter->value->differentiable;
+    weight->gradient = trained ? offset_of(program->trained, node_at(program->trained->root, weight->path)) : -1;
+    if (!trained) program->n_frozen += shape_count(weight->parameter->shape);
+  }
   return true;
 }
 
@@ -396,7 +449,7 @@ static int access_parts(const struct weight_node *from, const char *path, struct
     const struct weight_node *at = chain[length];
     if (at->parent->array && at->parent != from) {
       parts[count - 1].indexed = true;
-      parts[count - 1].first = as_number(at->name) - as_number(at->parent->children[0]->name);
+      parts[count - 1].first = position_of(at);
     } else if (at->member != NULL && count < 8) {
       parts[count++] = (struct access_part){.member = at->member};
     }

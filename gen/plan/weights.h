@@ -13,6 +13,10 @@ bool plan_weights(struct program *program, struct diagnostics *diags);
  * several micro-batches all add. Sets the accumulate flags of the graph's gradients. */
 void plan_gradients(struct program *program);
 
+/* Fills program->trained and where the gradient of each weight lies, after plan_weights. False with an error when the
+ * layers of a loop are frozen in different parts. */
+bool plan_trained(struct program *program, struct diagnostics *diags);
+
 /* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
 bool region_uses_scope(const struct program *program, const struct region *region, int formal);
 

@@ -68,6 +68,14 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
   }
 }
 
+static void bind_freeze(struct arena *arena, struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "model.freeze");
+  job->model.n_freeze = list == NULL ? 0 : list->count;
+  job->model.freeze = arena_alloc(arena, ((size_t)job->model.n_freeze + 1) * sizeof *job->model.freeze);
+  for (int i = 0; i < job->model.n_freeze; i++)
+    job->model.freeze[i] = (struct name_pattern){list->entries[i].value->text, list->entries[i].value->where};
+}
+
 static void bind_data(struct job *job) {
   static const char *const formats[] = {"bytes", "nanogpt", "llmc", "csv", "tokens", NULL};
   static const char *const labels[] = {"class", "value", NULL};
@@ -353,6 +361,7 @@ static struct job *bind(struct arena *arena, const char *file, const struct spec
   bind_memory(arena, job);
   bind_optimizer(job);
   bind_groups(arena, job);
+  bind_freeze(arena, job);
   bind_schedule(job);
   bind_precision(arena, job);
   bind_run(job, diags);

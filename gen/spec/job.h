@@ -77,6 +77,12 @@ struct data_source {
   enum data_format format;
 };
 
+/* A pattern over the names of parameters. */
+struct name_pattern {
+  const char *match;
+  struct location where;
+};
+
 /* The numbers of an optimizer that a group of parameters may have of its own. */
 struct optimizer_numbers {
   double lr_scale; /* the rate over that of the schedule */
@@ -108,6 +114,8 @@ struct job {
     const char *source; /* resolved against the job file's folder */
     struct config_value *config;
     int n_config;
+    struct name_pattern *freeze; /* parameters that are not trained */
+    int n_freeze;
     const char *weights; /* a safetensors file to start from; NULL: fresh weights */
   } model;
 

@@ -199,6 +199,10 @@ def peer_of(name, params):
 def first_match(groups, name):
     """The group of param_groups that a parameter belongs to, as docs/job.md says; {} for none."""
     for group in groups:
+        if group["match"].startswith("re:"):
+            if re.search(group["match"][3:], name):
+                return group
+            continue
         pattern = re.escape(group["match"]).replace(r"\*", ".*").replace(r"\?", ".")
         if re.fullmatch(pattern, name):
             return group

@@ -22,7 +22,7 @@ NO_DECAY = [{"match": "*.bias", "weight_decay": 0}, {"match": "*ln_*.weight", "w
 class Case:
     """A job and the kind of program that is made of it."""
 
-    def __init__(self, name, model, config, program="train", data=None, **groups):
+    def __init__(self, name, model, config, program="train", data=None, freeze=(), **groups):
         self.name, self.program = name, program
         self.table = model in ("mlp_table", LOSSES)
         source = {"path": "rows.csv", "format": "csv"} if self.table else {"path": "corpus.txt", "format": "bytes"}
@@ -32,6 +32,8 @@ class Case:
             "training": {"steps": 3, "seed": 11},
             "checkpoint": {"project_dir": "run"},
         }
+        if freeze:
+            self.job["model"]["freeze"] = freeze
         for group, keys in groups.items():
             self.job.setdefault(group, {}).update(keys)
 
@@ -116,6 +118,9 @@ CASES = [
     gpt("gpt2_bf16_states", optimizer={**ADAMW, "state_dtype": "bf16", "param_groups": NO_DECAY}),
     mlp("mlp_8bit_states", optimizer={"name": "adam", "state_dtype": "8bit"}),
     gpt("gpt2_8bit_states", config={"n_embd": 66}, optimizer={**ADAMW, "state_dtype": "8bit", "param_groups": NO_DECAY}),
+    mlp("mlp_freeze", freeze=["hidden.0.*"], optimizer=ADAMW),
+    gpt("gpt2_freeze", freeze=["w?e.*", "re:^h[.]0"], optimizer={**ADAMW, "param_groups": NO_DECAY},
+        accumulation={"num_steps": 2}),
     gpt("gpt2_lamb", optimizer={"name": "lamb", "clip_grad_norm": 1.0, "param_groups": NO_DECAY}),
     gpt("gpt2_adafactor", optimizer={"name": "adafactor", "clip_grad_value": 0.5}, accumulation={"num_steps": 2}),
     gpt("gpt2_muon", optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]}),
