@@ -223,6 +223,9 @@ bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schem
   struct spec_node *with = spec_copy_map(arena, group, 1);
   struct spec_node *probe = arena_alloc(arena, sizeof *probe);
   probe->text = "";
+  /* An empty group, for the conditions on what a group holds. */
+  const json_t *type = schema_keyword(root, json_object_get(json_object_get(schema, "properties"), key), "type");
+  if (json_is_string(type) && strcmp(json_string_value(type), "object") == 0) probe->kind = SPEC_MAP;
   with->entries[with->count++] = (struct spec_entry){.key = key, .value = probe};
   struct subject before = {group, "", "", {0}}, after = {with, "", "", {0}};
   return check_conditions(&c, schema, &before) && !check_conditions(&c, schema, &after);

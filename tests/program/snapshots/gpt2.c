@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 201566ab7d09eece49e358d6e784e784260b1a3988fa738d659f361ee226c0cd
+ * job    job.yaml, 351db998d715522889033c676cb4974254210177968a42513cb32a5ea77c587e
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1133,6 +1133,7 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "adamw", false},
@@ -1173,7 +1174,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "201566ab7d09eece49e358d6e784e784260b1a3988fa738d659f361ee226c0cd",
+    .job_digest = "351db998d715522889033c676cb4974254210177968a42513cb32a5ea77c587e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1190,7 +1191,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 57,
+    .n_keys = 58,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

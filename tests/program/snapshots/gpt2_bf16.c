@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 200717eaed47e3418094030ea91afec760c69bd4c3d2944da6a3e503865813b9
+ * job    job.yaml, a4a00a0028b5468a813bbdf05e9f328ec6a68d829d903d8a5feea273d83002b0
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1762,6 +1762,7 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "adamw", false},
@@ -1800,7 +1801,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "200717eaed47e3418094030ea91afec760c69bd4c3d2944da6a3e503865813b9",
+    .job_digest = "a4a00a0028b5468a813bbdf05e9f328ec6a68d829d903d8a5feea273d83002b0",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1818,7 +1819,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 57,
+    .n_keys = 58,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 4f757463bf9ff46fef45277e52b56bf6ef5ed784bc6860cc7dd7c145aa3c863f
+ * job    job.yaml, 1b4fe87d675c908f449d1d30f7219c572f5713c00f54ee4158a95a50b61ee66c
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "4f757463bf9ff46fef45277e52b56bf6ef5ed784bc6860cc7dd7c145aa3c863f",
+    .job_digest = "1b4fe87d675c908f449d1d30f7219c572f5713c00f54ee4158a95a50b61ee66c",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

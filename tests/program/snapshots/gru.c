@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, b381178748900c8547d01e571443d6d43e75fd0f72b4e7419dadab99893d4451
+ * job    job.yaml, d3bc70e72fd68769d98c4c02728448bb1ee510c63de9241aae3ff029e47bf3fd
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -798,6 +798,7 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "adamw", false},
@@ -835,7 +836,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "b381178748900c8547d01e571443d6d43e75fd0f72b4e7419dadab99893d4451",
+    .job_digest = "d3bc70e72fd68769d98c4c02728448bb1ee510c63de9241aae3ff029e47bf3fd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -852,7 +853,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 53,
+    .n_keys = 54,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, a8f268a415d0fa69a750b3e4bfb12d4b8ea88be661a93ebb3a14d4ed73be78db
+ * job    job.yaml, 9d11f09ecdbd409c708646fc238fe9a58da7ddcf9f8b6141226f04f95eb7b559
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -509,6 +509,7 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_with_dataloader", "true", true},
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "sgd", false},
@@ -547,7 +548,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "a8f268a415d0fa69a750b3e4bfb12d4b8ea88be661a93ebb3a14d4ed73be78db",
+    .job_digest = "9d11f09ecdbd409c708646fc238fe9a58da7ddcf9f8b6141226f04f95eb7b559",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -564,7 +565,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 54,
+    .n_keys = 55,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
