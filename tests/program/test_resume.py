@@ -58,6 +58,10 @@ CASES = {
     "adafactor, ema": make_job(optimizer={"name": "adafactor", "lr": 1e-2}, training={"ema": {"decay": 0.9}}),
     "muon, scaler": make_job(optimizer={"name": "muon", "lr": 1e-2, "param_groups": [{"match": "*wte*", "adamw": True}]},
                              precision={"grad_scaler": {"enabled": True, "growth_interval": 5}}),
+    "averages, early stopping, noise scale": make_job(
+        TABLE, accumulation={"num_steps": 2}, tracking={"noise_scale": True},
+        training={"ema": {"decay": 0.9, "every": 2, "warmup": True, "evaluate": True}, "eval_interval": 3,
+                  "early_stopping": {"patience": 9, "restore_best": True}}),
     "radam, in order": make_job(optimizer={"name": "radam", "lr": 1e-2}, data={"shuffle": False}),
 }
 
