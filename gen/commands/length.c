@@ -5,7 +5,7 @@
 
 /* What the runtime asks of a program when it opens data. */
 static struct accel_program program_of(const struct job *job) {
-  static const enum accel_format formats[] = {ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV};
+  static const enum accel_format formats[] = {ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS};
   bool is_table = job->data.train.format == DATA_CSV;
   return (struct accel_program){.batch_size = job->data.batch_size,
                                 .source = {{job->data.train.path, formats[job->data.train.format]}},

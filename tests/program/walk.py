@@ -183,13 +183,14 @@ def write_data(folder):
 
 
 class Refusal:
-    """What the generator said no with: its messages, and the keys that they point at."""
+    """What the generator said no with: its messages, and the keys that they point at. What is missing in the whole job has
+    no place of its own; its note has one."""
 
     def __init__(self, text, path, places):
         self.text = text
-        self.messages = re.findall(rf"^{re.escape(str(path))}:(\d+):\d+: error: (.*)$", text, re.M)
+        self.messages = re.findall(rf"^{re.escape(str(path))}:(\d+):\d+: (?:error|note): (.*)$", text, re.M)
         self.keys = [places[int(line)] for line, _ in self.messages if int(line) in places]
-        self.elsewhere = re.findall(r"^(\S+:\d+:\d+): error: ", text, re.M)
+        self.elsewhere = re.findall(r"^(\S+:\d+:\d+): (?:error|note): ", text, re.M)
 
 
 def generate(job, folder, name="job"):
