@@ -112,6 +112,7 @@ static struct jinja_value kernel_value(struct arena *arena, const struct kernel 
   set_attributes(arena, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
+    set_bool(arena, operand, "room", node->kind->rooms >> i & 1);
     jinja_push(arena, outputs, operand);
     jinja_set(arena, k, kernel->outputs[i].name, operand);
   }

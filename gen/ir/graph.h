@@ -52,6 +52,7 @@ struct parameter {
   enum dtype dtype;
   struct initializer init;
   struct value *value; /* the parameter as an operand in its region */
+  bool moved;          /* it came from a function that the region calls, which names it still */
   struct value *low;   /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
   struct location where;
 };

@@ -72,6 +72,8 @@ struct op_kind {
   bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
   /* Bits of the outputs that the kernel can add to what stands there (gradient accumulation). */
   unsigned accumulates;
+  /* Bits of the outputs that are room to work in: what the kernel leaves there is no value. */
+  unsigned rooms;
   /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
   int in_place[6];
 
@@ -82,6 +84,10 @@ struct op_kind {
 
   /* Floating-point operations of one execution. NULL: one for each element of the first output. */
   double (*flops)(const struct node *node);
+
+  /* Those of them that are products of matrices. NULL: all where autocast is LOW, else
+   * none. */
+  double (*product_flops)(const struct node *node);
 
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */
@@ -94,6 +100,13 @@ struct op_kind {
    * others). The node's region is open in `builder`, for what makes a count. NULL: MEAN_NONE. Views and conversions are
    * as their input without it. */
   struct mean (*mean)(struct builder *builder, const struct node *node, const struct mean *inputs);
+
+  /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
+  bool product;
+  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory: a
+   * node that begins with node's outputs. The node's region is open in `builder`. NULL: there is no such operation. */
+  struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                               int64_t rows);
 
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;

@@ -82,6 +82,14 @@ static struct mean mean(struct builder *builder, const struct node *node, const 
                        .without = node_int(node, "ignore")};
 }
 
+static struct node *over_product(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                                 int64_t rows) {
+  struct value *inputs[] = {a, b, node->inputs[1]};
+  struct attribute attributes[N_ATTRIBUTES + 1] = {node->attributes[0], node->attributes[1], node->attributes[2],
+                                                   attribute_int("rows", rows)};
+  return builder_node(builder, "linear_cross_entropy", inputs, 3, attributes, N_ATTRIBUTES + 1);
+}
+
 static const struct op_kind kind = {
     .name = "cross_entropy",
     .class = OP_KERNEL,
@@ -93,6 +101,7 @@ static const struct op_kind kind = {
     .flops = flops,
     .index_limit = index_limit,
     .mean = mean,
+    .over_product = over_product,
     .reference = reference,
 };
 

@@ -83,6 +83,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .accepts = accepts,
     .accumulates = 1,
+    .product = true,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,

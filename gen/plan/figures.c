@@ -10,15 +10,20 @@ static double node_flops(const struct node *node) {
   return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
 }
 
-/* All operations of one run of a function, or only its matrix products: what autocast would run in low precision. */
+static double product_flops(const struct node *node) {
+  if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
+  return node->kind->autocast.cuda == AUTOCAST_LOW ? node_flops(node) : 0;
+}
+
+/* All operations of one run of a function, or only its products of matrices. */
 static double function_flops(const struct function *function, bool products) {
   double flops = 0;
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
     if (step->callee != NULL)
       flops += step->node->call->count * function_flops(step->callee, products);
-    else if (!products || step->node->kind->autocast.cuda == AUTOCAST_LOW)
-      flops += node_flops(step->node);
+    else
+      flops += products ? product_flops(step->node) : node_flops(step->node);
   }
   return flops;
 }

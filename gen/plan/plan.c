@@ -4,6 +4,7 @@
 
 #include "gen/plan/border.h"
 #include "gen/plan/cast.h"
+#include "gen/plan/chunk.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
@@ -59,6 +60,11 @@ static bool pass_evaluate(struct context *context) {
   else if (program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
   return true;
+}
+
+static bool pass_chunk(struct context *context) {
+  struct program *program = context->program;
+  return program->kind != PROGRAM_TRAIN || chunk_losses(program, context->builder, context->diags);
 }
 
 static bool pass_border(struct context *context) {
@@ -137,6 +143,7 @@ static const struct pass {
     {"freeze", pass_freeze},
     {"cast", pass_cast},
     {"evaluate", pass_evaluate},
+    {"chunk", pass_chunk},
     {"border", pass_border},
     {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},

@@ -159,29 +159,32 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
              bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
 }
 
-/* What would fit: a way of checkpointing, or smaller micro-batches; each found by planning. */
+/* What would fit, found by planning: chunks of cross-entropy, a way of checkpointing, or smaller micro-batches. */
 static void help_to_fit(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags) {
+  struct job chunked = *job;
+  if (job->memory.cross_entropy_chunk == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
+  struct trial trial = try_job(planner, &chunked);
   struct search search = {.planner = planner, .job = job};
   if (try_ways(arena, &search, diags) && search.flops > 0) {
     diag_help(diags, "it fits with memory.activation_checkpointing: %s", checkpointing_text(arena, &search.best));
+    if (fits(&trial, &chunked)) diag_help(diags, "or with memory.cross_entropy_chunk: auto");
     return;
   }
-  struct job less = search.smallest;
-  while (less.data.batch_size > 1) {
+  search = (struct search){.planner = planner, .job = &chunked};
+  if (!try_ways(arena, &search, diags)) return;
+  struct job less = search.flops > 0 ? search.best : search.smallest;
+  trial = try_job(planner, &less);
+  while (!fits(&trial, &less) && less.data.batch_size > 1) {
     less.data.batch_size /= 2;
-    struct trial trial = try_job(planner, &less);
-    if (!fits(&trial, &less)) continue;
-    diag_help(diags,
-              "it fits with data.batch_size: %d and memory.activation_checkpointing: %s; accumulation.num_steps makes "
-              "up for it",
-              less.data.batch_size, checkpointing_text(arena, &less));
-    return;
+    trial = try_job(planner, &less);
   }
+  const char *what = fits(&trial, &less) ? "it fits"
+                                         : arena_printf(arena, "the least that it could take is %s,",
+                                                        bytes_text(arena, trial.bytes.total));
   diag_help(diags,
-            "the least that it could take is %s, with data.batch_size: 1 and memory.activation_checkpointing: %s; only "
-            "a smaller model or optimizer state takes less",
-            bytes_text(arena, try_job(planner, &less).bytes.total), checkpointing_text(arena, &less));
+            "%s with data.batch_size: %d, memory.cross_entropy_chunk: auto and memory.activation_checkpointing: %s",
+            what, less.data.batch_size, checkpointing_text(arena, &less));
 }
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
@@ -192,15 +195,25 @@ bool check_memory(const struct planner *planner, const struct program *program, 
   return false;
 }
 
-void find_savings(const struct planner *planner, struct program *program) {
-  const struct job *job = program->job;
-  if (program->kind != PROGRAM_TRAIN || job->memory.activation_checkpointing == CHECKPOINTING_NONE) return;
-  struct job without = way_of(job, CHECKPOINTING_NONE, 0);
-  struct trial trial = try_job(planner, &without);
+/* `without`: the job less one measure. */
+static void add_saving(const struct planner *planner, struct program *program, const char *measure,
+                       const struct job *without) {
+  struct trial trial = try_job(planner, without);
   if (!trial.good) return;
-  program->savings[program->n_savings++] = (struct saving){.measure = "activation checkpointing",
+  program->savings[program->n_savings++] = (struct saving){.measure = measure,
                                                            .bytes = trial.bytes.total - program->bytes.total,
                                                            .flops = program->flops_per_step - trial.flops};
+}
+
+void find_savings(const struct planner *planner, struct program *program) {
+  const struct job *job = program->job;
+  if (program->kind != PROGRAM_TRAIN) return;
+  struct job without = way_of(job, CHECKPOINTING_NONE, 0);
+  if (job->memory.activation_checkpointing != CHECKPOINTING_NONE)
+    add_saving(planner, program, "activation checkpointing", &without);
+  without = *job;
+  without.memory.cross_entropy_chunk = 0;
+  if (job->memory.cross_entropy_chunk != 0) add_saving(planner, program, "cross-entropy in chunks", &without);
 }
 
 /* ---- Numbers that the job leaves open ---- */

@@ -133,6 +133,7 @@ static void visit_parameters(struct walk *walk, const struct region *region, con
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     if (!has_parameter(walk->program, p)) continue;
+    if (p->moved) continue; /* weights stand in the order of the model's source */
     add_weight(walk, p, join(walk->program->arena, prefixes[p->scope], p->path));
   }
 }

@@ -140,6 +140,8 @@ static void bind_memory(struct arena *arena, struct job *job) {
   job->memory.activation_checkpointing = (enum checkpointing)choice(job, "memory.activation_checkpointing", words);
   job->memory.checkpoint_every = (int)integer(job, "memory.checkpoint_every");
   job->memory.checkpoint_layers = (int)integer(job, "memory.checkpoint_layers");
+  const struct spec_node *chunk = spec_find(job->tree, "memory.cross_entropy_chunk");
+  job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
   job->memory.n_functions = list == NULL ? 0 : list->count;
   job->memory.functions = arena_alloc(arena, ((size_t)job->memory.n_functions + 1) * sizeof *job->memory.functions);
   for (int i = 0; i < job->memory.n_functions; i++)

@@ -98,6 +98,8 @@ struct param_group {
   bool adamw;                             /* muon: all of them are */
 };
 
+enum { CHUNK_AUTO = -1 };
+
 /* A name and where the job has it. */
 struct named {
   const char *name;
@@ -154,7 +156,8 @@ struct job {
   struct {
     enum checkpointing activation_checkpointing;
     int checkpoint_every, checkpoint_layers;
-    struct named *functions; /* checkpoint_functions */
+    int64_t cross_entropy_chunk; /* rows; 0: all at once; CHUNK_AUTO: the plan finds the number */
+    struct named *functions;     /* checkpoint_functions */
     int n_functions;
   } memory;
 

@@ -37,6 +37,7 @@ MEASURES = [
     {"activation_checkpointing": "every", "checkpoint_every": 4},
     {"activation_checkpointing": "functions", "checkpoint_functions": ["mlp"]},
     {"activation_checkpointing": "auto"},
+    {"cross_entropy_chunk": 256},
 ]
 
 

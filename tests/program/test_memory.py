@@ -7,12 +7,22 @@ import tempfile
 import unittest
 
 import numpy as np
-from harness import GENERATOR, MODELS, Trainer
+import torch
+from harness import GENERATOR, MODELS, Trainer, relative, save_file
 
 GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
 CONFIGS = {"gpt2": GPT, "nanogpt": GPT, "mlp_table": {"n_layer": 5, "width": 7, "n_classes": 3},
            "gru_bytes": {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 6}}
 
+
+SMOOTH = """#include <accel/model.h>
+struct config { int n_layer, width, n_classes; };
+const struct config defaults = {0};
+tensor model(scope s, struct config c, tensor features, tensor labels) {
+  tensor x = tanh_of(linear(at(s, "in"), features, c.width));
+  return cross_entropy_with(LOGITS, labels, 4, 0.1, 0.01);
+}
+"""
 
 GATED = """#include <accel/model.h>
 struct config { int n_layer, width, n_classes; };
@@ -79,6 +89,9 @@ class Checkpointing(unittest.TestCase):
     def test_gpt2(self):
         self.check("gpt2", [ALL, every(2), every(3), LAYERS, functions("mlp"), functions("block", "mlp")])
 
+    def test_low_precision(self):
+        self.check("gpt2", [every(2)], precision={"mixed_precision": "bf16"})
+
     def test_nanogpt(self):
         self.check("nanogpt", [every(4), LAYERS], accumulation={"num_steps": 2})
 
@@ -94,6 +107,96 @@ class Checkpointing(unittest.TestCase):
         model.write(GATED)
         model.flush()
         self.check("mlp_table", [ALL], model={"source": model.name, "config": CONFIGS["mlp_table"]})
+
+
+class Chunks(unittest.TestCase):
+    """Cross-entropy a few rows of logits at a time: 21 rows here, of which chunks of 8 and 5 leave a shorter last one."""
+
+    SGD = {"name": "sgd", "lr": 0.1, "momentum": 0.9, "clip_grad_norm": 1.0}
+
+    def check(self, name, chunks, **groups):
+        losses, weights, plain = train(name, {}, optimizer=self.SGD, **groups)
+        for memory in chunks:
+            with self.subTest(model=name, **memory):
+                again, others, plan = train(name, memory, optimizer=self.SGD, **groups)
+                np.testing.assert_allclose(again, losses, rtol=1e-6)
+                for key in weights:
+                    self.assertLess(relative(others[key], weights[key]), 1e-6, key)
+                self.assertLess(plan["arena_bytes"]["total"], plain["arena_bytes"]["total"])
+                if len(memory) == 1:
+                    self.assertEqual(plain["arena_bytes"]["total"] - plan["arena_bytes"]["total"], plan["savings"][0]["bytes"])
+
+    def test_tied(self):
+        self.check("gpt2", [{"cross_entropy_chunk": 8}, {"cross_entropy_chunk": "auto"},
+                            {"cross_entropy_chunk": 5, **ALL}, {"cross_entropy_chunk": 1, **every(2)}])
+
+    def test_accumulation(self):
+        self.check("nanogpt", [{"cross_entropy_chunk": 5}], accumulation={"num_steps": 2},
+                   training={"steps": 20, "seed": 11, "eval_interval": 10, "eval_iters": 2})
+
+    def test_tokens(self):
+        """The count that micro-batches are weighted by comes out of the joined operation as well."""
+        self.check("gpt2", [{"cross_entropy_chunk": 8}], accumulation={"num_steps": 2, "normalize": "tokens"})
+
+    def test_low_precision(self):
+        """With bf16 the logits are float32 here and bfloat16 there."""
+        precision = {"mixed_precision": "bf16"}
+        losses, _, plain = train("gpt2", {}, precision=precision)
+        again, _, plan = train("gpt2", {"cross_entropy_chunk": 8}, precision=precision)
+        np.testing.assert_allclose(again, losses, rtol=1e-3)
+        self.assertLess(plan["arena_bytes"]["total"], plain["arena_bytes"]["total"])
+
+    def test_one_chunk(self):
+        """All rows in one chunk are the same bits."""
+        losses, weights, _ = train("gpt2", {})
+        again, others, _ = train("gpt2", {"cross_entropy_chunk": 1000})
+        self.assertEqual(again, losses)
+        for key in weights:
+            np.testing.assert_array_equal(others[key], weights[key], key)
+
+    def test_loss_with(self):
+        """Ignored targets, smooth labels and z, with weights of both layouts, against PyTorch's gradients."""
+        for layout, shape in (("matmul(x, parameter(at(s, \"head\"), \"weight\", c.width, c.n_classes))", (7, 11)),
+                              ("linear_no_bias(at(s, \"head\"), x, c.n_classes)", (11, 7))):
+            model = tempfile.NamedTemporaryFile("w", suffix=".c")
+            model.write(SMOOTH.replace("LOGITS", layout))
+            model.flush()
+            source = {"source": model.name, "config": {"n_layer": 1, "width": 7, "n_classes": 11}}
+            for chunk in (0, 2, 3):
+                loss, weights = self.first_step(source, chunk, shape)
+                expected, after = torch_step(self.start, self.rows, shape == (11, 7))
+                self.assertLess(abs(loss - expected), 2e-6 * abs(expected))
+                for key, value in after.items():
+                    self.assertLess(relative(weights[key], value), 1e-6, f"{key}, chunks of {chunk}")
+
+    def first_step(self, source, chunk, head):
+        groups = {"model": source, "training": {"steps": 1, "seed": 11}, "optimizer": {"name": "sgd", "lr": 1.0},
+                  "data": {"train": {"path": "rows.csv", "format": "csv"}, "batch_size": 8, "features": 5, "shuffle": False,
+                           "eval_fraction": 0}}
+        trainer = make("mlp_table", {"cross_entropy_chunk": chunk}, **groups)
+        rng = np.random.default_rng(5)
+        self.rows = np.round(rng.normal(size=(8, 5)), 4), rng.permutation([0, 1, 2, 3, 10, 9, 4, 4])
+        text = [",".join(f"{x:.4f}" for x in row) + f",{label}" for row, label in zip(*self.rows)]
+        (trainer.folder / "rows.csv").write_text("\n".join(text) + "\n")
+        shapes = {"in.weight": (7, 5), "in.bias": (7,), "head.weight": head}
+        self.start = {key: rng.normal(size=shape).astype(np.float32) for key, shape in shapes.items()}
+        save_file(self.start, trainer.folder / "start.safetensors")
+        trainer.job["model"]["weights"] = "start.safetensors"
+        trainer.write()
+        trainer.build()
+        return trainer.run()[0]["loss"], trainer.weights()
+
+
+def torch_step(start, rows, transposed):
+    """The loss, and the weights after one step of plain descent at rate 1, in float64."""
+    w = {key: torch.tensor(value, dtype=torch.float64, requires_grad=True) for key, value in start.items()}
+    x = torch.tanh(torch.tensor(rows[0]) @ w["in.weight"].T + w["in.bias"])
+    logits = x @ (w["head.weight"].T if transposed else w["head.weight"])
+    targets = torch.tensor(rows[1])
+    loss = torch.nn.functional.cross_entropy(logits, targets, ignore_index=4, label_smoothing=0.1)
+    loss = loss + 0.01 * (torch.logsumexp(logits, 1) ** 2)[targets != 4].mean()
+    loss.backward()
+    return loss.item(), {key: (value - value.grad).detach().numpy() for key, value in w.items()}
 
 
 class Found(unittest.TestCase):
@@ -169,16 +272,19 @@ class Refusals(unittest.TestCase):
                    "it fits with memory.activation_checkpointing: ", devices={"memory": "400KiB"})
 
     def test_smaller_batch(self):
-        self.check("gpt2", {}, "it fits with data.batch_size: 1 and memory.activation_checkpointing",
+        self.check("gpt2", {}, "it fits with data.batch_size: 1, memory.cross_entropy_chunk: auto and memory.activation_checkpointing",
                    devices={"memory": "320KiB"})
 
     def test_never(self):
-        self.check("gpt2", {"activation_checkpointing": "auto"}, "no recomputation is enough", "the least that it could take is",
-                   "only a smaller model or optimizer state takes less", devices={"memory": "1KiB"})
+        self.check("gpt2", {"activation_checkpointing": "auto"}, "no recomputation is enough", "the least that it could take is", devices={"memory": "1KiB"})
 
     def test_not_divided(self):
         self.check("gpt2", {}, "8 samples of a step do not divide by 3", "they divide by 2",
                    accumulation={"num_steps": "auto", "train_batch_size": 8})
+
+    def test_no_product(self):
+        self.check("gru_bytes", {"cross_entropy_chunk": 2}, "no cross_entropy over the result of a product",
+                   "linear_no_bias or matmul_transposed")
 
     def test_no_layer(self):
         model = tempfile.NamedTemporaryFile("w", suffix=".c")

@@ -49,7 +49,7 @@ VALUES = {
     "optimizer.param_groups": [[{"match": "*.bias", "weight_decay": 0}], [{"match": "*", "lr_scale": 0.5}]],
     "accumulation.num_steps": [1, 2, 3, "auto"], "accumulation.train_batch_size": [12],
     "devices.memory": ["1GiB", "2MB"],
-    "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]],
+    "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]], "memory.cross_entropy_chunk": [0, 2, "auto"],
     "training.steps": [10], "training.seed": [0, 7],
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
     "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],

@@ -49,7 +49,7 @@ class Operand:
         self.dense = self.strides == row_major
         self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         self.extent = " * ".join(map(str, shape)) if self.dense and shape else str(self.elements)
-        self.accumulate = accumulate
+        self.accumulate, self.room = accumulate, False
 
 
 class Kernel:

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9d11f09ecdbd409c708646fc238fe9a58da7ddcf9f8b6141226f04f95eb7b559
+ * job    job.yaml, fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -510,6 +510,7 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
     {"memory.activation_checkpointing", "none", true},
+    {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
     {"optimizer.name", "sgd", false},
@@ -548,7 +549,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "9d11f09ecdbd409c708646fc238fe9a58da7ddcf9f8b6141226f04f95eb7b559",
+    .job_digest = "fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -565,7 +566,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 55,
+    .n_keys = 56,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,0 +1,214 @@
+/* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward keeps lse alone, the
+ * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
+ * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
+ * dweight = x^T dlogits. The last output is the room for a chunk. */
+#include "gen/ir/op_support.h"
+
+enum { N_ATTRIBUTES = 4 };
+
+static int64_t classes(const struct value *weight) {
+  return weight->shape.dim[1];
+}
+
+static int infer_operands(struct arena *arena, const struct node *node, int x, int weight, int targets,
+                          const char **error) {
+  for (int i = x; i <= weight; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_rank(arena, node, x, 1, error) || !op_check_dtype(arena, node, targets, DTYPE_INT32, error)) return 0;
+  struct shape shape = node->inputs[x]->shape;
+  struct shape wanted = shape_of(2, op_columns(shape), op_columns(node->inputs[weight]->shape));
+  if (!op_check_shape(arena, node, weight, wanted, "a row for each column of x", error)) return 0;
+  return op_check_shape(arena, node, targets, op_leading(shape), "one for each row of x", error);
+}
+
+static struct shape chunk(const struct node *node, const struct value *weight) {
+  return shape_of(2, node_int(node, "rows"), classes(weight));
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!infer_operands(arena, node, 0, 1, 2, error)) return 0;
+  shapes[0] = shapes[2] = (struct shape){0};
+  shapes[1] = shape_of(1, op_rows(node->inputs[0]->shape));
+  shapes[3] = chunk(node, node->inputs[1]);
+  for (int i = 0; i < 4; i++) dtypes[i] = DTYPE_FLOAT32;
+  return 4;
+}
+
+/* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
+static bool is_matrix(struct shape shape, const int64_t *strides) {
+  if (strides[0] < 1 || strides[1] < 1) return false;
+  return (strides[1] == 1 && strides[0] >= shape.dim[1]) || (strides[0] == 1 && strides[1] >= shape.dim[0]);
+}
+
+static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+  const struct value *value = output ? node->outputs[index] : node->inputs[index];
+  return op_is_dense(value->shape, strides) || (!output && index == 1 && is_matrix(value->shape, strides));
+}
+
+/* ---- The truth: that of the two operations ---- */
+
+struct parts {
+  struct value logits;
+  struct value *operands[5];
+  struct node node;
+};
+
+/* The node of `kind` over logits that `node` stands for. */
+static struct parts *over_logits(struct arena *arena, const struct node *node, const char *kind, const struct value *x,
+                                 const struct value *weight) {
+  struct parts *parts = arena_alloc(arena, sizeof *parts);
+  parts->logits.shape = x->shape;
+  parts->logits.shape.dim[x->shape.rank - 1] = classes(weight);
+  parts->node = *node;
+  parts->node.kind = op_kind_find(kind);
+  parts->node.inputs = parts->operands;
+  return parts;
+}
+
+static double *multiply(struct arena *arena, const double *x, const double *weight, int64_t rows, int64_t depth,
+                        int64_t columns) {
+  double *y = arena_alloc(arena, (size_t)(rows * columns) * sizeof *y);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t d = 0; d < depth; d++)
+      for (int64_t c = 0; c < columns; c++) y[r * columns + c] += x[r * depth + d] * weight[d * columns + c];
+  return y;
+}
+
+static void clear_chunk(const struct value *room, double *elements) {
+  for (int64_t i = 0; i < shape_count(room->shape); i++) elements[i] = 0;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *x = node->inputs[0], *weight = node->inputs[1];
+  struct arena *arena = arena_new();
+  struct parts *parts = over_logits(arena, node, "cross_entropy", x, weight);
+  parts->operands[0] = &parts->logits;
+  parts->operands[1] = node->inputs[2];
+  const double *logits =
+      multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape), classes(weight));
+  parts->node.kind->reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
+  clear_chunk(node->outputs[3], outputs[3]);
+  arena_free(arena);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0],          node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
+                            node->inputs[2]};
+  struct node *back = builder_node(builder, "linear_cross_entropy_backward", inputs, 6, node->attributes, N_ATTRIBUTES);
+  if (back == NULL) return;
+  for (int i = 0; i < 2; i++)
+    if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
+}
+
+static double one_product(const struct value *x, const struct value *weight) {
+  return 2 * (double)shape_count(x->shape) * (double)classes(weight);
+}
+
+static double product_flops(const struct node *node) {
+  return one_product(node->inputs[0], node->inputs[1]);
+}
+
+static double flops(const struct node *node) {
+  return product_flops(node) + 4 * (double)op_rows(node->inputs[0]->shape) * (double)classes(node->inputs[1]);
+}
+
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 2 ? classes(node->inputs[1]) : 0;
+}
+
+static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+  (void)inputs;
+  struct value *one = op_constant(builder, 1, (struct shape){0});
+  return (struct mean){.form = MEAN_COUNTED,
+                       .most = (double)op_rows(node->inputs[0]->shape),
+                       .count = builder_binary(builder, "div", one, node->outputs[2]),
+                       .of = node->inputs[2],
+                       .without = node_int(node, "ignore")};
+}
+
+static const struct op_kind kind = {
+    .name = "linear_cross_entropy",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight", "targets"},
+    .output_names = {"loss", "lse", "scale", "logits"},
+    .infer = infer,
+    .gradient = gradient,
+    .accepts = accepts,
+    .rooms = 8,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .product_flops = product_flops,
+    .index_limit = index_limit,
+    .mean = mean,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
+  if (!infer_operands(arena, node, 1, 2, 5, error)) return 0;
+  shapes[0] = node->inputs[1]->shape;
+  shapes[1] = node->inputs[2]->shape;
+  shapes[2] = chunk(node, node->inputs[2]);
+  for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
+  return 3;
+}
+
+static bool accepts_backward(const struct node *node, bool output, int index, const int64_t *strides) {
+  const struct value *value = output ? node->outputs[index] : node->inputs[index];
+  return op_is_dense(value->shape, strides) || (index == (output ? 1 : 2) && is_matrix(value->shape, strides));
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *x = node->inputs[1], *weight = node->inputs[2];
+  int64_t rows = op_rows(x->shape), depth = op_columns(x->shape), columns = classes(weight);
+  struct arena *arena = arena_new();
+  struct parts *parts = over_logits(arena, node, "cross_entropy_backward", x, weight);
+  parts->operands[1] = &parts->logits;
+  const double *logits = multiply(arena, inputs[1], inputs[2], rows, depth, columns);
+  double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
+  parts->node.kind->reference(&parts->node, (const double *const[]){inputs[0], logits, inputs[3], inputs[4], inputs[5]},
+                              &slopes);
+  for (int64_t i = 0; i < rows * depth; i++) outputs[0][i] = 0;
+  for (int64_t i = 0; i < depth * columns; i++) outputs[1][i] = 0;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t d = 0; d < depth; d++)
+      for (int64_t c = 0; c < columns; c++) {
+        outputs[0][r * depth + d] += slopes[r * columns + c] * inputs[2][d * columns + c];
+        outputs[1][d * columns + c] += inputs[1][r * depth + d] * slopes[r * columns + c];
+      }
+  clear_chunk(node->outputs[2], outputs[2]);
+  arena_free(arena);
+}
+
+static double product_flops_backward(const struct node *node) {
+  return 3 * one_product(node->inputs[1], node->inputs[2]);
+}
+
+static double flops_backward(const struct node *node) {
+  return product_flops_backward(node) + 3 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "linear_cross_entropy_backward",
+    .class = OP_KERNEL,
+    .template_name = "linear_cross_entropy",
+    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
+    .output_names = {"dx", "dweight", "logits"},
+    .infer = infer_backward,
+    .accepts = accepts_backward,
+    .accumulates = 3,
+    .rooms = 4,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops_backward,
+    .product_flops = product_flops_backward,
+    .reference = reference_backward,
+};
+
+const struct op_file op_file_linear_cross_entropy = {
+    .name = "linear_cross_entropy",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+};

@@ -1,0 +1,208 @@
+#include "gen/plan/chunk.h"
+
+#include <string.h>
+
+#include "gen/ir/names.h"
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+#include "gen/plan/uses.h"
+
+struct pass {
+  struct graph *graph;
+  struct builder *builder;
+  int64_t rows; /* of a chunk; CHUNK_AUTO: by the sizes at hand */
+  int *uses;    /* by value id, before the pass */
+  int n_values;
+  bool found; /* there is something to take together */
+};
+
+/* ---- The product that makes a value ---- */
+
+static bool is_view(const struct value *value) {
+  return value->kind == VALUE_RESULT && value->producer->kind->class == OP_VIEW && value->producer->n_inputs == 1;
+}
+
+static int count_calls(const struct graph *graph, const struct region *callee) {
+  int calls = 0;
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct call *call = graph->regions[r]->nodes.items[i]->call;
+      if (call != NULL && call->callee == callee) calls += call->count;
+    }
+  return calls;
+}
+
+/* The product with one matrix that makes a value which one operation alone uses, in its region or as the result of a
+ * function that is called once; NULL when there is none. Conversions between the two do not count. */
+static const struct node *find_product(const struct pass *pass, const struct value *value) {
+  if (value->kind != VALUE_RESULT || value->id >= pass->n_values || pass->uses[value->id] != 1) return NULL;
+  const struct node *node = value->producer;
+  if (node->call != NULL)
+    return count_calls(pass->graph, node->call->callee) == 1
+               ? find_product(pass, node->call->callee->results.items[value->index])
+               : NULL;
+  if (node->kind->converts) return find_product(pass, node->inputs[0]);
+  return node->kind->product && node->inputs[1]->shape.rank == 2 ? node : NULL;
+}
+
+/* ---- A product out of a called function ---- */
+
+static struct value *parameter_here(struct pass *pass, const struct node *call, const struct parameter *parameter) {
+  const struct scope *scope = call->call->scopes[parameter->scope];
+  struct builder *builder = pass->builder;
+  builder_enter(builder, call->region);
+  scope = builder_scope_init(builder, scope, parameter->init); /* which has decided already */
+  struct region *region = call->region;
+  int before = region->parameters.count;
+  struct value *value = builder_parameter(builder, scope, parameter->path, parameter->shape, parameter->init);
+  if (region->parameters.count > before) {
+    region->parameters.items[before].moved = true;
+    value->differentiable = parameter->value->differentiable;
+    value->name = parameter->value->name;
+  }
+  builder_leave(builder);
+  return value;
+}
+
+/* A copy of a node of the callee in front of position `*at` of the caller. */
+static struct node *copy_here(struct pass *pass, const struct node *node, struct region *to, int *at,
+                              struct value *const *inputs) {
+  struct node *copy = node_new(pass->graph, node->kind, inputs, node->n_inputs, node->where);
+  memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
+  copy->n_attributes = node->n_attributes;
+  region_insert(pass->graph, to, (*at)++, copy);
+  for (int i = 0; i < node->n_outputs; i++) {
+    bool view = node->kind->class == OP_VIEW;
+    enum dtype dtype = view ? inputs[0]->dtype : node->outputs[i]->dtype;
+    struct value *value = node_output(pass->graph, copy, node->outputs[i]->shape, dtype);
+    value->name = node->outputs[i]->name;
+    value->differentiable = node->outputs[i]->differentiable;
+  }
+  return copy;
+}
+
+/* What stands in the caller for a value of the callee: an argument, a parameter (itself where it is its copy of 16
+ * bits), a view of these, else a new result. */
+static struct value *outer_value(struct pass *pass, struct node *call, int *at, struct value *value) {
+  struct region *callee = call->call->callee;
+  if (value->kind == VALUE_INPUT) return call->inputs[value->index];
+  if (value->kind == VALUE_PARAMETER) return parameter_here(pass, call, &callee->parameters.items[value->index]);
+  const struct value *base = value;
+  while (is_view(base)) base = base->producer->inputs[0];
+  if (base->kind != VALUE_RESULT) {
+    struct value *input = outer_value(pass, call, at, value->producer->inputs[0]);
+    return copy_here(pass, value->producer, call->region, at, &input)->outputs[value->index];
+  }
+  ARENA_PUSH(pass->graph->arena, callee->results, value);
+  struct value *result = node_output(pass->graph, call, value->shape, value->dtype);
+  result->name = value->name;
+  result->differentiable = value->differentiable;
+  return result;
+}
+
+static int position_of(const struct node *node) {
+  for (int i = 0; i < node->region->nodes.count; i++)
+    if (node->region->nodes.items[i] == node) return i;
+  return -1;
+}
+
+/* Takes result `index` of a call away, which nobody uses any more. */
+static void drop_result(struct node *call, int index) {
+  struct region *callee = call->call->callee;
+  for (int i = index; i + 1 < call->n_outputs; i++) {
+    call->outputs[i] = call->outputs[i + 1];
+    call->outputs[i]->index = i;
+    callee->results.items[i] = callee->results.items[i + 1];
+  }
+  call->n_outputs--;
+  callee->results.count--;
+}
+
+/* Moves what find_product finds to the region of the value that it ends in. */
+static const struct node *fetch_product(struct pass *pass, struct value *value) {
+  struct node *node = value->producer;
+  if (node->call == NULL) return node->kind->converts ? fetch_product(pass, node->inputs[0]) : node;
+  const struct node *inner = fetch_product(pass, node->call->callee->results.items[value->index]);
+  struct value *inputs[2];
+  int at = position_of(node) + 1;
+  for (int i = 0; i < 2; i++) inputs[i] = outer_value(pass, node, &at, inner->inputs[i]);
+  struct node *copy = copy_here(pass, inner, node->region, &at, inputs);
+  drop_result(node, value->index);
+  name_values(pass->graph->arena, node->call->callee);
+  return copy;
+}
+
+/* ---- The two as one ---- */
+
+/* As many rows as make a chunk no larger than what the product takes: a power of two, as Liger Kernel has it. */
+static int64_t rows_of(const struct pass *pass, const struct node *product) {
+  const struct value *x = product->inputs[0], *weight = product->inputs[1];
+  int64_t depth = weight->shape.dim[0], columns = weight->shape.dim[1], rows = shape_count(x->shape) / depth;
+  int64_t chunks = (columns + depth - 1) / depth, size = 1;
+  if (pass->rows != CHUNK_AUTO) return pass->rows < rows ? pass->rows : rows;
+  while (size * chunks < rows) size *= 2;
+  return size;
+}
+
+/* The value in float32: of a parameter's copy of 16 bits the parameter, of a view the view of that, else a cast. New
+ * nodes stand at the end of the region, which is open in the builder. */
+static struct value *as_float(struct pass *pass, struct region *region, struct value *value) {
+  if (value->dtype == DTYPE_FLOAT32) return value;
+  if (value->kind == VALUE_PARAMETER) return region->parameters.items[value->index].value;
+  if (is_view(value)) {
+    struct value *input = as_float(pass, region, value->producer->inputs[0]);
+    int at = region->nodes.count;
+    return copy_here(pass, value->producer, region, &at, &input)->outputs[0];
+  }
+  return builder_op(pass->builder, op_cast_kind(DTYPE_FLOAT32)->name, &value, 1, NULL, 0);
+}
+
+static void join(struct pass *pass, struct node *node, int64_t rows) {
+  struct region *region = node->region;
+  const struct node *product = fetch_product(pass, node->inputs[0]);
+  struct builder *builder = pass->builder;
+  int first = region->nodes.count;
+  builder_enter(builder, region);
+  builder_at(builder, node->where);
+  struct value *a = as_float(pass, region, product->inputs[0]), *b = as_float(pass, region, product->inputs[1]);
+  struct node *joined = node->kind->over_product(builder, node, a, b, rows);
+  builder_leave(builder);
+  for (int i = 0; i < node->n_outputs; i++) {
+    joined->outputs[i]->name = node->outputs[i]->name;
+    region_replace(region, node->outputs[i], joined->outputs[i]);
+  }
+  int at = position_of(node), added = region->nodes.count - first;
+  for (int i = 0; i < added; i++) { /* from the end of the region to where the node stood */
+    struct node *last = region->nodes.items[region->nodes.count - 1];
+    region->nodes.count--;
+    region_insert(pass->graph, region, at, last);
+  }
+  region_remove(region, node);
+  name_values(pass->graph->arena, region);
+}
+
+static void chunk_region(struct pass *pass, struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    const struct node *product = node->kind->over_product != NULL ? find_product(pass, node->inputs[0]) : NULL;
+    if (product == NULL) continue;
+    int64_t rows = rows_of(pass, product);
+    pass->found = true;
+    if (pass->rows != CHUNK_AUTO || rows * product->inputs[1]->shape.dim[0] < shape_count(product->inputs[0]->shape))
+      join(pass, node, rows);
+  }
+}
+
+bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  int64_t rows = program->job->memory.cross_entropy_chunk;
+  if (rows == 0) return true;
+  struct graph *graph = program->graph;
+  struct pass pass = {.graph = graph, .builder = builder, .rows = rows, .n_values = graph->next_value};
+  pass.uses = count_uses(program->arena, graph);
+  for (int r = 0; r < graph->n_regions; r++) chunk_region(&pass, graph->regions[r]);
+  if (pass.found || rows == CHUNK_AUTO) return true;
+  diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
+             "the model has no cross_entropy over the result of a product that nothing else uses");
+  diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or take the key away");
+  return false;
+}
