@@ -8,12 +8,12 @@ _accel_gen() {
   --fail-on) COMPREPLY=($(compgen -W 'unproved broken never' -- "$word")) && return ;;
   --program) COMPREPLY=($(compgen -W 'train generate' -- "$word")) && return ;;
   --templates) COMPREPLY=($(compgen -d -- "$word")) && return ;;
-  -o | --output) COMPREPLY=($(compgen -f -- "$word")) && return ;;
+  -o | --output | --object) COMPREPLY=($(compgen -f -- "$word")) && return ;;
   --set | --dump) return ;;
   help) COMPREPLY=($(compgen -W 'build plan check audit job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
   esac
   case $word in
-  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --format --fail-on --root -I --color --help --version' -- "$word")) ;;
+  -*) COMPREPLY=($(compgen -W '-o --set --program --templates --dump --json --resolved -v --object --format --fail-on --root -I --color --help --version' -- "$word")) ;;
   *)
     COMPREPLY=($(compgen -f -X '!*.@(y?(a)ml|c)' -- "$word") $(compgen -d -- "$word"))
     if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check audit render data checkpoint help version' -- "$word")); fi

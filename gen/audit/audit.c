@@ -2,6 +2,7 @@
 
 #include "gen/audit/calls.h"
 #include "gen/audit/hidden.h"
+#include "gen/audit/machine.h"
 #include "gen/audit/walk.h"
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
@@ -15,5 +16,6 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   calls_check(audit, tree);
   hidden_check(audit, tree);
   walk_check(audit, tree);
+  if (options->object != NULL && !machine_check(audit, options->object, diags)) return NULL;
   return audit;
 }

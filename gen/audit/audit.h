@@ -44,7 +44,8 @@ struct audit {
 
 struct audit_options {
   struct parse_options parse;
-  const char *root; /* the hot loop's function; NULL: step, or else what main's loops call */
+  const char *root;   /* the hot loop's function; NULL: step, or else what main's loops call */
+  const char *object; /* an object file of the program, which has claims too; NULL: none */
 };
 
 /* Reads the program and checks every claim. NULL once there are errors in diags: it is no C that compiles. */

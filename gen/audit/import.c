@@ -26,7 +26,9 @@ static const struct type void_type = {.kind = TYPE_VOID, .name = "void", .size =
 struct node *import_node(struct importer *importer, enum node_kind kind, CXCursor cursor, int n_parts) {
   struct node *node = arena_alloc(importer->arena, sizeof *node);
   node->kind = kind;
-  node->where = import_range(importer, clang_getCursorExtent(cursor));
+  CXSourceRange extent = clang_getCursorExtent(cursor);
+  node->where = import_range(importer, extent);
+  node->last_line = import_location(importer, clang_getRangeEnd(extent)).line;
   node->type = &void_type;
   node->n_parts = n_parts;
   node->parts = arena_alloc(importer->arena, ((size_t)n_parts + 1) * sizeof(struct node *));

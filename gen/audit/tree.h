@@ -110,6 +110,7 @@ enum operator_kind {
 struct node {
   enum node_kind kind;
   struct location where;
+  int last_line;
   const struct type *type; /* of an expression; never NULL */
   struct node **parts;
   int n_parts;

@@ -48,6 +48,7 @@ int command_audit(const struct options *options) {
   struct audit_options audit_options = {
       .parse = {.flags = (const char *const *)flags.items, .n_flags = flags.count},
       .root = options->root,
+      .object = options->object,
   };
   struct audit *audit = audit_run(options->arena, options->argument, &audit_options, &diags);
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);

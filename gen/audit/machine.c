@@ -1,0 +1,275 @@
+/* The claims about machine code. What is hot is told by lines: a hot function may have been inlined into any other. */
+#include "gen/audit/machine.h"
+
+#include <string.h>
+
+#include "gen/audit/externals.h"
+
+struct machine_check {
+  struct audit *audit;
+  const struct machine *machine;
+};
+
+/* ---- Lines of the source ---- */
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash == NULL ? path : slash + 1;
+}
+
+static bool in_program(const struct audit *audit, struct location where) {
+  return where.line > 0 && where.file != NULL && strcmp(base_name(where.file), base_name(audit->tree->file)) == 0;
+}
+
+/* The function whose text has this line; NULL when there is none. */
+static const struct function *function_of(const struct audit *audit, struct location where) {
+  if (!in_program(audit, where)) return NULL;
+  for (int i = 0; i < audit->tree->n_functions; i++) {
+    const struct function *function = audit->tree->functions[i];
+    if (function->body != NULL && where.line >= function->where.line && where.line <= function->body->last_line)
+      return function;
+  }
+  return NULL;
+}
+
+static bool is_hot(const struct audit *audit, const struct jump *jump) {
+  const struct function *function = function_of(audit, jump->where);
+  return function != NULL && function->is_hot;
+}
+
+/* ---- Conditional jumps ---- */
+
+enum reason { REASON_NONE, REASON_LOOP, REASON_CHOICE, REASON_CALL, REASON_START };
+
+struct reason_search {
+  int line;
+  enum reason reason;
+};
+
+static bool find_reason(struct node *node, void *data) {
+  struct reason_search *search = data;
+  if (search->line < node->where.line || search->line > node->last_line) return node->kind == NODE_DECLARE;
+  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  bool logic = node->kind == NODE_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
+  bool choice = node->kind == NODE_SELECT || node->kind == NODE_SWITCH || logic ||
+                (node->kind == NODE_IF && search->line <= node->parts[0]->last_line);
+  bool call = node->kind == NODE_CALL && node->function != NULL && node->function->body == NULL;
+  if (loop) search->reason = REASON_LOOP;
+  if (choice && search->reason != REASON_LOOP) search->reason = REASON_CHOICE;
+  if (call && search->reason == REASON_NONE) search->reason = REASON_CALL;
+  return true;
+}
+
+struct use_search {
+  int line;
+  bool in_loop, found;
+  const struct variable *variable; /* that the line declares */
+};
+
+static bool find_declared(struct node *node, void *data) {
+  struct use_search *search = data;
+  if (node->kind == NODE_DECLARE && node->where.line <= search->line && node->last_line >= search->line)
+    search->variable = node->variable;
+  return true;
+}
+
+static bool find_use(struct node *node, void *data) {
+  struct use_search *search = data;
+  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  if (loop && !search->in_loop) {
+    struct use_search inner = {search->line, true, false, search->variable};
+    for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], find_use, &inner);
+    search->found = search->found || inner.found;
+    return false;
+  }
+  if (search->in_loop && node->kind == NODE_VARIABLE && node->variable == search->variable) search->found = true;
+  return true;
+}
+
+/* Whether the line declares what a loop of the function uses: a compiler asks there whether the loop's arrays are
+ * apart, or whether it turns at all. */
+static bool prepares_loop(const struct function *function, int line) {
+  struct use_search search = {.line = line};
+  node_walk(function->body, find_declared, &search);
+  if (search.variable != NULL) node_walk(function->body, find_use, &search);
+  return search.found;
+}
+
+/* What of the source explains a conditional jump at this line of a function. */
+static enum reason explain_line(const struct audit *audit, const struct function *function, int line) {
+  struct reason_search search = {line, REASON_NONE};
+  node_walk(function->body, find_reason, &search);
+  if (search.reason != REASON_NONE) return search.reason;
+  for (int i = 0; i < audit->tree->n_marks; i++) { /* what shares out a loop stands before it */
+    const struct mark *mark = &audit->tree->marks[i];
+    if (mark->kind == MARK_PRAGMA && mark->where.line == line && strncmp(mark->text, "omp ", 4) == 0)
+      return REASON_LOOP;
+  }
+  if (prepares_loop(function, line)) return REASON_LOOP;
+  bool starts = line >= function->where.line && line <= function->body->where.line;
+  return starts ? REASON_START : REASON_NONE;
+}
+
+/* Whether a function takes numbers alone: done in place, it is part of what is computed in its caller's loop. */
+static bool is_of_numbers(const struct function *function) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    enum type_kind kind = function->parameters[i]->type->kind;
+    if (kind != TYPE_REAL && kind != TYPE_INTEGER) return false;
+  }
+  return function->n_parameters > 0;
+}
+
+/* The same for a jump: its line, or the calls around it that were done in place. */
+static enum reason explain(const struct audit *audit, const struct jump *jump) {
+  const struct function *function = function_of(audit, jump->where);
+  enum reason reason = explain_line(audit, function, jump->where.line);
+  for (int i = 0; reason == REASON_NONE && i < MOST_CALLERS && jump->callers[i] > 0; i++) {
+    struct location where = {jump->where.file, jump->callers[i], 1, 0};
+    if (function == NULL || !is_of_numbers(function)) break;
+    function = function_of(audit, where);
+    if (function != NULL) reason = explain_line(audit, function, where.line);
+    if (reason == REASON_CALL || reason == REASON_START) reason = REASON_NONE; /* the call itself explains nothing */
+  }
+  return reason;
+}
+
+static const char *reason_word(enum reason reason, bool backward) {
+  static const char *const words[] = {"", "a guard or remainder of a loop", "a choice", "a call done in place",
+                                      "the function's start"};
+  return reason == REASON_LOOP && backward ? "a loop" : words[reason];
+}
+
+static void check_branches(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim = audit_claim(audit, "machine-branches",
+                                    "Every conditional jump of hot code belongs to a loop or a choice of the source.");
+  int loops = 0, others = 0;
+  for (int i = 0; i < check->machine->n_jumps; i++) {
+    const struct jump *jump = &check->machine->jumps[i];
+    if (jump->kind != JUMP_CONDITIONAL || !is_hot(audit, jump)) continue;
+    const struct function *function = function_of(audit, jump->where);
+    enum reason reason = explain(audit, jump);
+    struct location where = {audit->tree->file, jump->where.line, jump->where.column > 0 ? jump->where.column : 1, 0};
+    if (reason == REASON_NONE)
+      claim_finding(audit, claim, VERDICT_BROKEN, where,
+                    "a conditional jump in %s, where '%s' has no loop and no choice", jump->function, function->name);
+    else
+      claim_fact(audit, claim, where, "%s: %s", jump->function, reason_word(reason, jump->is_backward));
+    loops += reason == REASON_LOOP && jump->is_backward;
+    others += !(reason == REASON_LOOP && jump->is_backward);
+  }
+  if (!check->machine->has_lines)
+    claim_finding(audit, claim, VERDICT_CANNOT_TELL, (struct location){.file = audit->tree->file},
+                  "the object has no line table: compile it with -g");
+  claim_evidence(audit, claim, "%d instructions, %d jumps back, %d others", check->machine->n_instructions, loops,
+                 others);
+}
+
+/* ---- Calls ---- */
+
+static void check_indirect(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim =
+      audit_claim(audit, "machine-no-indirect", "No code of the object jumps or calls where a register says.");
+  int calls = 0;
+  for (int i = 0; i < check->machine->n_jumps; i++) {
+    const struct jump *jump = &check->machine->jumps[i];
+    calls += jump->kind == JUMP_CALL;
+    if (jump->kind != JUMP_INDIRECT && jump->kind != JUMP_CALL_INDIRECT) continue;
+    claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "an indirect %s in %s",
+                  jump->kind == JUMP_INDIRECT ? "jump" : "call", jump->function);
+  }
+  claim_evidence(audit, claim, "%d calls by name", calls);
+}
+
+/* What a compiler may call on its own for C and OpenMP. */
+static bool is_compilers(const char *name) {
+  static const char *const starts[] = {"GOMP_",        "omp_",        "__kmpc_", "_ZGV", "__stack_chk_fail",
+                                       "__memcpy_chk", "__memset_chk"};
+  static const char *const names[] = {"memcpy", "memset", "memmove", "memcmp", "sqrt", "sqrtf", "sincos", "sincosf"};
+  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+    if (strncmp(name, starts[i], strlen(starts[i])) == 0) return true;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(name, names[i]) == 0) return true;
+  return false;
+}
+
+static void check_externals(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim = audit_claim(audit, "machine-externals",
+                                    "The object calls only what the source calls, and what a compiler adds for C and "
+                                    "OpenMP.");
+  int calls = 0;
+  for (int i = 0; i < check->machine->n_jumps; i++) {
+    const struct jump *jump = &check->machine->jumps[i];
+    if (jump->kind != JUMP_CALL || !jump->is_external || jump->target == NULL) continue;
+    calls++;
+    const struct function *function = tree_function(audit->tree, jump->target);
+    if (function == NULL && !is_compilers(jump->target))
+      claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "%s calls %s, which the source does not name",
+                    jump->function, jump->target);
+    if (is_hot(audit, jump) && !effect_is_hot(external_effect(jump->target)) && !is_compilers(jump->target))
+      claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "hot code in %s calls %s: %s", jump->function,
+                    jump->target, effect_word(external_effect(jump->target)));
+  }
+  claim_evidence(audit, claim, "%d calls", calls);
+}
+
+/* ---- Functions and stack ---- */
+
+/* A compiler's copies and parts of a function have a point behind its name. */
+static const struct function *source_of(const struct audit *audit, const char *name) {
+  return tree_function(audit->tree, arena_copy(audit->arena, name, strcspn(name, ".")));
+}
+
+static void check_functions(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim =
+      audit_claim(audit, "machine-functions", "Every function of the object is one of the source, and is decoded.");
+  for (int i = 0; i < check->machine->n_functions; i++) {
+    const struct machine_function *function = &check->machine->functions[i];
+    struct location where = {.file = audit->tree->file};
+    const struct function *source = source_of(audit, function->name);
+    if (source == NULL || source->body == NULL)
+      claim_finding(audit, claim, VERDICT_BROKEN, where, "the object has %s, which the source does not",
+                    function->name);
+    if (function->n_undecoded > 0)
+      claim_finding(audit, claim, VERDICT_CANNOT_TELL, where, "%d bytes of %s are not decoded", function->n_undecoded,
+                    function->name);
+  }
+  claim_evidence(audit, claim, "%d functions, %d instructions", check->machine->n_functions,
+                 check->machine->n_instructions);
+}
+
+static void check_stack(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim = audit_claim(audit, "machine-stack", "The stack that the object's functions need is bounded.");
+  int64_t deepest = 0;
+  for (int i = 0; i < check->machine->n_functions; i++) {
+    const struct machine_function *function = &check->machine->functions[i];
+    struct location where = {.file = audit->tree->file};
+    if (function->depth < 0)
+      claim_finding(audit, claim, VERDICT_BROKEN, where, "how much stack %s needs is not bounded", function->name);
+    else
+      claim_fact(audit, claim, where, "%s: %lld bytes, %lld with what it calls", function->name,
+                 (long long)function->frame, (long long)function->depth);
+    if (function->depth > deepest) deepest = function->depth;
+  }
+  claim_evidence(audit, claim, "%lld bytes at most, without what functions from outside need", (long long)deepest);
+}
+
+bool machine_check(struct audit *audit, const char *path, struct diagnostics *diags) {
+  const char *why = NULL;
+  struct machine *machine = machine_read(audit->arena, path, &why);
+  if (machine == NULL) {
+    diag_error(diags, (struct location){.file = path}, "cannot read the object: %s", why);
+    return false;
+  }
+  const struct machine_check check = {audit, machine};
+  check_functions(&check);
+  check_branches(&check);
+  check_indirect(&check);
+  check_externals(&check);
+  check_stack(&check);
+  return true;
+}
