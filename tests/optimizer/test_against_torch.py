@@ -113,6 +113,9 @@ class Rule:
         begin += "".join(re.findall(r"^  fill_map\(.*$", text, re.MULTILINE))
         source += f"void begin(void);\nvoid begin(void) {{ {begin} }}\n"
         source += "void average(void);\nvoid average(void) { average_iterates(); }\n" if self.averages else ""
+        alone = ", 1.0f" if "clip_factor" in code else ""
+        source += "void update_alone(int64_t at, double lr);\n"
+        source += f"void update_alone(int64_t at, double lr) {{ update(at, lr{alone}); }}\n"
         source += "double take_step(int64_t at, double lr);\n"
         factor = ", clip_factor(norm)" if "clip_factor" in code else ""
         source += "double take_step(int64_t at, double lr) {\n  const double norm = gradient_norm();\n"
@@ -120,7 +123,7 @@ class Rule:
         with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
             library = f"{folder}/rule.so"
             subprocess.run(["cc", *WARNINGS, "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-x", "c", "-",
-                            "-x", "none", "-o", library, "-lm", *library_flags("--libs")], input=source, text=True, check=True)
+                            "-x", "none", "-o", library, "-lm", *library_flags("--cflags", "--libs")], input=source, text=True, check=True)
             self.code = ctypes.CDLL(library)
         self.code.take_step.restype = ctypes.c_double
         for name in ("weights", "gradients"):
