@@ -93,6 +93,15 @@ class Accumulation(unittest.TestCase):
         """On one rank there is nobody to synchronise with."""
         self.check(30, 4, 16, *self.EXPONENTIAL, adjust_scheduler=False, sync_each_batch=True)
 
+    def test_keys_of_several_ranks_leave_no_trace(self):
+        """On one rank a program is the same with either value, but for the list of its keys."""
+        texts = set()
+        for keys in ({}, {"sync_each_batch": True}, {"adjust_scheduler": False}):
+            rows = Rows(30, 4, steps=1, accumulation={"num_steps": 3, **keys})
+            lines = rows.trainer.generate().splitlines()
+            texts.add("\n".join(line for line in lines if "accumulation." not in line and "job" not in line))
+        self.assertEqual(len(texts), 1)
+
     def test_one_cycle(self):
         """The one schedule that Accelerate keeps from going on behind its end: there too, rates follow the optimizer."""
         for adjust in (False, True):
