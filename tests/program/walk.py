@@ -26,6 +26,8 @@ BASES = {
 
 # The values of keys where their type does not say which are worth trying.
 VALUES = {
+    "training.samples": [20, 50],
+    "training.epochs": [1],
     "model.weights": [],  # from another run: tests/program/test_parity.py
     "model.source": [], "model.config": [], "data.train": [], "checkpoint.project_dir": [],
     "data.eval": [{"path": "corpus.txt", "format": "bytes"}, {"path": "rows.csv", "format": "csv"}],
@@ -67,8 +69,10 @@ VALUES = {
     "schedule.final_div_factor": [1e4],
 }
 
-# What a key, or a key with one value, asks for beside it.
+# What a key, or a key with one value, asks for beside it; None: that it is away.
 COMPANIONS = {
+    "training.samples": {"training.steps": None},
+    "training.epochs": {"training.steps": None},
     ("memory.activation_checkpointing", "every"): {"memory.checkpoint_every": 2},
     ("memory.activation_checkpointing", "layers"): {"memory.checkpoint_layers": 1},
     ("memory.activation_checkpointing", "functions"): {"memory.checkpoint_functions": ["mlp"]},
@@ -163,7 +167,7 @@ def all_values():
 def write(job, path):
     """Writes a job of dotted keys, one key a line; returns line to key."""
     lines, places, open_groups = [], {}, []
-    for key in sorted(job):
+    for key in sorted(key for key in job if job[key] is not None):
         groups = key.split(".")[:-1]
         for depth, group in enumerate(groups):
             if open_groups[:depth + 1] != groups[:depth + 1]:
