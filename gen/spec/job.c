@@ -277,6 +277,8 @@ static void bind_hooks(struct arena *arena, struct job *job) {
   const char *source = string(job, "hooks.source");
   if (source == NULL) return;
   job->hooks.source = beside(arena, job->file, source);
+  /* Compilers must see a path in it, whatever it begins with. */
+  if (job->hooks.source[0] != '/') job->hooks.source = arena_printf(arena, "./%s", job->hooks.source);
   for (int i = 0; i < HOOKS; i++) {
     const struct spec_node *name = spec_find(spec_find(job->tree, "hooks"), job_hook_keys[i]);
     job->hooks.names[i] = name != NULL ? name->text : NULL;

@@ -96,6 +96,12 @@ class Hooks(unittest.TestCase):
             self.assertEqual(row["loss"], whole[step]["loss"])
         self.assertEqual(self.calls(trainer, 1)[-1][:2], ["end", "1"])
 
+    def test_a_file_name_is_no_flag(self):
+        trainer = prepare(self, names={"on_end": "on_end", "source": "-Wl,-rpath.c"})
+        (trainer.folder / "-Wl,-rpath.c").write_text(SOURCE)
+        subprocess.run([GENERATOR, "build", "job.yaml", "-o", "trainer"], cwd=trainer.folder, check=True)
+        self.assertEqual([call[:2] for call in self.calls(trainer, -1)], [["end", "7"]])
+
     def test_a_hook_changes_no_training(self):
         trainer, plain = prepare(self), prepare(self)
         del plain.job["hooks"]

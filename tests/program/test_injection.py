@@ -117,6 +117,11 @@ class Injection(unittest.TestCase):
                                capture_output=True)
                 self.assertEqual(subprocess.check_output([binary]).decode(), text)
 
+    def hooked(self, source):
+        hook = "#include <accel/hooks.h>\nvoid on_end(struct accel_run *run, const struct accel_progress *at) {}\n"
+        (self.folder / source).write_text(hook)
+        return generate(self.folder, {**job_with("x"), "hooks": {"source": source, "on_end": "on_end"}})
+
     def test_file_names(self):
         names = [text.replace("/", "_") for text in HOSTILE] + ["*", "a*", "*_", "a b.c", "-rf", "a\nb", "a\n#error"]
         benign = generate(self.folder, job_with("x"))
@@ -133,6 +138,10 @@ class Injection(unittest.TestCase):
                 made = generate(self.folder, job_with("x", model=f"./{name}.c"))
                 self.same(made, benign, f"model {name}")
                 self.compile(made.stdout, f"model {name}")
+                # The hooks', which stands in comments.
+                made, plain = (self.hooked(source) for source in (f"./{name}.c", "./hooks.c"))
+                self.same(made, plain, f"hooks {name}")
+                self.compile(made.stdout, f"hooks {name}")
 
 
 if __name__ == "__main__":
