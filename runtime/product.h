@@ -15,6 +15,7 @@ enum accel_element { ACCEL_F32, ACCEL_BF16, ACCEL_F16 };
 struct accel_product {
   enum accel_element type, result; /* of a and b; of y */
   bool accumulate;
+  bool in_blocks; /* emulated in blocks of fixed sizes, each by one thread: the same bits for any number of threads */
   int64_t rows, columns, depth;
   int64_t y_row;           /* from one row of y to the next; its columns follow each other */
   int64_t a_row, a_column; /* one of them is 1 */
@@ -25,8 +26,8 @@ struct accel_product {
   struct accel_primitive *primitive; /* the runtime's own: NULL where products are emulated */
 };
 
-/* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs on instructions for
- * 16 bits; false: it is emulated. */
+/* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs as it is meant to:
+ * on instructions for 16 bits, unless in_blocks; false: it is emulated. */
 bool accel_open_product(struct accel_product *product);
 
 /* y = a b, or y += a b, of one of them. */

@@ -105,7 +105,8 @@ static bool is_low(const struct kernel *kernel) {
   return false;
 }
 
-static struct jinja_value kernel_value(struct arena *arena, const struct kernel *kernel) {
+static struct jinja_value kernel_value(const struct program *program, const struct kernel *kernel) {
+  struct arena *arena = program->arena;
   const struct node *node = kernel->node;
   struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
   struct jinja_value inputs = jinja_list(arena), outputs = jinja_list(arena);
@@ -125,6 +126,7 @@ static struct jinja_value kernel_value(struct arena *arena, const struct kernel 
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));
+  set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->random);
   if (node->body.count > 0) set_loops(arena, k, kernel);
   set_text(arena, value, "template", template_file(arena, node->kind));
@@ -136,6 +138,6 @@ static struct jinja_value kernel_value(struct arena *arena, const struct kernel 
 struct jinja_value kernels_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int i = 0; i < program->n_kernels; i++)
-    jinja_push(program->arena, list, kernel_value(program->arena, program->kernels[i]));
+    jinja_push(program->arena, list, kernel_value(program, program->kernels[i]));
   return list;
 }

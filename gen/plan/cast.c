@@ -311,6 +311,7 @@ static void fold_casts(struct graph *graph) {
       struct value *value = node->inputs[0];
       if (value->kind != VALUE_RESULT || value->dtype != DTYPE_FLOAT32 || uses[value->id] != 1) continue;
       if (value->producer->kind->class != OP_KERNEL || value->producer->kind->part != NULL) continue;
+      if (value->producer->autocast.cpu == AUTOCAST_LOW) continue; /* products are of one type */
       value->dtype = node->outputs[0]->dtype;
       region_replace(region, node->outputs[0], value);
       region_remove(region, node);

@@ -13,9 +13,10 @@ static bool multiplies(enum dtype dtype) {
 }
 #endif
 
-const char *target_text(struct arena *arena, enum dtype dtype) {
+const char *target_text(struct arena *arena, enum dtype dtype, bool in_blocks) {
   if (!dtype_is_low(dtype)) return "";
   const char *name = dtype_name(dtype);
+  if (in_blocks) return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
   if (multiplies(dtype)) return arena_printf(arena, "products  %s, native: this processor has AVX512-BF16\n", name);
   return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor like this one\n",
                       name);

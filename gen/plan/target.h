@@ -4,8 +4,9 @@
 
 #include "gen/ir/tensor.h"
 
-/* How products of a type run, as a line for people; "" for float32. Says of this machine what the runtime would choose
+/* How products of a type run, as a line for people; "" for float32. in_blocks: the job asks for the same bits with any
+ * number of threads. Says of this machine what the runtime would choose
  * on it; it is no part of a program's text, which is the same wherever it is made. */
-const char *target_text(struct arena *arena, enum dtype dtype);
+const char *target_text(struct arena *arena, enum dtype dtype, bool in_blocks);
 
 #endif

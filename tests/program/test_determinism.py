@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 from harness import GENERATOR, Trainer
-from matrix import ADAMW, CASES, COSINE, gpt, gru, mlp
+from matrix import ADAMW, BF16, CASES, COSINE, gpt, gru, mlp
 
 EXACT = ("step", "loss", "lr", "grad_norm", "eval_loss")
 
@@ -94,6 +94,9 @@ class Numbers(Runs):
     def test_gru(self):
         self.check(gru("gru", optimizer=ADAMW))
 
+    def test_bf16(self):
+        self.check(gpt("gpt2", config={"n_layer": 2, "n_embd": 48, "dropout": 0.1}, optimizer=ADAMW, precision=BF16))
+
 
 class Threads(Runs):
     """deterministic: true, on shapes whose products oneDNN divides otherwise with more threads: one, two, three, and five."""
@@ -120,8 +123,14 @@ class Threads(Runs):
         print("differs with the number of threads:", one != two, [one != other for other in others])
 
     def test_transformer(self):
+        self.check_transformer()
+
+    def test_transformer_in_bf16(self):
+        self.check_transformer(precision=BF16)
+
+    def check_transformer(self, **groups):
         case = gpt("gpt2", config={"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 64, "dropout": 0.1},
-                   data={"batch_size": 8}, optimizer=ADAMW, training={"deterministic": True})
+                   data={"batch_size": 8}, optimizer=ADAMW, training={"deterministic": True}, **groups)
         trainer = self.prepare(case, steps=3)
         first, *others = [self.numbers(trainer, threads=threads) for threads in (1, 2, 3)]
         for numbers in others:

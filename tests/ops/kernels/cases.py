@@ -19,25 +19,49 @@ def strides_of(shape, order=None, gap=0):
     return strides
 
 
+def encoded(type_name, values):
+    """Numbers as the elements of a type, rounded to the nearest, ties to even."""
+    if type_name == "accel_f16":
+        return np.asarray(values, np.float32).astype(np.float16).view(np.uint16)
+    if type_name == "accel_bf16":
+        bits = np.asarray(values, np.float32).view(np.uint32)
+        rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+    return values
+
+
+def decoded(type_name, elements):
+    if type_name == "accel_f16":
+        return np.ascontiguousarray(elements).view(np.float16).astype(np.float64)
+    if type_name == "accel_bf16":
+        return (elements.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return elements.astype(np.float64)
+
+
 class Memory:
     """An operand's memory between guard elements, and the values that it stands for."""
 
     GUARD = 64
+    TYPES = {"int32_t": np.int32, "accel_bf16": np.uint16, "accel_f16": np.uint16}
 
     def __init__(self, operand, values):
-        dtype = np.int32 if operand.type == "int32_t" else np.float32
+        dtype = self.TYPES.get(operand.type, np.float32)
+        self.type = operand.type
         # Inputs end at the end of their block, so that the address sanitizer sees a read past them.
         self.block = np.full(operand.elements + 2 * self.GUARD, 77, dtype)
         self.array = self.block[self.GUARD : self.GUARD + operand.elements]
         self.view = np.lib.stride_tricks.as_strided(
             self.array, operand.shape, [s * self.array.itemsize for s in operand.strides]
         )
-        self.view[...] = values
+        self.view[...] = encoded(operand.type, values)
         self.inside = np.zeros(len(self.block), bool)
         places = sum(
             (np.arange(n).reshape([-1] + [1] * (operand.rank - 1 - i)) * s
              for i, (n, s) in enumerate(zip(operand.shape, operand.strides))), np.zeros([], int))
         self.inside[self.GUARD + np.broadcast_to(places, operand.shape).ravel()] = True
+
+    def values(self):
+        return decoded(self.type, self.view)
 
     def untouched(self):
         return bool((self.block[~self.inside] == 77).all())
@@ -79,7 +103,7 @@ class Case:
                 truth = truth + before[operand.name]
             if not memory.untouched():
                 return f"{operand.name}: wrote outside"
-            got = memory.view.astype(np.float64)
+            got = memory.values()
             if np.isnan(got).any() and not np.isnan(truth).any():
                 return f"{operand.name}: NaN"
             both = np.isnan(got) & np.isnan(truth)

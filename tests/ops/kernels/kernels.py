@@ -102,16 +102,21 @@ def support_of(kind):
 def program_text(kernels):
     """A whole translation unit: support functions, the kernels, and an exported twin for each."""
     body = "".join(kernel_text(kernel) + "\n" for kernel in kernels)
+    types = {operand.type for kernel in kernels for operand in kernel.outputs + kernel.inputs}
     helpers = []
     for kernel in kernels:
         helpers += [name for name in support_of(kernel.kind) if name not in helpers]
-    text = HEADERS + support_text(called(helpers, body)) + "\n" + body
+    low = sorted(types & {"accel_bf16", "accel_f16"})
+    products = "".join(f'#include "{ROOT}/runtime/{name}.c"\n' for name in ("problem", "product")) if "accel_multiply" in body else ""
+    used = "float accel_used(float x);\nfloat accel_used(float x) { return accel_widen(accel_narrow(x)); }\n" if low else ""
+    text = HEADERS + products + support_text(low) + used + "\n" + support_text(called(helpers, body)) + "\n" + body
     for kernel in kernels:
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])
         operands += ["uint64_t stream"] if kernel.random else []
         text += f"void call_{kernel.name}({', '.join(operands)});\n"
-        text += f"void call_{kernel.name}({', '.join(operands)}) {{ {kernel.name}({', '.join(names)}); }}\n\n"
+        opened = f"accel_open_product(&{kernel.name}_product); " if f"{kernel.name}_product" in body else ""
+        text += f"void call_{kernel.name}({', '.join(operands)}) {{ {opened}{kernel.name}({', '.join(names)}); }}\n\n"
     return text
 
 

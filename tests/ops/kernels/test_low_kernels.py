@@ -1,0 +1,97 @@
+"""Every kernel template over elements of 16 bits beside itself over float32, which test_kernels.py holds to float64, on
+the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results are low; or results
+alone; or of products the inputs, of norms all but the parameters. `test_low_kernels.py [--how HOW] [KIND ...]`."""
+
+import argparse
+import sys
+
+import cases
+import kernels as kit
+import numpy as np
+from test_kernels import HOW
+
+# What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
+WIDE = {"lse", "mean", "rstd", "loss", "scale", "d_loss", "cos", "sin", "targets", "tokens"}
+WITHOUT = {"arange", "table"}  # no operand of a type to choose
+# The rounding of a result, and of what it is added to: of the largest value.
+TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
+EACH = {"gcc": 4, "clang": 9}  # of the fixed cases
+WAYS = {"gcc": ("accel_bf16", "accel_f16"), "clang": ("accel_bf16",)}
+ONE_TYPE = ("matmul", "attention", "attention_backward", "slice_backward", "dropout")
+
+
+def patterns(case, kind):
+    """Which operands are low, for each way to choose them."""
+    inputs = {o.name for o in case.kernel.inputs if o.type == "float"} - WIDE
+    outputs = {o.name for o in case.kernel.outputs if o.type == "float"} - WIDE
+    yield inputs | outputs
+    if kind == "matmul":
+        yield inputs
+    elif kind not in ONE_TYPE and not case.in_place and outputs:
+        yield outputs
+        yield (inputs | outputs) - {"weight", "dweight", "dbias", "bias"}
+
+
+def pair(kind, arguments, name, number, dtype):
+    """The case with its chosen operands low, and the same over float32, of numbers that both have."""
+    low, wide = (cases.build(kind, arguments, name + end, np.random.default_rng(7)) for end in ("", "_wide"))
+    chosen = list(patterns(low, kind))[number]
+    for operand in low.kernel.outputs + low.kernel.inputs:
+        if operand.name in chosen:
+            operand.type = dtype
+    for case in (low, wide):
+        for operand in chosen & set(case.inputs):
+            case.inputs[operand] = cases.decoded(dtype, cases.encoded(dtype, case.inputs[operand])).astype(np.float32)
+    return arguments, sorted(chosen), low, wide
+
+
+def difference(low, wide, functions, dtype):
+    got, _ = low.run(functions[low.kernel.name])
+    expected, _ = wide.run(functions[wide.kernel.name])
+    for operand, a, b in zip(low.kernel.outputs, got, expected):
+        if not a.untouched():
+            return f"{operand.name}: wrote outside"
+        a, b = a.values(), b.values()
+        if (np.isnan(a) != np.isnan(b)).any():
+            return f"{operand.name}: NaN"
+        error = float(np.abs(np.nan_to_num(a - b)).max(initial=0)) / max(1e-3, float(np.abs(np.nan_to_num(b)).max(initial=0)))
+        if not error < (TOLERANCE[dtype] if operand.type == dtype else 1e-5):
+            return f"{operand.name}: error {error:.3g} of the largest value"
+    return None
+
+
+def check(how, dtype, kind):
+    compiler, flags = HOW[how]
+    made = []
+    for index, arguments in enumerate(list(cases.fixed(kind))[:: EACH[how]]):
+        probe = cases.build(kind, arguments, "probe", np.random.default_rng(7))
+        for number in range(len(list(patterns(probe, kind)))):
+            made.append(pair(kind, arguments, f"{kind}_{index}_{number}", number, dtype))
+    functions = kit.load([case.kernel for _, _, *both in made for case in both], compiler, tuple(flags))
+    messages = []
+    for arguments, chosen, low, wide in made:
+        message = difference(low, wide, functions, dtype)
+        if message:
+            messages.append(f"#   {arguments} {chosen}: {message}")
+    print(f"{'not ok' if messages else 'ok'} {kind} {dtype} {how} ({len(made)} kernels)", *messages, sep="\n", flush=True)
+    return not messages
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--how", choices=WAYS, action="append")
+    parser.add_argument("kinds", nargs="*")
+    options = parser.parse_args()
+    good = True
+    for how in options.how or WAYS:
+        if not kit.has(HOW[how][0]):
+            print(f"ok {how} # SKIP {HOW[how][0]} is not installed")
+            continue
+        for dtype in WAYS[how]:
+            for kind in options.kinds or [kind for kind in cases.KINDS if kind not in WITHOUT]:
+                good &= check(how, dtype, kind)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
