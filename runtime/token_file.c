@@ -38,10 +38,10 @@ static bool check_head(const char *path, const uint8_t *bytes, size_t size, stru
   return cut(path, problem);
 }
 
-/* Bytes behind the header of so many tokens and documents; 0 when no file is so large. */
+/* Bytes behind the header of so many tokens and documents; more than any file's when they cannot be. */
 static uint64_t body_bytes(uint64_t count, uint64_t width, uint64_t documents) {
   static const uint64_t most = (uint64_t)1 << 56;
-  if (count > most || documents > count) return 0;
+  if (count > most || documents > count) return UINT64_MAX;
   return documents == 0 ? count * width : (count * width + 7) / 8 * 8 + 8 * documents;
 }
 

@@ -108,6 +108,28 @@ static void wide_llmc(void **state) {
   assert_false(find(ACCEL_LLMC, bytes, 1024 + sizeof held - 2));
 }
 
+/* A header of the project's own format alone, with so many tokens and documents. */
+static bool find_own(uint64_t count, uint64_t documents) {
+  uint8_t bytes[64] = "ACCELTOK";
+  bytes[8] = 1, bytes[12] = 2;
+  memcpy(bytes + 16, &count, 8);
+  memcpy(bytes + 40, &documents, 8);
+  return find(ACCEL_TOKENS, bytes, sizeof bytes);
+}
+
+/* What no file can hold is no empty file. tests/commands/test_data.py has the others. */
+static void impossible_counts(void **state) {
+  (void)state;
+  assert_true(find_own(0, 0));
+  assert_int_equal(tokens.count, 0);
+  assert_false(find_own(1, 0));
+  assert_false(find_own(0, 1));
+  assert_false(find_own(UINT64_MAX, 0));
+  assert_false(find_own((uint64_t)1 << 63, 0));
+  assert_false(find_own((uint64_t)1 << 56, (uint64_t)1 << 61));
+  assert_non_null(strstr(problem.what, "t.bin: byte 16: the header says 72057594037927936 tokens of 2 bytes"));
+}
+
 static void llmc_taken_for_nanogpt(void **state) {
   uint8_t bytes[2048];
   (void)state;
@@ -118,7 +140,8 @@ static void llmc_taken_for_nanogpt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bytes_are_tokens), cmocka_unit_test(nanogpt),   cmocka_unit_test(llmc),
-      cmocka_unit_test(damaged_llmc),     cmocka_unit_test(wide_llmc), cmocka_unit_test(llmc_taken_for_nanogpt)};
+      cmocka_unit_test(bytes_are_tokens),      cmocka_unit_test(nanogpt),   cmocka_unit_test(llmc),
+      cmocka_unit_test(damaged_llmc),          cmocka_unit_test(wide_llmc), cmocka_unit_test(impossible_counts),
+      cmocka_unit_test(llmc_taken_for_nanogpt)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
