@@ -14,6 +14,7 @@ static void add_flags(const struct options *options, struct words *flags) {
     words_add(flags, "-I");
     words_add(flags, options->includes[i]);
   }
+  words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
   struct words runtime = words_in(options->arena);
   runtime_flags(options, "--cflags", &runtime);
   for (int i = 0; i < runtime.count; i++)

@@ -132,6 +132,7 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--fail-on", .read = read_fail_on},
       {.name = "--object", .value = &options->object},
       {.name = "--root", .value = &options->root},
+      {.name = "--march", .value = &options->march},
       {.name = "-I", .alias = "--include", .read = read_include},
       {.name = "--resolved", .flag = &options->resolved},
       {.name = "--json", .flag = &options->json},
@@ -196,6 +197,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
   struct reader reader = {.options = options, .next = argv + (argc > 0), .colour = "auto"};
   options->program = "train";
   options->format = "text";
+  options->march = "native";
   options->fail_on = "unproved";
   reader.command = read_command(&reader);
   bool good = read_rest(&reader);

@@ -29,6 +29,7 @@ struct options {
   const char *fail_on;   /* --fail-on: "unproved" (default: broken too), "broken" or "never" */
   const char *object;    /* --object FILE: the audited program's object code; NULL: none */
   const char *root;      /* --root NAME: the hot loop's function; NULL: found */
+  const char *march;     /* --march NAME: the processor that an audited program is compiled for; "native" (default) */
   const char **includes; /* -I DIR, in order */
   int n_includes;
 

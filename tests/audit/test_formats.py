@@ -125,7 +125,7 @@ def main():
     hostile = [case for case in CASES if "strings-listed" in case.claims]
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
         folder = pathlib.Path(name)
-        for number, case in enumerate([GOOD, *hostile[:1], *CASES[28::5]]):
+        for number, case in enumerate([GOOD, *hostile[:1], *CASES[28::9]]):
             (folder / "program.c").write_text(case.text.replace("struct arena {", 'static const char x[] = "<&\\"\\\'>";\nstruct arena {', 1))
             for check in (check_text, check_sarif, check_junit, check_page):
                 try:

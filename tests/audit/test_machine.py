@@ -18,7 +18,7 @@ from harness import GENERATOR  # noqa: E402
 from matrix import CASES, library_flags, tool  # noqa: E402
 from mutations import insert, kernels  # noqa: E402
 
-PROGRAMS = ["gpt2_groups", "mlp_accumulation"]
+PROGRAMS = ["gpt2_groups"]
 COMPILERS = [["gcc", "-O2"], ["gcc", "-O3", "-march=native", "-mprefer-vector-width=512"], [tool("clang"), "-O2"],
              [tool("clang"), "-O3", "-march=native"]]
 
@@ -27,8 +27,9 @@ def compile_object(compiler, source, target):
     subprocess.run([*compiler, "-std=c17", "-g", "-w", "-c", source, "-o", target, *library_flags("--cflags")], check=True)
 
 
-def audit(folder, source="program.c"):
-    result = subprocess.run([GENERATOR, "audit", source, "--object", "program.o", "--format", "json"], cwd=folder,
+def audit(folder, source="program.c", march="x86-64"):
+    command = [GENERATOR, "audit", source, "--object", "program.o", "--march", march, "--format", "json"]
+    result = subprocess.run(command, cwd=folder,
                             capture_output=True, text=True)
     assert result.returncode in (0, 1), result.stderr
     claims = {claim["id"]: claim for claim in json.loads(result.stdout)["claims"] if claim["id"].startswith("machine-")}
@@ -99,7 +100,7 @@ def run(name, check, *arguments):
 
 def check_holds(folder, compiler):
     compile_object(compiler, folder / "program.c", folder / "program.o")
-    found = wrong(audit(folder))
+    found = wrong(audit(folder, march="native" if "-march=native" in compiler else "x86-64"))
     assert not found, found
 
 

@@ -37,7 +37,7 @@ def edits(texts):
     passed over."""
     for kind in KINDS:
         found, seen, seed = 0, set(), 0
-        while found < EACH and seed < 12 * len(texts):
+        while found < EACH and seed < 20 * len(texts):
             text = mutate(kind, texts[seed % len(texts)], seed)
             seed += 1
             if text is None or text in seen:
