@@ -78,7 +78,7 @@ static void check_choice(struct branch_check *check, struct node *node) {
   const struct note *note = node->note;
   unsigned origin = note == NULL || !note->seen ? 0 : note->origin;
   const char *condition = walk_spell(check->walk, node->parts[0]);
-  if (origin & ORIGIN_CONFIG) {
+  if ((origin & (ORIGIN_CONFIG | ORIGIN_DATA)) == ORIGIN_CONFIG) { /* with data, it is a number to compare with */
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' depends on %s", condition,
                   origin_word(origin));
     return;
