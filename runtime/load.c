@@ -1,4 +1,6 @@
 /* Samples for a step. No allocation, no system call: the files are mapped, the tables are in memory. */
+#include "masking.h"
+#include "philox.h"
 #include "run.h"
 
 #include <inttypes.h>
@@ -43,6 +45,17 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
     if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
     if (vocabulary > 0 && next >= vocabulary) fail_changed(run, split, next);
   }
+}
+
+void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
+                       int32_t *targets) {
+  const struct accel_program *program = run->program;
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length;
+  accel_load_windows(run, which, position, count, tokens, targets);
+  for (int64_t i = 0; i < count; i++)
+    rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + split->shift + i, length,
+            program->vocabulary, tokens + i * length, targets + i * length);
 }
 
 /* A row's features in `features`; returns its label. */

@@ -71,6 +71,16 @@ struct accel_source {
   enum accel_format format;
 };
 
+/* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
+ * and the others become mask_token. */
+struct accel_masking {
+  int32_t mask_token;
+  double probability, random, keep;
+};
+
+/* The target of a place that does not count. */
+enum { ACCEL_NO_TARGET = -100 };
+
 /* When evaluations end a run: after `patience` of them in a row that were not better than the best by more than
  * `threshold`. */
 struct accel_stopping {
@@ -111,11 +121,12 @@ struct accel_program {
   double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
   int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
   bool shuffle;
-  int64_t sequence_length; /* tokens of a window; 0 for tables */
-  int64_t vocabulary;      /* tokens must be below it; 0: unknown, not checked */
-  int features;            /* columns before the label of a table; 0 for tokens */
-  bool label_is_class;     /* a table's label: a class number, or a real value */
-  int64_t classes;         /* labels must be below it; 0: unknown */
+  int64_t sequence_length;      /* tokens of a window; 0 for tables */
+  int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */
+  struct accel_masking masking; /* for accel_load_masked */
+  int features;                 /* columns before the label of a table; 0 for tokens */
+  bool label_is_class;          /* a table's label: a class number, or a real value */
+  int64_t classes;              /* labels must be below it; 0: unknown */
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   int64_t eval_iters;                        /* batches of one evaluation */
@@ -180,6 +191,12 @@ struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
  * state. No allocation, no system call. */
 void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets);
+
+/* The same for masked language modelling: of each window's tokens some are hidden by program->masking, and targets are
+ * those tokens as they were, ACCEL_NO_TARGET in all other places. The draw is a pure function of (data_seed, split,
+ * position), so that every epoch has its own. */
+void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
+                       int32_t *targets);
 
 /* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
 void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,

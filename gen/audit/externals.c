@@ -29,7 +29,7 @@ static const struct {
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "
      "MPI_Alltoall* nccl* accel_comm_* "},
-    {EFFECT_BATCH, " accel_load_windows accel_load_classes accel_load_values "
+    {EFFECT_BATCH, " accel_load_windows accel_load_masked accel_load_classes accel_load_values "
                    "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,

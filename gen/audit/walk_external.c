@@ -206,25 +206,33 @@ static struct value fill_weights(const struct call *call) {
   return value_number(0);
 }
 
-static void fill_integers(const struct call *call, int which, int64_t count, const char *limit) {
+static void fill_integers(const struct call *call, int which, int64_t count, int64_t least, const char *limit) {
   int64_t below = described(call->walk, limit), bytes = bounded_multiply(count, 4);
   touch(call, which, bytes, true);
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
   if (bytes > at.span - at.low) bytes = at.span - at.low;
-  walk_set_content(call->walk, at, bytes, (struct content){below > 0, 0, below - 1});
+  walk_set_content(call->walk, at, bytes, (struct content){below > 0, least, below - 1});
 }
 
 static struct value load_windows(const struct call *call) {
   int64_t count = bounded_multiply(most(call, 3), described(call->walk, "sequence_length"));
-  fill_integers(call, 4, count, "vocabulary");
-  fill_integers(call, 5, count, "vocabulary");
+  fill_integers(call, 4, count, 0, "vocabulary");
+  fill_integers(call, 5, count, 0, "vocabulary");
+  return value_number(0);
+}
+
+/* Targets are tokens, or ACCEL_NO_TARGET. */
+static struct value load_masked(const struct call *call) {
+  int64_t count = bounded_multiply(most(call, 3), described(call->walk, "sequence_length"));
+  fill_integers(call, 4, count, 0, "vocabulary");
+  fill_integers(call, 5, count, -100, "vocabulary");
   return value_number(0);
 }
 
 static struct value load_classes(const struct call *call) {
   touch(call, 4, bounded_multiply(bounded_multiply(most(call, 3), described(call->walk, "features")), 4), true);
-  fill_integers(call, 5, most(call, 3), "classes");
+  fill_integers(call, 5, most(call, 3), 0, "classes");
   return value_number(0);
 }
 
@@ -236,7 +244,7 @@ static struct value load_values(const struct call *call) {
 
 static struct value generation_window(const struct call *call) {
   int64_t length = described(call->walk, "sequence_length");
-  fill_integers(call, 1, length, "vocabulary");
+  fill_integers(call, 1, length, 0, "vocabulary");
   return value_integer(-1, length - 1);
 }
 
@@ -258,6 +266,7 @@ static const struct {
     {"accel_fill_weights", fill_weights},
     {"accel_generation_weights", fill_weights},
     {"accel_load_windows", load_windows},
+    {"accel_load_masked", load_masked},
     {"accel_load_classes", load_classes},
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},

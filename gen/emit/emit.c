@@ -65,6 +65,11 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   set_int(arena, value, "sequence_length", job->data.sequence_length);
   set_int(arena, value, "features", job->data.features);
   set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
+  set_bool(arena, value, "masked", job->data.masking.on);
+  set_int(arena, value, "mask_token", job->data.masking.mask_token);
+  set_real(arena, value, "mask_probability", job->data.masking.probability);
+  set_real(arena, value, "mask_random", job->data.masking.random);
+  set_real(arena, value, "mask_keep", job->data.masking.keep);
   set_bool(arena, value, "is_table", job->data.train.format == DATA_CSV);
   return value;
 }

@@ -14,6 +14,7 @@
 #include "gen/plan/keep.h"
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
+#include "gen/plan/masking.h"
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
 #include "gen/plan/recompute.h"
@@ -131,7 +132,7 @@ static bool pass_state(struct context *context) {
 
 static bool pass_figures(struct context *context) {
   count_figures(context->program);
-  return true;
+  return check_masking(context->program, context->diags);
 }
 
 /* The whole of planning, in order. */

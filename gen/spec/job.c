@@ -89,6 +89,12 @@ static void bind_data(struct job *job) {
   job->data.features = (int)integer(job, "data.features");
   job->data.label = (enum data_label)choice(job, "data.label", labels);
   job->data.shuffle = integer(job, "data.shuffle") != 0;
+  job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
+  if (!job->data.masking.on) return;
+  job->data.masking.mask_token = (int)integer(job, "data.masking.mask_token");
+  job->data.masking.probability = real(job, "data.masking.probability");
+  job->data.masking.random = real(job, "data.masking.random");
+  job->data.masking.keep = real(job, "data.masking.keep");
 }
 
 /* A group's numbers: those that `node` has, else those of `fallback`. */

@@ -131,6 +131,11 @@ struct job {
     bool shuffle;
     int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
+    struct {
+      bool on; /* masked language modelling */
+      int mask_token;
+      double probability, random, keep;
+    } masking;
   } data;
 
   struct {

@@ -45,7 +45,19 @@ static void check_samples(const struct spec_node *job, struct diagnostics *diags
   diag_help(diags, "with data.batch_size: auto or accumulation.num_steps: auto the plan divides the samples of a step");
 }
 
+/* Targets are hidden, replaced or kept. */
+static void check_masking(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *random = spec_find(job, "data.masking.random"), *keep = spec_find(job, "data.masking.keep");
+  if (random == NULL || keep == NULL || random->real + keep->real <= 1) return;
+  const struct spec_node *at = keep->is_default ? random : keep;
+  diag_error(diags, at->where,
+             "'data.masking.random' and 'data.masking.keep' are shares of the targets, but %s and %s are more than all",
+             spec_number(arena, random->real, false), spec_number(arena, keep->real, false));
+  diag_help(diags, "what is left of 1 becomes data.masking.mask_token");
+}
+
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
   check_samples(job, diags);
+  check_masking(arena, job, diags);
 }

@@ -14,7 +14,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
-from harness import MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
+from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
+from order import masked  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
 torch.set_num_threads(2)
@@ -137,4 +138,4 @@ class Images(Peer):
                    lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
 
 
-__all__ = ["Images", "Peer", "Text", "SEED"]
+__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "TRAIN", "Text", "Trainer", "masked", "SEED"]

@@ -1,8 +1,10 @@
 """examples/models/bert.c, vit.c and t5.c beside their classes of transformers."""
 
+import subprocess
 import unittest
 
-from peer import Images, Text
+import torch
+from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked
 from transformers import (BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
@@ -13,6 +15,31 @@ class Bert(Text):
         same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(8, 16),
                 "intermediate_size": self.random.randint(20, 60), "vocab_size": 256, "max_position_embeddings": length + 2}
         self.causal("bert.c", BertForMaskedLM(BertConfig(**same, initializer_range=0.1, pad_token_id=None)), same, length)
+
+
+    def test_bert_masked(self):
+        """Masked language modelling as it is meant: targets and hidden tokens of data.masking."""
+        how = {"mask_token": 7, "probability": 0.3, "random": 0.25, "keep": 0.125}
+        same = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 24, "intermediate_size": 32, "vocab_size": 256,
+                "max_position_embeddings": 21}
+        data, batches = self.text(21)
+        data["masking"] = how
+
+        def hidden(n):
+            rows = [masked(1, TRAIN, n * self.BATCH + i, row.tolist(), 256, **how) for i, row in enumerate(batches(n)[0])]
+            return [torch.tensor(x) for x in zip(*rows)]
+
+        self.check("bert.c", BertForMaskedLM(BertConfig(**same, initializer_range=0.1, pad_token_id=None)), same, data, hidden,
+                   lambda model, tokens, targets: model(input_ids=tokens, labels=targets).loss)
+
+
+    def test_mask_token_is_in_the_vocabulary(self):
+        data, _ = self.text(5)
+        trainer = Trainer({"model": {"source": str(MODELS / "bert.c"), "config": {
+            "num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": 4, "intermediate_size": 4, "vocab_size": 256}},
+            "data": {**{k: v for k, v in data.items() if k != "files"}, "masking": {"mask_token": 256}}, "training": {"steps": 1}})
+        said = subprocess.run([GENERATOR, "plan", trainer.path], capture_output=True, text=True).stderr
+        self.assertIn("error: 'mask_token' is 256, which is not below the model's vocabulary of 256", said)
 
 
 class Vit(Images):

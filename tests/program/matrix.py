@@ -12,6 +12,8 @@ LOSSES = TREE / "tests" / "program" / "models" / "losses"
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "hidden_size": 15,
          "intermediate_size": 21, "vocab_size": 256, "rope.kind": "ROPE_LLAMA3", "rope.original_length": 8}
+BERT = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 15, "intermediate_size": 21, "vocab_size": 257,
+        "max_position_embeddings": 9}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
 SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
@@ -78,6 +80,7 @@ CASES = [
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
     Case("llama", "llama", LLAMA, data={"sequence_length": 9}),
     Case("mistral", "mistral", {**LLAMA, "sliding_window": 4}, data={"sequence_length": 35}),
+    Case("bert", "bert", BERT, data={"sequence_length": 9, "masking": {"mask_token": 256}}),
     Case("losses", LOSSES, {"width": 7}, data={"batch_size": 9}),
     gpt("gpt2_checkpoint_all", config={"dropout": 0.1}, memory={"activation_checkpointing": "all"},
         training={"eval_interval": 2, "eval_iters": 2}),

@@ -35,6 +35,7 @@ VALUES = {
     "data.sequence_length": [0, 2, 3],
     "data.features": [5],
     "data.label": ["class"],
+    "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],
     "devices.threads": [1, 2],
     "optimizer.lr": [1e-3, 0.01],
     "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],

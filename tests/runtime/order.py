@@ -3,7 +3,7 @@ means to feed another framework the same batches."""
 
 MASK = 0xFFFFFFFF
 TRAIN, EVAL = 0, 1
-SHUFFLE, OFFSET = 2, 3
+SHUFFLE, OFFSET, HIDE = 2, 3, 5
 
 
 def philox(counter, key):
@@ -20,6 +20,20 @@ def random_word(seed, stream, index):
     """accel_random"""
     block = index // 4
     return philox((block & MASK, block >> 32, stream & MASK, stream >> 32), (seed & MASK, seed >> 32))[index % 4]
+
+
+def masked(seed, split, position, tokens, vocabulary, mask_token, probability=0.15, random=0.1, keep=0.1):
+    """The window at a position as masked language modelling has it: tokens and targets."""
+    hidden, targets = list(tokens), [-100] * len(tokens)
+    for t, token in enumerate(tokens):
+        index = position * len(tokens) + t
+        draw = philox((index & MASK, index >> 32, split, HIDE << 24), (seed & MASK, seed >> 32))
+        if draw[0] / 2**32 >= probability:
+            continue
+        targets[t] = token
+        how = draw[1] / 2**32
+        hidden[t] = draw[2] * vocabulary >> 32 if how < random else token if how < random + keep else mask_token
+    return hidden, targets
 
 
 def mix(x):

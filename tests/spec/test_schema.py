@@ -120,6 +120,9 @@ def rules_hold(job):
     sizes = [compared(job, key) for key in ("data.batch_size", "accumulation.num_steps", "accumulation.train_batch_size")]
     if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] != sizes[2]:
         return False
+    masking = job.get("data", {}).get("masking", {})
+    if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:
+        return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls
     return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")

@@ -536,8 +536,9 @@ static void cross_entropy_3x4x256(float loss[static 1], float lse[static 12], fl
       for (size_t v = 0; v < 256; v++) sum += accel_exp(x[v] - highest);
       const float rest = logf(sum);
       lse[r] = highest + rest;
-      if (targets[r] != -100) {
-        losses[chunk] += (highest - x[targets[r]]) + rest;
+      const int32_t target = targets[r];
+      if (target >= 0) {
+        losses[chunk] += (highest - x[target]) + rest;
         counts[chunk]++;
       }
     }
@@ -841,10 +842,11 @@ static void cross_entropy_backward_1(float dlogits[static 12 * 256], const float
   for (size_t r = 0; r < 12; r++) {
     const float *x = logits + r * 256;
     float *dx = dlogits + r * 256;
-    const float factor = targets[r] == -100 ? 0.0f : d_loss[0] * scale[0], l = lse[r];
+    const int32_t target = targets[r];
+    const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
 #pragma omp simd
     for (size_t v = 0; v < 256; v++) dx[v] = factor * accel_exp(x[v] - l);
-    if (targets[r] != -100) dx[targets[r]] -= factor;
+    if (target >= 0) dx[target] -= factor;
   }
 }
 

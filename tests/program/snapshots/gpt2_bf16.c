@@ -851,8 +851,9 @@ static void cross_entropy_bf16_3x4x256(float loss[static 1], float lse[static 12
       for (size_t v = 0; v < 256; v++) sum += accel_exp(x[v] - highest);
       const float rest = logf(sum);
       lse[r] = highest + rest;
-      if (targets[r] != -100) {
-        losses[chunk] += (highest - x[targets[r]]) + rest;
+      const int32_t target = targets[r];
+      if (target >= 0) {
+        losses[chunk] += (highest - x[target]) + rest;
         counts[chunk]++;
       }
     }
@@ -1352,13 +1353,14 @@ static void cross_entropy_backward_bf16_1(accel_bf16 dlogits[static 12 * 256], c
   for (size_t r = 0; r < 12; r++) {
     const accel_bf16 *x = logits + r * 256;
     accel_bf16 *dx = dlogits + r * 256;
-    const float factor = targets[r] == -100 ? 0.0f : d_loss[0] * scale[0], l = lse[r];
+    const int32_t target = targets[r];
+    const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
     const float top = factor;
-    const size_t target = (size_t)targets[r]; /* none of the classes where it is -100; one rounding a place */
+    const size_t label = (size_t)target; /* none of the classes where it is -100; one rounding a place */
 #pragma omp simd
     for (size_t v = 0; v < 256; v++) {
       const float slope = factor * accel_exp(accel_widen(x[v]) - l);
-      dx[v] = accel_narrow((v == target ? slope - top : slope));
+      dx[v] = accel_narrow((v == label ? slope - top : slope));
     }
   }
 }

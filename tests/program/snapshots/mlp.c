@@ -214,8 +214,9 @@ static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float s
       for (size_t v = 0; v < 3; v++) sum += accel_exp(x[v] - highest);
       const float rest = logf(sum);
       lse[r] = highest + rest;
-      if (targets[r] != -100) {
-        losses[chunk] += (highest - x[targets[r]]) + rest;
+      const int32_t target = targets[r];
+      if (target >= 0) {
+        losses[chunk] += (highest - x[target]) + rest;
         counts[chunk]++;
       }
     }
@@ -308,10 +309,11 @@ static void cross_entropy_backward_1(float dlogits[static 3 * 3], const float d_
   for (size_t r = 0; r < 3; r++) {
     const float *x = logits + r * 3;
     float *dx = dlogits + r * 3;
-    const float factor = targets[r] == -100 ? 0.0f : d_loss[0] * scale[0], l = lse[r];
+    const int32_t target = targets[r];
+    const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
 #pragma omp simd
     for (size_t v = 0; v < 3; v++) dx[v] = factor * accel_exp(x[v] - l);
-    if (targets[r] != -100) dx[targets[r]] -= factor;
+    if (target >= 0) dx[target] -= factor;
   }
 }
 
