@@ -90,6 +90,15 @@ class Figures(unittest.TestCase):
             self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), memory)
             self.assertEqual(plain.plan()["arena_bytes"]["total"] - total, saved)
 
+    def test_peak_in_bf16(self):
+        """The same of bfloat16: half of most activations, and the copies of the weights."""
+        low = {"precision": {"mixed_precision": "bf16"}}
+        one, many, full = make(1, 64, 32, 3, **low), make(16, 64, 32, 3, **low), make(16, 64, 32, 3, build=False)
+        constant = peak(one) - one.plan()["arena_bytes"]["total"]
+        total = many.plan()["arena_bytes"]["total"]
+        self.assertLess(abs(peak(many) - constant - total), 0.01 * total)
+        self.assertLess(total, 0.65 * full.plan()["arena_bytes"]["total"])
+
     def test_constant(self):
         """What a process takes beside its plan, whatever the model's size: libraries, and packing for two threads."""
         for n_embd, batch in [(16, 1), (768, 8)]:
