@@ -13,7 +13,7 @@ static const struct optimizer optimizers[] = {
     [OPTIMIZER_RADAM] = {"radam", {"exp_avg", "exp_avg_sq"}, .coupled = true, .counts_steps = true},
     [OPTIMIZER_ADAGRAD] = {"adagrad", {"sum"}, .coupled = true},
     [OPTIMIZER_RMSPROP] = {"rmsprop", {"square_avg"}, .coupled = true},
-    [OPTIMIZER_LION] = {"lion", {"exp_avg"}},
+    [OPTIMIZER_LION] = {.name = "lion", .states = {"exp_avg"}},
     [OPTIMIZER_LAMB] = {"lamb", {"exp_avg", "exp_avg_sq"}, BY_TENSOR, .counts_steps = true},
     [OPTIMIZER_ADAFACTOR] = {.name = "adafactor", .reach = BY_TENSOR, .factored = true, .counts_steps = true},
     [OPTIMIZER_SCHEDULE_FREE_ADAMW] = {"schedule_free_adamw",
