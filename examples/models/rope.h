@@ -6,6 +6,8 @@
 #include <accel/model.h>
 #include <math.h>
 
+#define TWO_PI 6.283185307179586
+
 enum rope_kind {
   ROPE_DEFAULT, /* theta^(-2 r / dims) (Su et al., arXiv:2104.09864, section 3.2.2) */
   ROPE_LINEAR,  /* divided by factor (Chen et al., arXiv:2306.15595) */
@@ -39,7 +41,7 @@ static double rope_clamp(double x, double low, double high) {
 }
 
 static double rope_llama3(struct rope_config c, double frequency) {
-  double wave = 2 * M_PI / frequency;
+  double wave = TWO_PI / frequency;
   if (wave > c.original_length / c.low_freq_factor) return frequency / c.factor;
   if (wave < c.original_length / c.high_freq_factor) return frequency;
   double share = (c.original_length / wave - c.low_freq_factor) / (c.high_freq_factor - c.low_freq_factor);
@@ -48,7 +50,7 @@ static double rope_llama3(struct rope_config c, double frequency) {
 
 /* The r at which a frequency turns `turns` times over the original length. */
 static double rope_place_of(struct rope_config c, int dims, double turns) {
-  return dims * log(c.original_length / (turns * 2 * M_PI)) / (2 * log(c.theta));
+  return dims * log(c.original_length / (turns * TWO_PI)) / (2 * log(c.theta));
 }
 
 static double rope_yarn(struct rope_config c, double frequency, int r, int dims) {
