@@ -3,8 +3,9 @@
 The rule alone: the update function of the emitted program and PyTorch's optimizer get the same gradients. Sums of
 rounded numbers differ by roundings, so a weight may differ by one part in a million of itself or of the way that it has
 gone (a step can be as small beside the weight as its last digits); a centered variance is a difference of averages and
-loses digits, and PyTorch rounds NAdam's product of momenta in every step, so these get more room. Rules that step whole parameters (lamb, adafactor, muon) are held to float64,
-and get twice the room, muon with its fifteen products thrice.
+loses digits, PyTorch rounds NAdam's product of momenta in every step, and a decay next to Lion's small steps rounds the
+whole weight anew in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
+are held to float64, and get twice the room, muon with its fifteen products thrice.
 
 The whole trainer: a small GPT-2 from the same weights on the same batches. Here gradients come from two programs and
 differ in their last digits, which rules that divide by the gradient's own size blow up where it is near zero, so
@@ -31,7 +32,7 @@ STEPS = 50
 BY_TENSOR = ("lamb", "adafactor", "muon")
 BATCH = {"features", "result", "tokens", "targets"}  # members of the arena that are no states
 torch.set_num_threads(1)
-ROOM = {"centered": 30, "nadam": 3, "lamb": 2, "adafactor": 2, "muon": 3}
+ROOM = {"centered": 30, "nadam": 3, "lion_decay": 2, "lamb": 2, "adafactor": 2, "muon": 3}
 # Rates at which a model of this size learns by the rule and does not diverge.
 RATES = {"sgd": 0.1, "lion": 1e-4, "adagrad": 5e-3, "adamax": 2e-3, "rmsprop": 1e-4, "adafactor": 1e-2}
 
