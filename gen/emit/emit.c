@@ -89,7 +89,7 @@ static struct jinja_value border_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena);
   const struct border border = program->border;
   set_bool(arena, value, "counts", border.counts);
-  set_text(arena, value, "counted", border.counts ? border.count->name : "");
+  set_text(arena, value, "counted", border.counts ? border.mean.count->name : "");
   set_bool(arena, value, "by_share", border.by_share);
   set_real(arena, value, "divisor", border.divisor);
   set_bool(arena, value, "short_steps", border.short_steps);
@@ -239,6 +239,8 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
   if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->forward;
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
+  set_text(arena, context, "evaluation_counted",
+           program->evaluation_count != NULL ? program->evaluation_count->name : "");
   if (evaluation != NULL)
     jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
 }

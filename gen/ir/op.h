@@ -26,9 +26,11 @@ struct mean {
     MEAN_FIXED,  /* their mean */
     MEAN_COUNTED /* their mean weighted by `count` */
   } form;
-  double most; /* SUM: 1 / the factor that makes it a mean; COUNTED: the largest that `count` can be */
+  double most;  /* SUM: 1 / the factor that makes it a mean; COUNTED: the largest that `count` can be */
+  double terms; /* SUM: how many numbers it adds up */
   struct value
-      *count; /* COUNTED: a scalar of the number's region; SUM, FIXED: the number, where it serves as a count */
+      *count;   /* COUNTED: a scalar of the number's region; SUM, FIXED: the number, where it serves as a count */
+  bool inverse; /* COUNTED: `count` is 1 / the count */
   /* COUNTED: what is counted, all of `of` that is not `without`; two of the same have the same count. */
   const struct value *of;
   int64_t without;
@@ -97,9 +99,8 @@ struct op_kind {
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
 
   /* Of a scalar output 0: how it joins with those of other batches, from how the scalar inputs do (MEAN_NONE for all
-   * others). The node's region is open in `builder`, for what makes a count. NULL: MEAN_NONE. Views and conversions are
-   * as their input without it. */
-  struct mean (*mean)(struct builder *builder, const struct node *node, const struct mean *inputs);
+   * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
+  struct mean (*mean)(const struct node *node, const struct mean *inputs);
 
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;

@@ -187,14 +187,12 @@ static struct value *with_real(struct builder *builder, const char *kind, struct
   return builder_op(builder, kind, &x, 1, &attribute, 1);
 }
 
-struct mean op_mean_kept(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+struct mean op_mean_kept(const struct node *node, const struct mean *inputs) {
   (void)node;
   return inputs[0];
 }
 
-struct mean op_mean_added(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+struct mean op_mean_added(const struct node *node, const struct mean *inputs) {
   struct mean a = inputs[0], b = inputs[1];
   if (a.form == MEAN_SAME && b.form != MEAN_SUM) return b;
   if (b.form == MEAN_SAME && a.form != MEAN_SUM) return a;

@@ -65,8 +65,8 @@ void op_map(const struct node *node, const double *const *inputs, double *output
 /* ---- Means ---- */
 
 /* The mean of a kind that keeps that of its first input, of one that adds two. */
-struct mean op_mean_kept(struct builder *builder, const struct node *node, const struct mean *inputs);
-struct mean op_mean_added(struct builder *builder, const struct node *node, const struct mean *inputs);
+struct mean op_mean_kept(const struct node *node, const struct mean *inputs);
+struct mean op_mean_added(const struct node *node, const struct mean *inputs);
 
 /* ---- Costs ---- */
 

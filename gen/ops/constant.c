@@ -13,8 +13,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++) outputs[0][i] = node_real(node, "value");
 }
 
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   (void)node;
   (void)inputs;
   return (struct mean){.form = MEAN_SAME};

@@ -72,12 +72,12 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? logits->dim[logits->rank - 1] : 0;
 }
 
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   (void)inputs;
-  struct value *one = op_constant(builder, 1, (struct shape){0});
   return (struct mean){.form = MEAN_COUNTED,
                        .most = (double)op_rows(node->inputs[0]->shape),
-                       .count = builder_binary(builder, "div", one, node->outputs[2]),
+                       .count = node->outputs[2],
+                       .inverse = true,
                        .of = node->inputs[1],
                        .without = node_int(node, "ignore")};
 }

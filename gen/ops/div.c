@@ -24,8 +24,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* A sum, or a mean, over the sum of weights, or their mean, is a mean over the weights. */
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   const struct mean *total = &inputs[0], *weights = &inputs[1];
   bool adds = weights->form == MEAN_SUM || weights->form == MEAN_FIXED;
   if (!adds || (total->form != MEAN_SUM && total->form != MEAN_FIXED) || node->inputs[1]->differentiable)

@@ -25,10 +25,10 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* A count that is kept from being 0, where nothing is counted. */
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   struct mean none = {.form = MEAN_NONE};
   bool bounds = inputs[1].form == MEAN_SAME && !node->inputs[0]->differentiable;
-  return bounds ? op_mean_kept(builder, node, inputs) : none;
+  return bounds ? op_mean_kept(node, inputs) : none;
 }
 
 static const struct op_kind kind = {

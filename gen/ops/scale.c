@@ -16,8 +16,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* A sum times 1 / its terms is their mean. */
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   struct mean result = inputs[0];
   if (result.form != MEAN_SUM) return result;
   result.most *= node_real(node, "value");

@@ -16,9 +16,9 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* Of sums, each would bring the value. */
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   struct mean none = {.form = MEAN_NONE};
-  return inputs[0].form == MEAN_SUM ? none : op_mean_kept(builder, node, inputs);
+  return inputs[0].form == MEAN_SUM ? none : op_mean_kept(node, inputs);
 }
 
 static const struct op_kind kind = {

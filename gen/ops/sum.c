@@ -51,11 +51,10 @@ static double flops(const struct node *node) {
   return op_flops_each(node, 0, 1);
 }
 
-static struct mean mean(struct builder *builder, const struct node *node, const struct mean *inputs) {
-  (void)builder;
+static struct mean mean(const struct node *node, const struct mean *inputs) {
   if (shape_count(node->inputs[0]->shape) == 1) return inputs[0];
-  return (struct mean){
-      .form = MEAN_SUM, .most = (double)shape_count(node->inputs[0]->shape), .count = node->outputs[0]};
+  double terms = (double)shape_count(node->inputs[0]->shape);
+  return (struct mean){.form = MEAN_SUM, .most = terms, .terms = terms, .count = node->outputs[0]};
 }
 
 static const struct op_kind kind = {

@@ -20,10 +20,11 @@ static void refuse_loss(const struct program *program, const struct node *cause,
 static bool normalize(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct border *border = &program->border;
   const struct node *cause;
-  struct mean mean = loss_mean(program, builder, &cause);
+  struct region *entry = program->graph->entry;
+  struct mean mean = loss_mean(builder, entry, &cause);
   if (mean.form == MEAN_COUNTED) {
     border->counts = true;
-    border->count = mean.count;
+    mean.count = give_count(builder, entry, mean);
     border->divisor *= mean.most;
   } else if (mean.form == MEAN_FIXED) {
     border->by_share = border->short_steps;
@@ -31,6 +32,7 @@ static bool normalize(struct program *program, struct builder *builder, struct d
     refuse_loss(program, cause, diags);
     return false;
   }
+  border->mean = mean;
   return true;
 }
 
@@ -48,6 +50,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
 
 struct seed border_seed(const struct program *program) {
   const struct border *border = &program->border;
-  return (struct seed){
-      .constant = 1 / border->divisor, .input = border->scaler ? "seed" : NULL, .count = border->count};
+  return (struct seed){.constant = 1 / border->divisor,
+                       .input = border->scaler ? "seed" : NULL,
+                       .count = border->counts ? border->mean.count : NULL};
 }

@@ -10,15 +10,15 @@
 struct program;
 
 struct border {
-  bool short_steps;    /* a step may have fewer micro-batches than num_steps: the last one of an epoch */
-  bool counts;         /* a step is the mean over what its micro-batches count: the entry's second result */
-  bool by_share;       /* a step is the mean over the micro-batches that ran, be they fewer than num_steps */
-  bool scaler;         /* the loss is scaled by a number that the run changes */
-  bool skips;          /* a step may end without its update, so steps are not what optimizer and schedule count */
-  bool unscales;       /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
-  bool factor;         /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
-  double divisor;      /* of the seed: gradients of about the size that the step's have */
-  struct value *count; /* where it counts: of the entry */
+  bool short_steps; /* a step may have fewer micro-batches than num_steps: the last one of an epoch */
+  bool counts;      /* a step is the mean over what its micro-batches count: the entry's second result */
+  bool by_share;    /* a step is the mean over the micro-batches that ran, be they fewer than num_steps */
+  bool scaler;      /* the loss is scaled by a number that the run changes */
+  bool skips;       /* a step may end without its update, so steps are not what optimizer and schedule count */
+  bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
+  bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
+  double divisor;   /* of the seed: gradients of about the size that the step's have */
+  struct mean mean; /* with normalize tokens: how losses join; a count is a result of the entry */
 };
 
 /* Sets program->border, by the job and by what the loss is. With accumulation.normalize tokens the entry may get a

@@ -1,11 +1,13 @@
 #include "gen/plan/evaluation.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gen/ir/copy.h"
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/normalize.h"
 
 static bool is_random(const struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
@@ -104,4 +106,38 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   if (!predicts) return true;
   graph->entry->results.count = 1;
   return decide(program, builder, program->evaluation_entry, diags);
+}
+
+/* ---- What its loss is a mean over ---- */
+
+/* Whether data can hold this as a target: what tokens and labels never are, masking alone puts in. */
+static bool occurs(const struct job *job, int64_t target) {
+  return target >= 0 || job->data.masking.on;
+}
+
+/* Whether a sum has the factor 1 / samples, and so is a mean over these. */
+static bool is_mean_of_samples(const struct job *job, struct mean sum) {
+  return fabs(sum.most * (double)job->data.batch_size / sum.terms - 1) < 1e-9;
+}
+
+static bool refuse_sum(const struct program *program, const struct value *sum, struct diagnostics *diags) {
+  while (sum->producer->call != NULL) sum = sum->producer->call->callee->results.items[sum->index];
+  diag_error(diags, sum->producer->where,
+             "a loss must be a mean over samples to be evaluated over all of them; this one is a sum over a batch");
+  diag_note(diags, job_where(program->job, "training.eval_iters"), "'training.eval_iters' is all here");
+  diag_help(diags, "divide the sum by the number of samples, or take mean_all; or set training.eval_iters to a number");
+  return false;
+}
+
+bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  struct region *entry = program->evaluation_entry != NULL ? program->evaluation_entry : program->graph->entry;
+  bool known = program->evaluation_entry == NULL && program->border.counts;
+  const struct node *cause;
+  struct mean mean = known ? program->border.mean : loss_mean(builder, entry, &cause);
+  if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
+    return refuse_sum(program, mean.count, diags);
+  if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
+    program->evaluation_count = known ? mean.count : give_count(builder, entry, mean);
+  return true;
 }

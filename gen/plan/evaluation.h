@@ -11,6 +11,11 @@
  * where there are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
+/* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
+ * more or fewer of that: a further result of what is evaluated. After plan_border, whose count serves if it is there.
+ * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch. */
+bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+
 /* Drops the random operations in place: for programs that never train. */
 void drop_random(struct graph *graph);
 

@@ -58,6 +58,8 @@ static void count_bytes(struct program *program) {
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
   if (program->predictions.values != NULL)
     program->bytes.batch += arena_aligned(shape_count(program->predictions.values->shape) * dtype_size(DTYPE_INT32));
+  if (program->evaluation_count != NULL && program->evaluation_entry != NULL && !program->border.counts)
+    program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   program->bytes.activations = program->forward->saved_bytes;
   program->bytes.scratch = program->forward->scratch_bytes;
   if (program->backward != NULL && program->backward->scratch_bytes > program->bytes.scratch)

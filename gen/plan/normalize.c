@@ -52,10 +52,7 @@ static struct mean mean_of_kind(struct search *search, struct node *node) {
   for (int i = 0; i < node->n_inputs && i < 10; i++)
     if (shape_count(node->inputs[i]->shape) == 1) inputs[i] = mean_of(search, node->inputs[i]);
   if (node->kind->mean == NULL) return inputs[0];
-  builder_enter(search->builder, node->region);
-  builder_at(search->builder, node->where);
-  struct mean mean = node->kind->mean(search->builder, node, inputs);
-  builder_leave(search->builder);
+  struct mean mean = node->kind->mean(node, inputs);
   if (mean.form == MEAN_NONE) return none(search, node);
   search->cause = before; /* an input that is none did no harm */
   return mean;
@@ -68,17 +65,21 @@ static struct mean mean_of(struct search *search, const struct value *value) {
   return value->index == 0 ? mean_of_kind(search, node) : none(search, node);
 }
 
-struct mean loss_mean(struct program *program, struct builder *builder, const struct node **cause) {
-  struct region *entry = program->graph->entry;
+struct mean loss_mean(struct builder *builder, const struct region *entry, const struct node **cause) {
   struct search search = {.builder = builder};
   struct mean mean = mean_of(&search, entry->results.items[0]);
   *cause = search.cause;
-  if (mean.form != MEAN_COUNTED) return mean;
-  builder_enter(builder, entry);
-  mean.count = op_reshape(builder, mean.count, (struct shape){0});
-  builder_leave(builder);
-  mean.count->name = "counted";
-  ARENA_PUSH(program->arena, entry->results, mean.count);
-  name_values(program->arena, entry);
   return mean;
+}
+
+struct value *give_count(struct builder *builder, struct region *entry, struct mean mean) {
+  struct value *count = mean.count;
+  builder_enter(builder, entry);
+  if (mean.inverse) count = builder_binary(builder, "div", op_constant(builder, 1, (struct shape){0}), count);
+  count = op_reshape(builder, count, (struct shape){0});
+  builder_leave(builder);
+  count->name = "counted";
+  ARENA_PUSH(builder_arena(builder), entry->results, count);
+  name_values(builder_arena(builder), entry);
+  return count;
 }

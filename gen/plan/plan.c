@@ -73,6 +73,12 @@ static bool pass_border(struct context *context) {
   return program->kind != PROGRAM_TRAIN || plan_border(program, context->builder, context->diags);
 }
 
+static bool pass_weigh(struct context *context) {
+  struct program *program = context->program;
+  if (program->kind != PROGRAM_TRAIN || program->job->training.eval_interval == 0) return true;
+  return weigh_evaluation(program, context->builder, context->diags);
+}
+
 static bool pass_recompute(struct context *context) {
   struct program *program = context->program;
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
@@ -146,6 +152,7 @@ static const struct pass {
     {"evaluate", pass_evaluate},
     {"chunk", pass_chunk},
     {"border", pass_border},
+    {"weigh", pass_weigh},
     {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},
     {"prune", pass_prune},

@@ -134,7 +134,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } *members;
+  } * members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -219,6 +219,7 @@ struct program {
     struct value *labels; /* the evaluation's input that they are compared with */
     int64_t classes;
   } predictions;
+  struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 
   enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
   /* The tree of the parameters' gradients: this program, or, where some parameters are frozen, one that has nothing but

@@ -1,12 +1,16 @@
-"""Evaluation: the exact set, metrics, the order of the data; against NumPy and scikit-learn over all samples at once."""
+"""Evaluation: the exact set, metrics, the order of the data; against NumPy,
+scikit-learn and PyTorch over all samples at once."""
 
 import math
+import pathlib
 import shutil
 import subprocess
 import unittest
 
 import numpy as np
-from harness import GENERATOR, MODELS, Trainer
+import torch
+from harness import GENERATOR, MODELS, Order, Trainer, splits
+from order import EVAL, masked
 from sklearn.metrics import accuracy_score, f1_score
 
 ROWS, FEATURES = 61, 5
@@ -124,6 +128,97 @@ class Exact(unittest.TestCase):
                          [told[k] for k in ("loss", "eval_loss", "grad_norm")])
         for name, value in before.items():
             self.assertTrue(np.array_equal(value, after[name]), name)
+
+
+LENGTH = 9
+MASKING = {"mask_token": 7, "probability": 0.06}
+
+
+class Counted(unittest.TestCase):
+    """Losses that are means over what a batch counts, where batches count very different numbers: the mean over all that
+    counts in the set. PyTorch in float64 takes the whole set as one batch."""
+
+    def make(self, form, batch, iters, drop=0.0, masking=None, metrics=(), **accumulation):
+        trainer = Trainer({
+            "model": {"source": str(pathlib.Path(__file__).parent / "models" / "counted.c"),
+                      "config": {"form": form, "drop": drop}},
+            "data": {"train": {"path": "text.bin", "format": "bytes"}, "sequence_length": LENGTH, "batch_size": batch,
+                     "eval_fraction": 0.5, **({"masking": masking} if masking else {})},
+            "optimizer": {"name": "adam", "lr": 0.02},
+            "training": {"steps": 4, "seed": 6, "eval_interval": 2, "eval_iters": iters, "metrics": ["perplexity", *metrics]},
+            "accumulation": accumulation,
+        })
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        rng = np.random.default_rng(11)
+        text = rng.integers(97, 123, 900)
+        for start in rng.integers(0, 890, 30):  # stretches that hardly count
+            text[start:start + 17] = 32
+        self.text = bytes(text.tolist())
+        (trainer.folder / "text.bin").write_bytes(self.text)
+        return trainer
+
+    def samples(self, count, batch, masking):
+        """Tokens and targets of the first evaluation windows; all without a count."""
+        order = Order(6, EVAL, True, *splits(len(self.text), 0.5)[1], LENGTH, batch)
+        rows = []
+        for i in range(order.samples if count is None else count):
+            start = order.start(i)
+            window = list(self.text[start:start + LENGTH + 1])
+            rows.append(masked(6, EVAL, i, window[:-1], 256, **masking) if masking else (window[:-1], window[1:]))
+        return (torch.tensor(column) for column in zip(*rows))
+
+    def check(self, form, batch, iters="all", masking=None, **options):
+        trainer = self.make(form, batch, iters, masking=masking, **options)
+        trainer.build()
+        row = trainer.run()[-1]
+        w = {name.removeprefix("net."): torch.tensor(x, dtype=torch.float64) for name, x in trainer.weights().items()}
+        tokens, targets = self.samples(None if iters == "all" else iters * batch, batch, masking)
+        if iters == "all":
+            self.assertNotEqual(len(tokens) % batch, 0)
+        if form in (1, 2) or masking:
+            counted = targets > 100 if form == 2 else targets != (-100, 32)[form]
+            self.assertGreater(len(set(counted.sum(1).tolist())), 2)
+        logits = w["embedding.weight"][tokens] @ w["output.weight"].T + w["output.bias"]
+        if form < 2:
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=(-100, 32)[form])
+        else:
+            rows = (logits**2).sum(2)
+            loss = rows[targets > 100].mean() if form == 2 else rows.sum() / len(rows)
+        self.assertLess(abs(row["eval_loss"] / loss.item() - 1), 1e-6)
+        if form < 2:
+            self.assertLess(abs(row["eval_perplexity"] / math.exp(loss.item()) - 1), 1e-5)
+        if "accuracy" in options.get("metrics", ()):
+            hits = (logits.argmax(2) == targets)[targets >= 0]
+            self.assertAlmostEqual(row["eval_accuracy"], hits.double().mean().item(), places=8)
+        return trainer
+
+    def test_masked(self):
+        """Some samples, the last one too, count nothing."""
+        for batch, iters in ((5, "all"), (6, "all"), (4, 7)):
+            self.check(0, batch, iters, masking=MASKING)
+
+    def test_ignored_class(self):
+        self.check(1, 5, drop=0.1, metrics=["accuracy"])
+        self.check(1, 2, 9)
+
+    def test_weights(self):
+        """The count that training has serves evaluation, too."""
+        self.check(2, 6, normalize="tokens", num_steps=2)
+        self.check(2, 5, drop=0.1, normalize="tokens", num_steps=2)
+
+    def test_nothing_counts_differently(self):
+        """Without masking there is nothing to ignore, and no trace of counts."""
+        for form in (0, 4):
+            self.assertNotIn("->counted", self.check(form, 6).generate())
+
+    def test_sum(self):
+        trainer = self.make(3, 6, "all")
+        said = subprocess.run([GENERATOR, trainer.path, "-o", "/dev/null"], capture_output=True, text=True)
+        self.assertIn(said.returncode, (1, 2))
+        for text in ("this one is a sum over a batch", "counted.c:19:", "'training.eval_iters' is all here",
+                     "divide the sum by the number of samples"):
+            self.assertIn(text, said.stderr)
+        self.make(3, 6, 2).generate()  # a number of batches takes any loss
 
 
 class Refusals(unittest.TestCase):
