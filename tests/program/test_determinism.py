@@ -20,7 +20,8 @@ def generate(case, folder, **environment):
     """The program's text, generated in `folder` from copies of the inputs."""
     job = json.loads(json.dumps(case.job))
     source = pathlib.Path(job["model"]["source"])
-    shutil.copy(source, folder / source.name)
+    for file in [source, *source.parent.glob("*.h")]:
+        shutil.copy(file, folder / file.name)
     job["model"]["source"] = source.name
     (folder / "job.yaml").write_text(json.dumps(job))
     result = subprocess.run([GENERATOR, "job.yaml", "-o", "-", "--program", case.program], cwd=folder, check=True,
