@@ -257,6 +257,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
   jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
+  set_bool(arena, context, "backward_updates", backward != NULL && backward->updates);
   set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
   if (backward != NULL)
     jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward, "weights"));

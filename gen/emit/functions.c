@@ -13,7 +13,8 @@ static const char *holder_name(struct arena *arena, const char *base, int scope)
 
 /* ---- Parameters of functions ---- */
 
-/* kind: "weights", "gradients", "saved", "scratch" (structures), "input", "output" (arrays), "stream". */
+/* kind: "weights", "gradients", "saved", "scratch" (structures), "updated" (weights that it writes),
+ * "input", "output" (arrays), "stream", "rate", "squares". */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
   struct jinja_value value = jinja_map(arena);
@@ -42,7 +43,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
   const struct region *region = function->region;
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_weights[i])
-      add_parameter(arena, list, "weights", holder_name(arena, "weights", i),
+      add_parameter(arena, list, function->writes_weights[i] ? "updated" : "weights", holder_name(arena, "weights", i),
                     region_scope_type(program, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_low_weights[i])
@@ -63,6 +64,8 @@ static struct jinja_value parameters_value(const struct program *program, const 
       add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
                     extent_text(arena, region->inputs.items[i]->shape));
   if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
+  if (function->updates) add_parameter(arena, list, "rate", "rate", "", "");
+  if (function->updates) add_parameter(arena, list, "squares", "squares", "", "");
   return list;
 }
 
@@ -228,6 +231,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
   set_bool(arena, value, "random", step->callee->random);
+  set_bool(arena, value, "updates", step->callee->updates);
   set_stream(arena, value, call);
   return value;
 }
@@ -245,6 +249,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   set_int(arena, value, "count", 1);
   set_bool(arena, value, "reverse", false);
   set_bool(arena, value, "random", step->node->kind->random);
+  set_bool(arena, value, "updates", step->node->kind->updates);
   set_text(arena, value, "stream", "same");
   return value;
 }

@@ -45,7 +45,8 @@ struct jinja_value weight_structs_value(const struct program *program) {
     for (int i = 0; i < program->n_structs; i++)
       jinja_push(arena, list, weight_struct_value(program, program->structs[i], low));
   for (int i = 0; i < program->trained->n_structs && program->trained != program; i++)
-    jinja_push(arena, list, weight_struct_value(program, program->trained->structs[i], false));
+    if (program->trained->structs[i]->bytes > 0)
+      jinja_push(arena, list, weight_struct_value(program, program->trained->structs[i], false));
   return list;
 }
 

@@ -175,7 +175,10 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct optimizer_products products = optimizer_products(program);
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
-  set_bool(arena, value, "sweeps_all", program->spans.count == 0 && program->tensors.count == 0);
+  bool stores = program->bytes.gradients > 0;
+  set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
+  set_bool(arena, value, "sweeps", stores);
+  set_bool(arena, value, "sweeps_all", stores && program->spans.count == 0 && program->tensors.count == 0);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))
     set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);

@@ -109,6 +109,9 @@ struct op_kind {
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                int64_t rows);
 
+  /* The kernel updates a parameter: it gets the step's learning rate and the sum of squares of all gradients so far. */
+  bool updates;
+
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;
 };

@@ -39,6 +39,18 @@ static bool direct(struct layout_pass *pass, const struct value *value, struct p
   return true;
 }
 
+/* Makes the producer of `value` write it densely, to memory of the value's own; false, with nothing changed, when it
+ * cannot. */
+static bool direct_dense(struct layout_pass *pass, const struct value *value) {
+  struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
+  if (!direct(pass, value, dense_place(&probe, 0, value->shape), false)) return false;
+  struct storage *storage = fresh_place(pass, value).storage;
+  for (const struct value *below = value;; below = below->producer->inputs[0]) { /* views, down to the producer */
+    place_of(pass->program, below)->storage = storage;
+    if (below->producer->kind->class != OP_VIEW || below->producer->kind->part != NULL) return true;
+  }
+}
+
 static void direct_results(struct layout_pass *pass) {
   struct region *region = pass->region;
   for (int i = 0; i < region->results.count; i++) {
@@ -50,6 +62,10 @@ static void direct_results(struct layout_pass *pass) {
   }
   for (int i = 0; i < region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &region->gradients.items[i];
+    if (region->forward->parameters.items[gradient->parameter].in_backward) {
+      direct_dense(pass, gradient->value);
+      continue;
+    }
     struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
     direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
   }
@@ -75,14 +91,7 @@ static void direct_view(struct layout_pass *pass, const struct node *node) {
   const struct value *value = node->outputs[0];
   int64_t strides[MAX_RANK];
   if (place_of(pass->program, value)->storage != NULL || comes_free(pass, value, strides)) return;
-  struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
-  if (!direct(pass, value, dense_place(&probe, 0, value->shape), false)) return;
-  struct storage *storage = fresh_place(pass, value).storage;
-  const struct value *below = value;
-  for (;; below = below->producer->inputs[0]) { /* the chain of views down to the producer */
-    place_of(pass->program, below)->storage = storage;
-    if (below->producer->kind->class != OP_VIEW || below->producer->kind->part != NULL) break;
-  }
+  direct_dense(pass, value);
 }
 
 static void direct_parts(struct layout_pass *pass, const struct node *node) {

@@ -2,6 +2,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/border.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/state.h"
 
@@ -53,6 +54,8 @@ static void count_bytes(struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     program->bytes.batch +=
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
+  if (job_optimizer(program->job)->in_backward && program->kind == PROGRAM_TRAIN)
+    program->bytes.batch += arena_aligned((int64_t)sizeof(double));
   if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));

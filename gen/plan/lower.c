@@ -1,6 +1,9 @@
 #include "gen/plan/lower.h"
 
+#include <string.h>
+
 #include "gen/ir/op.h"
+#include "gen/ir/op_support.h"
 #include "gen/ir/region.h"
 #include "gen/plan/fuse.h"
 
@@ -160,13 +163,64 @@ static void deliver(struct layout_pass *pass, struct value *value, struct storag
   if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
 }
 
+static const struct parameter *parameter_of(const struct layout_pass *pass, const struct parameter_gradient *gradient) {
+  return &pass->region->forward->parameters.items[gradient->parameter];
+}
+
 /* Gradients are delivered as soon as they are made: the first contribution to a parameter writes, the others add. */
 static void deliver_gradients(struct layout_pass *pass, const struct node *node) {
-  for (int i = 0; i < pass->region->gradients.count; i++) {
+  for (int i = 0, stored = 0; i < pass->region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &pass->region->gradients.items[i];
+    if (parameter_of(pass, gradient)->in_backward) continue;
+    struct storage *storage = storage_at(pass, STORAGE_GRADIENT, stored++);
     if (node != NULL ? node_makes(node, gradient->value) : !is_local(pass, gradient->value))
-      deliver(pass, gradient->value, storage_at(pass, STORAGE_GRADIENT, i), gradient->accumulate);
+      deliver(pass, gradient->value, storage, gradient->accumulate);
   }
+}
+
+/* ---- Updates within the backward ---- */
+
+/* The step after which a parameter may change: its gradient is whole, and nothing reads the parameter any more. */
+static int last_use(const struct layout_pass *pass, int parameter, const struct storage *gradient) {
+  int last = -1;
+  for (int s = 0; s < pass->function->n_steps; s++) {
+    const struct step *step = &pass->function->steps[s];
+    for (int i = 0; i < step->node->n_outputs; i++)
+      if (step->outputs[i].storage == gradient) last = s;
+    for (int i = 0; i < step->node->n_inputs; i++) {
+      const struct storage *storage = step->inputs[i].storage;
+      if (storage != NULL && storage->kind == STORAGE_WEIGHT && storage->index == parameter) last = s;
+    }
+  }
+  return last;
+}
+
+/* Moves the newest step to right behind step `after`. */
+static void move_newest(struct function *function, int after) {
+  struct step newest = function->steps[function->n_steps - 1];
+  int first = after + 1;
+  memmove(function->steps + first + 1, function->steps + first,
+          (size_t)(function->n_steps - 1 - first) * sizeof newest);
+  function->steps[first] = newest;
+}
+
+static void add_update(struct layout_pass *pass, const struct parameter_gradient *gradient) {
+  struct graph *graph = pass->program->graph;
+  struct value *value = gradient->value, *weight = parameter_of(pass, gradient)->value;
+  struct place from = *place_of(pass->program, value);
+  if (!place_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
+  int after = last_use(pass, gradient->parameter, from.storage);
+  struct node *node = node_new(graph, op_kind_find("descend"), &value, 1, weight->region->where);
+  double clip = pass->program->job->optimizer.clip_grad_value;
+  node->attributes[node->n_attributes++] = attribute_real("clip", clip);
+  node->region = pass->region;
+  struct value *updated = node_output(graph, node, weight->shape, weight->dtype);
+  updated->name = weight->name;
+  struct step *step = new_step(pass, node);
+  struct storage *storage = operand_storage(pass, STORAGE_WEIGHT, weight, gradient->parameter);
+  step->inputs[0] = from;
+  step->outputs[0] = dense_place(storage, 0, weight->shape);
+  move_newest(pass->function, after);
 }
 
 void lower_nodes(struct layout_pass *pass) {
@@ -187,4 +241,6 @@ void lower_nodes(struct layout_pass *pass) {
   }
   for (int i = 0; i < region->results.count; i++)
     deliver(pass, region->results.items[i], storage_at(pass, STORAGE_RESULT, i), false);
+  for (int i = 0; i < region->gradients.count; i++)
+    if (parameter_of(pass, &region->gradients.items[i])->in_backward) add_update(pass, &region->gradients.items[i]);
 }

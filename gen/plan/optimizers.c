@@ -20,6 +20,7 @@ static const struct optimizer optimizers[] = {
                                        {"z", "exp_avg_sq"},
                                        .averages = true,
                                        .counts_steps = true},
+    [OPTIMIZER_LOMO] = {.name = "lomo", .in_backward = true},
     [OPTIMIZER_MUON] = {.name = "muon", .reach = BY_MATRIX, .counts_steps = true},
 };
 

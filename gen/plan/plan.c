@@ -100,9 +100,8 @@ static bool pass_fuse(struct context *context) {
 
 static bool pass_weights(struct context *context) {
   if (!plan_weights(context->program, context->diags)) return false;
-  if (!plan_trained(context->program, context->diags)) return false;
   plan_gradients(context->program);
-  return true;
+  return plan_trained(context->program, context->diags);
 }
 
 static bool pass_groups(struct context *context) {

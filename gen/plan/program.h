@@ -106,6 +106,8 @@ struct function {
   bool *uses_low_weights;              /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
+  bool *writes_weights;                /* by scope: it updates some of them */
+  bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */
 };
 
@@ -144,9 +146,10 @@ struct weight {
   const char *path; /* absolute: the name in a checkpoint */
   const struct parameter *parameter;
   int64_t offset;   /* bytes from the start of the weights */
-  int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen */
+  int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */
   bool zero;        /* its gradient must be zero before the backward */
   bool tied;        /* several places of the model name it */
+  bool in_backward; /* updated as soon as the backward has its gradient */
 };
 
 /* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
@@ -222,8 +225,8 @@ struct program {
   struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 
   enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
-  /* The tree of the parameters' gradients: this program, or, where some parameters are frozen, one that has nothing but
-   * the tree of all others. */
+  /* The tree of the parameters' gradients: this program, or, where some parameters have none that is stored, one that
+   * has nothing but the tree of all others. */
   struct program *trained;
   struct weight_node *root;
   struct weight_struct **structs; /* members' types before the types that hold them */

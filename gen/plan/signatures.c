@@ -12,6 +12,11 @@ static void use_place(struct function *function, const struct place *place) {
   if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
 }
 
+static void write_weight(struct function *function, const struct place *place) {
+  function->writes_weights[function->region->forward->parameters.items[place->storage->index].scope] = true;
+  function->updates = true;
+}
+
 static void use_callee(struct function *function, const struct step *step) {
   const struct call *call = step->node->call;
   for (int i = 0; i < call->callee->n_scopes; i++) {
@@ -19,7 +24,9 @@ static void use_callee(struct function *function, const struct step *step) {
     function->uses_weights[formal] |= step->callee->uses_weights[i];
     function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
     function->uses_gradients[formal] |= step->callee->uses_gradients[i];
+    function->writes_weights[formal] |= step->callee->writes_weights[i];
   }
+  function->updates |= step->callee->updates;
 }
 
 void plan_signatures(struct program *program) {
@@ -29,6 +36,7 @@ void plan_signatures(struct program *program) {
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
     for (int s = 0; s < function->n_steps; s++) {
       const struct step *step = &function->steps[s];
@@ -36,6 +44,7 @@ void plan_signatures(struct program *program) {
       for (int i = 0; i < step->node->n_inputs; i++)
         if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
       for (int i = 0; i < step->node->n_outputs; i++) use_place(function, &step->outputs[i]);
+      if (step->node->kind->updates) write_weight(function, &step->outputs[0]);
     }
   }
 }

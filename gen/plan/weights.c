@@ -59,6 +59,8 @@ struct walk {
   bool ok;
   void (*visit)(struct walk *walk, const struct region *region, const struct node *after, const char *const *prefixes);
   int *contributions;                      /* plan_gradients: by weight, so far */
+  int *readers;                            /* choose_in_backward: by weight, calls that have it */
+  bool changed;                            /* choose_in_backward */
   const struct parameter_gradient **first; /* plan_gradients: by weight, the first contribution */
 };
 
@@ -90,9 +92,9 @@ static void walk_region(struct walk *walk, const struct region *region, const ch
 
 /* ---- Which scopes are used ---- */
 
-/* Whether the program's tree has the parameter: that of gradients has those that are trained. */
+/* Whether the program's tree has the parameter: that of gradients has those whose gradient is stored. */
 static bool has_parameter(const struct program *program, const struct parameter *parameter) {
-  return program->trained == program || parameter->value->differentiable;
+  return program->trained == program || (parameter->value->differentiable && !parameter->in_backward);
 }
 
 bool region_uses_scope(const struct program *program, const struct region *region, int formal) {
@@ -347,19 +349,32 @@ static bool same_arrays(const struct program *program, const struct weight_node 
   const struct weight_node *trained = node_at(program->trained->root, node->path);
   bool good = trained == NULL || !node->array || trained->array;
   if (!good) {
-    diag_error(diags, program->job->model.freeze[0].where, "the parameters that are frozen below '%s' differ by layer",
-               node->path);
-    diag_help(diags, "freeze whole layers, and the same parts of all others");
+    bool freezes = program->n_frozen > 0;
+    struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
+    diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
+               freezes ? "are frozen" : "are updated in the backward", node->path);
+    diag_help(diags, freezes ? "freeze whole layers, and the same parts of all others"
+                             : "let all layers share the same parameters with others, or take optimizer.name: sgd");
   }
   for (int i = 0; i < node->n_children && good; i++) good = same_arrays(program, node->children[i], diags);
   return good;
 }
 
+/* Whether its gradient is stored. */
+static bool has_gradient(const struct weight *weight) {
+  return weight->parameter->value->differentiable && !weight->in_backward;
+}
+
 /* The tree of what is trained, beside a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
-  int64_t frozen = 0;
-  for (int i = 0; i < program->n_weights; i++) frozen += !program->weights[i].parameter->value->differentiable;
-  if (frozen > 0 && program->kind == PROGRAM_TRAIN) {
+  bool some = false;
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct weight *weight = &program->weights[i];
+    if (!weight->parameter->value->differentiable && program->kind == PROGRAM_TRAIN)
+      program->n_frozen += shape_count(weight->parameter->shape);
+    some |= !has_gradient(weight);
+  }
+  if (some && program->kind == PROGRAM_TRAIN) {
     program->trained = arena_alloc(program->arena, sizeof *program->trained);
     *program->trained = (struct program){.arena = program->arena, .job = program->job, .graph = program->graph};
     if (!plan_weights(program->trained, diags)) return false;
@@ -367,9 +382,8 @@ bool plan_trained(struct program *program, struct diagnostics *diags) {
   }
   for (int i = 0; i < program->n_weights; i++) {
     struct weight *weight = &program->weights[i];
-    bool trained = program->trained == program || weight->parameter->value->differentiable;
-    weight->gradient = trained ? offset_of(program->trained, node_at(program->trained->root, weight->path)) : -1;
-    if (!trained) program->n_frozen += shape_count(weight->parameter->shape);
+    bool stored = program->trained == program || has_gradient(weight);
+    weight->gradient = stored ? offset_of(program->trained, node_at(program->trained->root, weight->path)) : -1;
   }
   return true;
 }
@@ -410,6 +424,50 @@ static void visit_zeros(struct walk *walk, const struct region *region, const st
   }
 }
 
+static void visit_readers(struct walk *walk, const struct region *region, const struct node *after,
+                          const char *const *prefixes) {
+  for (int i = 0; i < region->parameters.count && after == NULL; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    const char *path = join(walk->program->arena, prefixes[p->scope], p->path);
+    walk->readers[weight_named(walk->program, path) - walk->program->weights]++;
+  }
+}
+
+/* One backward function serves all calls of its function, so what one of them cannot do, none does. */
+static void visit_in_backward(struct walk *walk, const struct region *region, const struct node *after,
+                              const char *const *prefixes) {
+  for (int i = 0; i < region->parameters.count && after == NULL && region->forward == NULL; i++) {
+    struct parameter *p = &region->parameters.items[i];
+    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
+    if (p->in_backward == weight->in_backward) continue;
+    p->in_backward = weight->in_backward = false;
+    walk->changed = true;
+  }
+}
+
+/* A weight can change within the backward where that has a single gradient for it, and one call alone reads it. */
+static void choose_in_backward(struct program *program, struct walk *walk) {
+  const struct graph *graph = program->graph;
+  const char *root[] = {""};
+  if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->in_backward) return;
+  walk->readers = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof(int));
+  walk->visit = visit_readers;
+  walk_region(walk, graph->entry, root);
+  for (int i = 0; i < program->n_weights; i++) {
+    struct weight *weight = &program->weights[i];
+    weight->in_backward =
+        weight->parameter->value->differentiable && walk->contributions[i] == 1 && walk->readers[i] == 1;
+  }
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->parameters.count; i++)
+      graph->regions[r]->parameters.items[i].in_backward = graph->regions[r]->forward == NULL;
+  walk->visit = visit_in_backward;
+  do {
+    walk->changed = false;
+    walk_entries(walk);
+  } while (walk->changed);
+}
+
 void plan_gradients(struct program *program) {
   const struct graph *graph = program->graph;
   const struct region *backward = entry_backward(graph);
@@ -423,6 +481,7 @@ void plan_gradients(struct program *program) {
   for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
       graph->regions[r]->gradients.items[i].accumulate = true;
+  choose_in_backward(program, &walk);
   memset(walk.contributions, 0, bytes);
   walk.visit = visit_zeros;
   walk_region(&walk, backward, root);

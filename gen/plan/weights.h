@@ -8,12 +8,13 @@
  * called with scopes whose parameters differ in a way that one C structure cannot say. */
 bool plan_weights(struct program *program, struct diagnostics *diags);
 
-/* Decides which gradients are written and which are added: in the order of the backward run, the first contribution to
+/* Decides which parameters are updated within the backward, so that their gradients are not stored, and which gradients
+ * are written and which are added: in the order of the backward run, the first contribution to
  * a parameter writes, unless the same code adds elsewhere; then all add and weight.zero asks for zeros before. With
  * several micro-batches all add. Sets the accumulate flags of the graph's gradients. */
 void plan_gradients(struct program *program);
 
-/* Fills program->trained and where the gradient of each weight lies, after plan_weights. False with an error when the
+/* Fills program->trained and where the gradient of each weight lies, after plan_gradients. False with an error when the
  * layers of a loop are frozen in different parts. */
 bool plan_trained(struct program *program, struct diagnostics *diags);
 

@@ -168,6 +168,7 @@ static void bind_optimizer(struct job *job) {
                                       "adafactor",
                                       "muon",
                                       "schedule_free_adamw",
+                                      "lomo",
                                       NULL};
   static const char *const dtypes[] = {"float32", "bf16", "8bit", NULL};
   static const char *const norms[] = {"2", "inf", NULL};

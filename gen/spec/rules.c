@@ -1,5 +1,8 @@
 #include "gen/spec/rules.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* One rule: `key` must be at most, or at least, `bound`. A key of 0 that stands for "not given" is free. */
 struct rule {
   const char *key, *bound;
@@ -56,8 +59,51 @@ static void check_masking(struct arena *arena, const struct spec_node *job, stru
   diag_help(diags, "what is left of 1 becomes data.masking.mask_token");
 }
 
+/* What does not go with lomo, whose gradients are gone before the backward ends: all values of `key` but one. */
+static const struct exclusion {
+  const char *key, *allowed, *why, *cure;
+} exclusions[] = {
+    {"optimizer.clip_grad_norm", "0", "the norm is known when the weights have moved", "optimizer.clip_grad_value"},
+    {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: sgd"},
+    {"optimizer.param_groups", "", "one function's backward moves the weights of all its calls alike",
+     "optimizer.name: sgd"},
+    {"accumulation.num_steps", "1", "every backward moves the weights", "a larger data.batch_size"},
+    {"accumulation.normalize", "batches", "every backward moves the weights, before others have counted",
+     "accumulation.normalize: batches"},
+    {"precision.mixed_precision", "no", "copies of 16 bits are written in a sweep over all weights",
+     "precision.mixed_precision: no, or optimizer.name: sgd"},
+    {"precision.param_dtype", "fp32", "copies of 16 bits are written in a sweep over all weights",
+     "precision.param_dtype: fp32, or optimizer.name: sgd"},
+    {"precision.grad_scaler.enabled", "false", "an overflow is known when the weights have moved",
+     "a job without a scaler"},
+    {"training.on_nonfinite", "stop", "what is not finite is known when the weights have moved",
+     "training.on_nonfinite: stop"},
+    {"training.ema", "", "averages are written in a sweep over all weights", "optimizer.name: sgd"},
+    {"tracking.grad_norms", "global", "gradients are gone when a step ends", "tracking.grad_norms: global"},
+};
+
+static bool has_value(const struct spec_node *node, const char *value) {
+  if (node->kind == SPEC_STRING) return strcmp(node->text, value) == 0;
+  if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
+  return (node->kind == SPEC_INT || node->kind == SPEC_REAL) && node->real == strtod(value, NULL);
+}
+
+static void check_exclusions(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *name = spec_find(job, "optimizer.name");
+  if (name == NULL || name->kind != SPEC_STRING || strcmp(name->text, "lomo") != 0) return;
+  for (size_t i = 0; i < sizeof exclusions / sizeof *exclusions; i++) {
+    const struct exclusion *exclusion = &exclusions[i];
+    const struct spec_node *node = spec_find(job, exclusion->key);
+    if (node == NULL || node->is_default || has_value(node, exclusion->allowed)) continue;
+    diag_error(diags, node->where, "'%s' does not go with optimizer.name 'lomo': %s", exclusion->key, exclusion->why);
+    diag_note(diags, name->where, "'optimizer.name' is 'lomo' here");
+    diag_help(diags, "use %s", exclusion->cure);
+  }
+}
+
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
   check_samples(job, diags);
+  check_exclusions(job, diags);
   check_masking(arena, job, diags);
 }

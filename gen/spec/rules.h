@@ -1,4 +1,5 @@
-/* Rules: what JSON Schema cannot say, comparisons of one key's number with another's. */
+/* Rules: what JSON Schema cannot say, comparisons of one key's number with another's, and
+ * conflicts whose reason is worth telling. */
 #ifndef ACCEL_SPEC_RULES_H
 #define ACCEL_SPEC_RULES_H
 

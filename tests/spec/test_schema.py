@@ -47,9 +47,10 @@ OPTIMIZER_KEYS = {
     "lamb": ADAM,
     "schedule_free_adamw": ADAM | {"r", "weight_lr_power"},
     "adafactor": {"eps", "beta2_decay", "least_scale", "clip_threshold"},
+    "lomo": set(),
     "muon": {"eps", "momentum", "nesterov", "ns_steps", "ns_coefficients", "adjust_lr_fn", "adamw"},
 }
-for name in set(OPTIMIZER_KEYS) - {"lamb", "adafactor", "muon", "schedule_free_adamw"}:
+for name in set(OPTIMIZER_KEYS) - {"lamb", "adafactor", "muon", "schedule_free_adamw", "lomo"}:
     OPTIMIZER_KEYS[name] = OPTIMIZER_KEYS[name] | {"state_dtype"}
 # The keys that not every schedule has.
 WARM, FALL = {"warmup_steps", "warmup_fraction", "warmup_samples"}, {"decay_steps", "decay_samples", "min_lr"}
@@ -108,6 +109,21 @@ def compared(job, key):
     return default_of(job.get(group, {}), SCHEMA["properties"][group], name)
 
 
+def lomo_holds(job):
+    """What does not go with weights that move within the backward."""
+    allowed = {"optimizer.clip_grad_norm": (0,), "optimizer.weight_decay": (0,), "optimizer.param_groups": (),
+               "accumulation.num_steps": (1,), "accumulation.normalize": ("batches",), "precision.mixed_precision": ("no",),
+               "precision.param_dtype": ("fp32",), "precision.grad_scaler.enabled": (False,),
+               "training.on_nonfinite": ("stop",), "training.ema": (), "tracking.grad_norms": ("global",)}
+    for key, values in allowed.items():
+        given = job
+        for name in key.split("."):
+            given = given.get(name) if isinstance(given, dict) else None
+        if given is not None and given not in values:
+            return False
+    return True
+
+
 def rules_hold(job):
     """What gen/spec/rules.c says."""
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
@@ -122,6 +138,8 @@ def rules_hold(job):
         return False
     masking = job.get("data", {}).get("masking", {})
     if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:
+        return False
+    if job.get("optimizer", {}).get("name") == "lomo" and not lomo_holds(job):
         return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls
