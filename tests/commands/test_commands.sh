@@ -3,7 +3,7 @@
 # The command line: exit statuses, messages, and that an output appears whole or not at all.
 set -u
 gen=$PWD/build/accel-gen
-work=build/tests/work/commands
+work=build/tests/scratch/commands
 rm -rf "$work" && mkdir -p "$work"
 failed=0
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What `ninja install` leaves is all that is needed: a model and a job in a folder of their own, and no source tree.
 set -eu
-prefix=$PWD/build/tests/work/prefix
+prefix=$PWD/build/tests/scratch/prefix
 away=$(mktemp -d)
 trap 'rm -rf "$away"' EXIT
 rm -rf "$prefix"

@@ -16,7 +16,7 @@ import time
 import unittest
 
 READER = os.environ.get("MODEL_READER", "build/tests/model/test_models")
-WORK = "build/tests/work/expressions"
+WORK = "build/tests/scratch/expressions"
 SEED = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else int(time.time())
 EXPRESSIONS = 400
 # GCC folds some overflows away before its sanitizer sees them.

@@ -3,7 +3,7 @@
 # tests/model/good/semantics.c holds assertions about C itself. The reader must find them true (its snapshot shows a
 # graph); here the compiler says that they are. The header and the examples must also be clean C17 for it.
 set -eu
-out=build/tests/work/model
+out=build/tests/scratch/model
 mkdir -p "$out"
 cc=${CC:-cc}
 $cc -std=c17 -w -DRUN -Iinclude -o "$out/semantics" tests/model/good/semantics.c -lm

@@ -10,12 +10,12 @@
 
 static struct arena *arena;
 static struct diagnostics diags;
-static const char folder[] = "build/tests/work";
+static const char folder[] = "build/tests/scratch";
 
 /* A job file's name with this text in it. */
 static const char *write_job(const char *text) {
   const char *path = arena_printf(arena, "%s/test_job.yaml", folder);
-  if (system("mkdir -p build/tests/work") != 0) fail_msg("cannot make %s", folder);
+  if (system("mkdir -p build/tests/scratch") != 0) fail_msg("cannot make %s", folder);
   FILE *stream = fopen(path, "wb");
   assert_non_null(stream);
   fputs(text, stream);
@@ -49,7 +49,7 @@ static void values(void **state) {
   const struct job *job = read_job(sketch, NULL);
   (void)state;
   assert_non_null(job);
-  assert_string_equal(job->model.source, "build/tests/work/../models/gpt2.c");
+  assert_string_equal(job->model.source, "build/tests/scratch/../models/gpt2.c");
   assert_null(job->model.weights);
   assert_int_equal(job->model.n_config, 4);
   assert_int_equal(job->model.config[0].kind, CONFIG_INT);
@@ -265,7 +265,7 @@ static void digest(void **state) {
 static void no_file(void **state) {
   (void)state;
   diags = diagnostics_in(arena);
-  assert_null(job_read(arena, "build/tests/work/none.yaml", NULL, 0, &diags));
+  assert_null(job_read(arena, "build/tests/scratch/none.yaml", NULL, 0, &diags));
   assert_int_equal(diags.errors, 1);
   assert_null(job_read(arena, "tests/spec", NULL, 0, &diags));
   assert_int_equal(diags.errors, 2);
