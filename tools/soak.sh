@@ -26,7 +26,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   round=$((round + 1))
   seed=$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
   echo "round $round, seed $seed"
-  try gradients env ACCEL_SEED="$seed" build/tests/ops/test_gradients
+  try gradients env SEED="$seed" build/tests/ops/test_gradients
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --seed "$seed"
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"

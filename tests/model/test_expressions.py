@@ -3,7 +3,7 @@
 Each expression is run natively, with the sanitizers marking what C leaves undefined; the others become assertions of a
 model. Conversions that lose a number are errors in a model on purpose; those expressions are left out.
 
-usage: test_expressions.py [SEED]   from the root of the tree
+SEED=N repeats a run.
 """
 
 import os
@@ -17,7 +17,7 @@ import unittest
 
 READER = os.environ.get("MODEL_READER", "build/tests/model/test_models")
 WORK = "build/tests/scratch/expressions"
-SEED = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else int(time.time())
+SEED = int(os.environ.get("SEED", time.time()))
 EXPRESSIONS = 400
 # GCC folds some overflows away before its sanitizer sees them.
 CLANG = next((path for name in ("clang-19", "clang-20", "clang-18", "clang") if (path := shutil.which(name))), None)

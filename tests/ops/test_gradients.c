@@ -1,7 +1,7 @@
 /* Every function's gradient against central differences in float64, on random shapes.
  *
  * usage: test_gradients [--print SEED]
- * ACCEL_SEED=N repeats a run. --print writes every case as a line of JSON, for test_against_torch.py. */
+ * SEED=N repeats a run. --print writes every case as a line of JSON, for test_against_torch.py. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,13 +55,13 @@ static int print_cases(void) {
 }
 
 int main(int argc, char **argv) {
-  const char *wanted = getenv("ACCEL_SEED");
+  const char *wanted = getenv("SEED");
   run_seed = wanted != NULL ? strtoull(wanted, NULL, 10) : (uint64_t)time(NULL);
   if (argc == 3 && strcmp(argv[1], "--print") == 0) {
     run_seed = strtoull(argv[2], NULL, 10);
     return print_cases();
   }
-  fprintf(stderr, "seed %" PRIu64 " (ACCEL_SEED=%" PRIu64 " repeats this run)\n", run_seed, run_seed);
+  fprintf(stderr, "seed %" PRIu64 " (SEED=%" PRIu64 " repeats this run)\n", run_seed, run_seed);
   struct CMUnitTest *tests = calloc((size_t)op_case_count, sizeof *tests);
   if (tests == NULL) return 1;
   for (int i = 0; i < op_case_count; i++)

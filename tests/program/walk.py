@@ -97,6 +97,7 @@ COMPANIONS = {
     ("schedule.wd_incr_style", "linear"): {"optimizer.weight_decay": 0.1},
     ("schedule.wd_incr_style", "cosine"): {"optimizer.weight_decay": 0.1},
     "optimizer.nesterov": {"optimizer.momentum": 0.5},
+    ("optimizer.name", "sgd"): {"optimizer.momentum": 0.5},
     ("schedule.name", "exponential"): {"schedule.gamma": 0.5},
     ("schedule.name", "step"): {"schedule.gamma": 0.5, "schedule.step_size": 4},
 }
