@@ -85,7 +85,8 @@ def run(item):
     lines = (place / "run" / "metrics.jsonl").read_text().splitlines()
     steps = [record["step"] for record in map(json.loads, lines) if "loss" in record]
     wanted = int(re.search(r"\.steps = (\d+),", text).group(1))
-    if not steps or steps[-1] != wanted:
+    early = "training.early_stopping" in job and result.stdout.rstrip().split("\n")[-1].count("stopped early")
+    if not steps or (steps[-1] != wanted and not early):
         return f"ended at step {steps[-1:]} of {wanted}:\n{(place / 'job.yaml').read_text()}{result.stdout}{result.stderr}"
     return go_on(place, environment)
 
