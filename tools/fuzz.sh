@@ -28,9 +28,9 @@ compile() { # FOLDER ARCHIVE FLAG...
 }
 
 compile runtime "$out/lib/runtime.a" -fopenmp
-for folder in gen/*/; do
-  stage=$(basename "$folder")
-  compile "gen/$stage" "$out/lib/gen-$stage.a" @build/config/libclang.cflags
+for folder in gen/*/ gen/*/*/; do
+  folder=${folder%/}
+  compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags
 done
 mkdir -p "$out/generated"
 cp build/gen/op_table.c build/gen/embedded.c "$out/generated"

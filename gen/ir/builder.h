@@ -69,12 +69,6 @@ struct scope *builder_scope_init(struct builder *builder, const struct scope *sc
 struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
                                 struct shape shape, struct initializer fallback);
 
-/* Attribute makers. */
-struct attribute attribute_int(const char *name, int64_t value);
-struct attribute attribute_real(const char *name, double value);
-struct attribute attribute_ints(const char *name, struct shape value);
-struct attribute attribute_reals(const char *name, const double *values, int64_t count); /* kept, not copied */
-
 /* A node of the kind called `kind` over `inputs`; its outputs by the kind's rule. NULL after an error (reported). Any
  * NULL among the inputs gives NULL silently, so that calls nest without checks. */
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
@@ -84,7 +78,10 @@ struct node *builder_node(struct builder *builder, const char *kind, struct valu
  * that of a function which PyTorch's lists name and which is several operations here. */
 void builder_autocast(struct builder *builder, struct autocast rule);
 
-/* Builds what a function of accel/model.h stands for; NULL after an error (reported). */
+/* What a function of accel/model.h stands for, as a part of another one, and as the model calls it; NULL after an error
+ * (reported). */
+struct value *builder_function(struct builder *builder, const struct op_function *function,
+                               const struct argument *arguments, int count);
 struct value *builder_call(struct builder *builder, const struct op_function *function,
                            const struct argument *arguments, int count);
 
@@ -96,10 +93,6 @@ struct value *builder_binary(struct builder *builder, const char *kind, struct v
 
 /* x in a floating-point type; x itself when that is its own. */
 struct value *builder_cast(struct builder *builder, struct value *x, enum dtype dtype);
-
-/* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
- * broadcast operand. x itself when the shapes are equal. */
-struct value *builder_unbroadcast(struct builder *builder, struct value *x, struct shape shape);
 
 /* Whether the gradient of `value` is wanted (in an operation's gradient function). */
 bool builder_wants_gradient(const struct builder *builder, const struct value *value);

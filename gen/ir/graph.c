@@ -6,52 +6,6 @@
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
 
-static const struct attribute *find_attribute(const struct node *node, const char *name) {
-  for (int i = 0; i < node->n_attributes; i++)
-    if (strcmp(node->attributes[i].name, name) == 0) return &node->attributes[i];
-  assert(!"the node has the attribute that its own operation asks for");
-  return NULL;
-}
-
-int64_t node_int(const struct node *node, const char *name) {
-  return find_attribute(node, name)->integer;
-}
-
-double node_real(const struct node *node, const char *name) {
-  return find_attribute(node, name)->real;
-}
-
-struct shape node_ints(const struct node *node, const char *name) {
-  return find_attribute(node, name)->ints;
-}
-
-const double *node_reals(const struct node *node, const char *name) {
-  return find_attribute(node, name)->reals;
-}
-
-/* FNV-1a over the bits of a list. */
-static uint64_t digest(const double *reals, int64_t count) {
-  uint64_t hash = 14695981039346656037u;
-  const unsigned char *bytes = (const unsigned char *)reals;
-  for (size_t i = 0; i < (size_t)count * sizeof *reals; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
-  return hash;
-}
-
-const char *attribute_text(struct arena *arena, const struct attribute *a) {
-  switch (a->kind) {
-  case ATTRIBUTE_INT:
-    return arena_printf(arena, " %s=%lld", a->name, (long long)a->integer);
-  case ATTRIBUTE_REAL:
-    return arena_printf(arena, " %s=%.17g", a->name, a->real);
-  case ATTRIBUTE_INTS:
-    return arena_printf(arena, " %s=%s", a->name, shape_text(arena, a->ints));
-  case ATTRIBUTE_REALS:
-    return arena_printf(arena, " %s=[%lld:%016llx]", a->name, (long long)a->n_reals,
-                        (unsigned long long)digest(a->reals, a->n_reals));
-  }
-  return "";
-}
-
 static void print_value(struct text *text, const struct value *value, const struct region *here) {
   if (value->region != here) text_printf(text, "%s.", value->region->name);
   text_puts(text, value->name != NULL ? value->name : arena_printf(text->arena, "%%%d", value->id));

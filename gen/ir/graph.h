@@ -178,6 +178,12 @@ struct graph {
   int next_value, next_node;
 };
 
+/* Makers of attributes; a list of numbers is kept, not copied. */
+struct attribute attribute_int(const char *name, int64_t value);
+struct attribute attribute_real(const char *name, double value);
+struct attribute attribute_ints(const char *name, struct shape value);
+struct attribute attribute_reals(const char *name, const double *values, int64_t count);
+
 /* Reading attributes; the node must have them. */
 int64_t node_int(const struct node *node, const char *name);
 double node_real(const struct node *node, const char *name);

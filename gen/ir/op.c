@@ -17,7 +17,8 @@ const struct op_function *op_function_find(const char *name) {
 }
 
 const struct op_kind *op_cast_kind(enum dtype dtype) {
-  static const char *const names[] = {
-      [DTYPE_FLOAT32] = "cast", [DTYPE_BFLOAT16] = "cast_bfloat16", [DTYPE_FLOAT16] = "cast_float16"};
-  return op_kind_find(names[dtype]);
+  for (int i = 0; i < op_file_count; i++)
+    for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++)
+      if (op_files[i]->kinds[k]->converts && op_files[i]->kinds[k]->to == dtype) return op_files[i]->kinds[k];
+  return NULL;
 }

@@ -81,8 +81,9 @@ struct op_kind {
 
   struct autocast autocast;
 
-  /* The result is the input in another element type. */
+  /* The result is the input in another element type: in `to`. */
   bool converts;
+  enum dtype to;
 
   /* Floating-point operations of one execution. NULL: one for each element of the first output. */
   double (*flops)(const struct node *node);
@@ -94,6 +95,13 @@ struct op_kind {
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */
   int64_t (*index_limit)(const struct node *node, int input);
+
+  /* OP_ELEMENTWISE: the float64 truth of one element, from the inputs' elements there; `scalar` where it is a function
+   * of one number alone. */
+  double (*scalar)(double x);
+  double (*apply)(const struct node *node, const double *x);
+  /* OP_ELEMENTWISE: the kind of its gradient, where it has one of its own. */
+  const struct op_kind *slope;
 
   /* float64 truth on dense arrays (integers as doubles). */
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
@@ -129,10 +137,12 @@ struct argument {
 };
 
 /* A function of accel/model.h that builds nodes. The C compiler has checked the call against its prototype; variadic
- * arguments follow one by one. Returns the result, or NULL once an error was reported through builder_error. */
+ * arguments follow one by one. `build` returns the result, or NULL once an error was reported through builder_error;
+ * without it, the function is a node of `kind` over its arguments, which are tensors. */
 struct op_function {
   const char *name;
   struct value *(*build)(struct builder *builder, const struct argument *arguments, int count);
+  const struct op_kind *kind;
 };
 
 /* What one file gives: kinds end with a NULL, functions with a NULL name; either may be absent. */

@@ -1,5 +1,5 @@
 /* y = 0, 1, 2, …, int32. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -32,5 +32,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_arange = {
     .name = "arange",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"arange", build}, {0}},
+    .functions = (const struct op_function[]){{"arange", .build = build}, {0}},
 };

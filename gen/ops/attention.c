@@ -7,7 +7,7 @@
  * - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* The problem's size: batch and heads together, heads of queries for one of keys, queries, keys, columns. */
 struct size {
@@ -244,7 +244,8 @@ static struct value *build_window(struct builder *builder, const struct argument
 const struct op_file op_file_attention = {
     .name = "attention",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions =
-        (const struct op_function[]){
-            {"attention", build}, {"attention_scaled", build_scaled}, {"attention_window", build_window}, {0}},
+    .functions = (const struct op_function[]){{"attention", .build = build},
+                                              {"attention_scaled", .build = build_scaled},
+                                              {"attention_window", .build = build_window},
+                                              {0}},
 };

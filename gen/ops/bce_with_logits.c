@@ -2,7 +2,7 @@
  * e^-x), written as max(x, 0) - x z + ln(1 + e^-|x|), which cancels nowhere; dx = dy (s(x) - z), dz = -dy x. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *v) {
   (void)node;
@@ -10,18 +10,13 @@ static double apply(const struct node *node, const double *v) {
   return fmax(x, 0) - x * z + log1p(exp(-fabs(x)));
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *x = node->inputs[0], *z = node->inputs[1];
   if (builder_wants_gradient(builder, x)) {
-    struct value *slope = builder_binary(builder, "sub", builder_unary(builder, "sigmoid", x), z);
-    dx[0] = builder_binary(builder, "mul", dy[0], slope);
+    struct value *slope = op_sub(builder, builder_unary(builder, "sigmoid", x), z);
+    dx[0] = op_mul(builder, dy[0], slope);
   }
-  if (builder_wants_gradient(builder, z))
-    dx[1] = builder_unary(builder, "neg", builder_binary(builder, "mul", dy[0], x));
+  if (builder_wants_gradient(builder, z)) dx[1] = op_neg(builder, op_mul(builder, dy[0], x));
 }
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -39,7 +34,8 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .in_place = {1},
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .reference = reference,
+    .apply = apply,
+    .reference = op_reference_elementwise,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
@@ -55,11 +51,11 @@ static struct value *build_weighted(struct builder *builder, const struct argume
   builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
   struct value *x = op_tensor(arguments, 0), *z = op_tensor(arguments, 1), *weight = op_tensor(arguments, 2);
   if (!op_same_shape(builder, "binary_cross_entropy_with_logits_weighted", x, z)) return NULL;
-  struct value *negative = op_shift(builder, builder_unary(builder, "neg", z), 1);
-  negative = builder_binary(builder, "mul", negative, builder_unary(builder, "softplus", x));
-  struct value *positive = builder_unary(builder, "softplus", builder_unary(builder, "neg", x));
-  positive = builder_binary(builder, "mul", builder_binary(builder, "mul", z, weight), positive);
-  struct value *y = builder_binary(builder, "add", negative, positive);
+  struct value *negative = op_shift(builder, op_neg(builder, z), 1);
+  negative = op_mul(builder, negative, builder_unary(builder, "softplus", x));
+  struct value *positive = builder_unary(builder, "softplus", op_neg(builder, x));
+  positive = op_mul(builder, op_mul(builder, z, weight), positive);
+  struct value *y = op_add(builder, negative, positive);
   if (y == NULL || shape_equal(y->shape, x->shape)) return op_mean_all(builder, y);
   builder_error(builder, "binary_cross_entropy_with_logits_weighted: the weight %s must broadcast to the logits' %s",
                 shape_text(builder_arena(builder), weight->shape), shape_text(builder_arena(builder), x->shape));
@@ -69,7 +65,7 @@ static struct value *build_weighted(struct builder *builder, const struct argume
 const struct op_file op_file_bce_with_logits = {
     .name = "bce_with_logits",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"binary_cross_entropy_with_logits", build},
-                                              {"binary_cross_entropy_with_logits_weighted", build_weighted},
+    .functions = (const struct op_function[]){{"binary_cross_entropy_with_logits", .build = build},
+                                              {"binary_cross_entropy_with_logits_weighted", .build = build_weighted},
                                               {0}},
 };

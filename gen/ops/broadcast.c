@@ -1,6 +1,6 @@
 /* y = x repeated along the dimensions that NumPy's rule adds or widens, up to the shape `dims`; dx = the sum of dy over
  * them. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -11,17 +11,12 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, dims, node->inputs[0]->dtype);
 }
 
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return x[0];
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
+static double scalar(double x) {
+  return x;
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = builder_unbroadcast(builder, dy[0], node->inputs[0]->shape);
+  dx[0] = op_unbroadcast(builder, dy[0], node->inputs[0]->shape);
 }
 
 static const struct op_kind kind = {
@@ -32,7 +27,8 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .flops = op_flops_none,
-    .reference = reference,
+    .scalar = scalar,
+    .reference = op_reference_elementwise,
 };
 
 const struct op_file op_file_broadcast = {

@@ -1,49 +1,25 @@
 /* y = x held within [low, high]; dx = dy where it was there already, bounds included, else 0: as PyTorch. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   double low = node_real(node, "low"), high = node_real(node, "high");
   return x[0] < low ? low : x[0] > high ? high : x[0];
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
-static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *inputs[] = {dy[0], node->inputs[0]};
-  dx[0] = builder_op(builder, "clamp_backward", inputs, 2, node->attributes, node->n_attributes);
-}
-
-static const struct op_kind kind = {
-    .name = "clamp",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .reference = reference,
-};
-
 /* Operands: dy, x. */
-static double apply_backward(const struct node *node, const double *v) {
+static double apply_slope(const struct node *node, const double *v) {
   return v[1] >= node_real(node, "low") && v[1] <= node_real(node, "high") ? v[0] : 0;
 }
 
-static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply_backward);
-}
-
-static const struct op_kind kind_backward = {
+static const struct op_kind kind_slope = {
+    OP_SLOPE("x"),
     .name = "clamp_backward",
-    .class = OP_ELEMENTWISE,
     .template_name = "clamp",
-    .input_names = {"dy", "x"},
-    .output_names = {"dx"},
-    .infer = op_infer_elementwise,
-    .in_place = {1},
-    .reference = reference_backward,
+    .apply = apply_slope,
+};
+
+static const struct op_kind kind = {
+    OP_UNARY, .name = "clamp", .apply = apply, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 /* clamp(x, low, high) */
@@ -59,6 +35,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_clamp = {
     .name = "clamp",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"clamp", build}, {0}},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_slope, NULL},
+    .functions = (const struct op_function[]){{"clamp", .build = build}, {0}},
 };

@@ -2,7 +2,7 @@
  * producers write their part of y. */
 #include <string.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -85,5 +85,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_concat = {
     .name = "concat",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"concat_of", build}, {0}},
+    .functions = (const struct op_function[]){{"concat_of", .build = build}, {0}},
 };

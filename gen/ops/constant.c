@@ -1,5 +1,5 @@
 /* y = value in every place of the shape `dims`. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -39,5 +39,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_constant = {
     .name = "constant",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"constant_of", build}, {0}},
+    .functions = (const struct op_function[]){{"constant_of", .build = build}, {0}},
 };

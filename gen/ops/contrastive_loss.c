@@ -1,7 +1,7 @@
 /* Losses of pairs. Row i of one side belongs to row i of the other, and all other rows of the batch are its negatives:
  * cross-entropy over similarities [n][n] with the diagonal as targets (InfoNCE: van den Oord, Li, Vinyals,
  * arXiv:1807.03748, eq. 4), and its mean over both sides (CLIP: Radford et al., arXiv:2103.00020, figure 3). */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* The cross-entropy of each row's own column. */
 static struct value *over_rows(struct builder *builder, struct value *similarity) {
@@ -30,10 +30,12 @@ static struct value *build_clip(struct builder *builder, const struct argument *
   struct value *similarity = op_tensor(arguments, 0);
   if (!is_square(builder, "clip_loss", similarity)) return NULL;
   struct value *columns = over_rows(builder, op_matrix_transpose(builder, similarity));
-  return op_scale(builder, builder_binary(builder, "add", over_rows(builder, similarity), columns), 0.5);
+  return op_scale(builder, op_add(builder, over_rows(builder, similarity), columns), 0.5);
 }
 
 const struct op_file op_file_contrastive_loss = {
     .name = "contrastive_loss",
-    .functions = (const struct op_function[]){{"contrastive_loss", build_contrastive}, {"clip_loss", build_clip}, {0}},
+    .functions = (const struct op_function[]){{"contrastive_loss", .build = build_contrastive},
+                                              {"clip_loss", .build = build_clip},
+                                              {0}},
 };

@@ -1,5 +1,5 @@
 /* y = x, in memory of its own. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -8,34 +8,24 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
 }
 
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return x[0];
+static double scalar(double x) {
+  return x;
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
-static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  (void)builder;
-  (void)node;
-  dx[0] = dy[0];
-}
-
-static const struct op_kind kind = {
+const struct op_kind op_copy = {
     .name = "copy",
     .class = OP_ELEMENTWISE,
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .gradient = gradient,
+    .gradient = op_gradient_same,
     .flops = op_flops_none,
     .mean = op_mean_kept,
-    .reference = reference,
+    .scalar = scalar,
+    .reference = op_reference_elementwise,
 };
 
 const struct op_file op_file_copy = {
     .name = "copy",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .kinds = (const struct op_kind *const[]){&op_copy, NULL},
 };

@@ -8,7 +8,7 @@
  * arXiv:2204.02311, section 5): e^(...) is then times 1 + 2 z lse. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* Ignores nothing that is a class: PyTorch's default of torch.nn.functional.cross_entropy. */
 enum { IGNORE_DEFAULT = -100 };
@@ -190,10 +190,10 @@ static struct value *build_with(struct builder *builder, const struct argument *
 const struct op_file op_file_cross_entropy = {
     .name = "cross_entropy",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"cross_entropy", build},
-                                              {"cross_entropy_ignore", build_ignore},
-                                              {"cross_entropy_smooth", build_smooth},
-                                              {"cross_entropy_z", build_z},
-                                              {"cross_entropy_with", build_with},
+    .functions = (const struct op_function[]){{"cross_entropy", .build = build},
+                                              {"cross_entropy_ignore", .build = build_ignore},
+                                              {"cross_entropy_smooth", .build = build_smooth},
+                                              {"cross_entropy_z", .build = build_z},
+                                              {"cross_entropy_with", .build = build_with},
                                               {0}},
 };

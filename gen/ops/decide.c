@@ -1,6 +1,6 @@
 /* y[r] = the class that the logits x[r] speak for: the place of the largest, the first of equal ones; of a single
  * logit, which is that of class 1 against class 0, whether it is positive. Without a gradient. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {

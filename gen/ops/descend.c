@@ -2,7 +2,7 @@
  * the gradient counts as more than that. The plan puts it behind the last step that reads the weight. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -19,7 +19,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   }
 }
 
-static const struct op_kind kind = {
+const struct op_kind op_descend = {
     .name = "descend",
     .class = OP_KERNEL,
     .input_names = {"gradient"},
@@ -32,5 +32,5 @@ static const struct op_kind kind = {
 
 const struct op_file op_file_descend = {
     .name = "descend",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .kinds = (const struct op_kind *const[]){&op_descend, NULL},
 };

@@ -1,26 +1,20 @@
 /* y = a / b; da = dy / b, db = -dy y / b, summed over what was broadcast. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   (void)node;
   return x[0] / x[1];
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
 static struct value *d_divisor(struct builder *builder, const struct node *node, struct value *dy) {
-  struct value *product = builder_binary(builder, "mul", dy, node->outputs[0]);
-  return builder_unary(builder, "neg", builder_binary(builder, "div", product, node->inputs[1]));
+  struct value *product = op_mul(builder, dy, node->outputs[0]);
+  return op_neg(builder, op_div(builder, product, node->inputs[1]));
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *a = node->inputs[0], *b = node->inputs[1];
-  if (builder_wants_gradient(builder, a))
-    dx[0] = builder_unbroadcast(builder, builder_binary(builder, "div", dy[0], b), a->shape);
-  if (builder_wants_gradient(builder, b))
-    dx[1] = builder_unbroadcast(builder, d_divisor(builder, node, dy[0]), b->shape);
+  if (builder_wants_gradient(builder, a)) dx[0] = op_unbroadcast(builder, op_div(builder, dy[0], b), a->shape);
+  if (builder_wants_gradient(builder, b)) dx[1] = op_unbroadcast(builder, d_divisor(builder, node, dy[0]), b->shape);
 }
 
 /* A sum, or a mean, over the sum of weights, or their mean, is a mean over the weights. */
@@ -36,24 +30,11 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    .name = "div",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"a", "b"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .mean = mean,
-    .reference = reference,
+    OP_BINARY, .name = "div", .apply = apply, .gradient = gradient, .mean = mean,
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_binary(builder, "div", op_tensor(arguments, 0), op_tensor(arguments, 1));
-}
 
 const struct op_file op_file_div = {
     .name = "div",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"divide", build}, {0}},
+    .functions = (const struct op_function[]){{"divide", .kind = &kind}, {0}},
 };

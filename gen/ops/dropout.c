@@ -2,7 +2,7 @@
  * PyTorch does). dx is the same of dy with the same numbers: `site` says which ones. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -77,5 +77,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_dropout = {
     .name = "dropout",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"dropout", build}, {0}},
+    .functions = (const struct op_function[]){{"dropout", .build = build}, {0}},
 };

@@ -1,7 +1,7 @@
 /* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the places whose token is v. */
 #include <string.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* tokens' shape with a dimension of `width` behind it. */
 static bool widened(struct shape tokens, int64_t width, struct shape *shape) {
@@ -101,5 +101,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_embedding = {
     .name = "embedding",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"embedding", build}, {0}},
+    .functions = (const struct op_function[]){{"embedding", .build = build}, {0}},
 };

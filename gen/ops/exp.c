@@ -1,40 +1,18 @@
 /* y = e^x, dx = y dy. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
-
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return exp(x[0]);
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
+#include "gen/ops/support/elementwise.h"
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = builder_binary(builder, "mul", dy[0], node->outputs[0]);
+  dx[0] = op_mul(builder, dy[0], node->outputs[0]);
 }
 
 static const struct op_kind kind = {
-    .name = "exp",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .reference = reference,
+    OP_UNARY, .name = "exp", .scalar = exp, .gradient = gradient, .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "exp", op_tensor(arguments, 0));
-}
 
 const struct op_file op_file_exp = {
     .name = "exp",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"exp_of", build}, {0}},
+    .functions = (const struct op_function[]){{"exp_of", .kind = &kind}, {0}},
 };

@@ -2,7 +2,7 @@
  * (Hendrycks, Gimpel, arXiv:1606.08415, section 2). */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double normal_cdf(double x) {
   return (1 + erf(x / sqrt(2))) / 2;
@@ -12,59 +12,27 @@ static double normal_density(double x) {
   return exp(-x * x / 2) / sqrt(8 * atan(1));
 }
 
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return x[0] * normal_cdf(x[0]);
+static double scalar(double x) {
+  return x * normal_cdf(x);
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
+static double slope(double x) {
+  return normal_cdf(x) + x * normal_density(x);
 }
 
-static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = builder_binary(builder, "gelu_backward", dy[0], node->inputs[0]);
-}
+static const struct op_kind kind_slope = {
+    OP_SLOPE("x"),
+    .name = "gelu_backward",
+    .template_name = "gelu",
+    .scalar = slope,
+};
 
 static const struct op_kind kind = {
-    .name = "gelu",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .reference = reference,
+    OP_UNARY, .name = "gelu", .scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
-
-/* Operands: dy, x. */
-static double apply_backward(const struct node *node, const double *v) {
-  (void)node;
-  double dy = v[0], x = v[1];
-  return dy * (normal_cdf(x) + x * normal_density(x));
-}
-
-static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply_backward);
-}
-
-static const struct op_kind kind_backward = {
-    .name = "gelu_backward",
-    .class = OP_ELEMENTWISE,
-    .template_name = "gelu",
-    .input_names = {"dy", "x"},
-    .output_names = {"dx"},
-    .infer = op_infer_elementwise,
-    .in_place = {1},
-    .reference = reference_backward,
-};
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "gelu", op_tensor(arguments, 0));
-}
 
 const struct op_file op_file_gelu = {
     .name = "gelu",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"gelu", build}, {0}},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_slope, NULL},
+    .functions = (const struct op_function[]){{"gelu", .kind = &kind}, {0}},
 };

@@ -3,32 +3,20 @@
  * places, and that divided by delta: the smooth l1 (Girshick, arXiv:1504.08083, eq. 3). */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   double delta = node_real(node, "delta"), d = fabs(x[0]);
   return d < delta ? d * d / 2 : delta * (d - delta / 2);
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   double delta = node_real(node, "delta");
-  dx[0] = builder_binary(builder, "mul", dy[0], op_clamp(builder, node->inputs[0], -delta, delta));
+  dx[0] = op_mul(builder, dy[0], op_clamp(builder, node->inputs[0], -delta, delta));
 }
 
 static const struct op_kind kind = {
-    .name = "huber",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .reference = reference,
+    OP_UNARY, .name = "huber", .apply = apply, .gradient = gradient, .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
 };
 
 /* The mean of Huber's function; NULL after an error. */
@@ -40,7 +28,7 @@ static struct value *huber(struct builder *builder, const char *function, const 
   }
   struct value *x = op_tensor(arguments, 0), *target = op_tensor(arguments, 1);
   if (!op_same_shape(builder, function, x, target)) return NULL;
-  struct value *d = builder_binary(builder, "sub", x, target);
+  struct value *d = op_sub(builder, x, target);
   struct attribute attribute = attribute_real("delta", delta);
   return op_mean_all(builder, builder_op(builder, "huber", &d, 1, &attribute, 1));
 }
@@ -60,5 +48,7 @@ static struct value *build_smooth_l1(struct builder *builder, const struct argum
 const struct op_file op_file_huber = {
     .name = "huber",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"huber_loss", build_huber}, {"smooth_l1_loss", build_smooth_l1}, {0}},
+    .functions = (const struct op_function[]){{"huber_loss", .build = build_huber},
+                                              {"smooth_l1_loss", .build = build_smooth_l1},
+                                              {0}},
 };

@@ -4,7 +4,7 @@
  * dbias = the sum over rows of dy. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -153,7 +153,8 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 const struct op_file op_file_layer_norm = {
     .name = "layer_norm",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions =
-        (const struct op_function[]){
-            {"layer_norm", build}, {"layer_norm_no_bias", build_no_bias}, {"layer_norm_eps", build_eps}, {0}},
+    .functions = (const struct op_function[]){{"layer_norm", .build = build},
+                                              {"layer_norm_no_bias", .build = build_no_bias},
+                                              {"layer_norm_eps", .build = build_eps},
+                                              {0}},
 };

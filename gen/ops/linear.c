@@ -2,7 +2,7 @@
  * of the scope, weight and bias start uniform within 1 / sqrt(in), as torch.nn.Linear; with one, biases are zero. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static struct initializer pytorch_start(int64_t in) {
   double bound = 1 / sqrt((double)in);
@@ -44,8 +44,8 @@ static struct value *linear(struct builder *builder, const char *function, const
   struct value *weight = builder_parameter(builder, scope, "weight", shape, pytorch_start(in));
   if (weight != NULL && layout == OUT_IN) weight = op_matrix_transpose(builder, weight);
   struct value *rows = x->shape.rank > 1 ? x : op_reshape(builder, x, shape_of(2, (int64_t)1, in));
-  struct value *y = builder_binary(builder, "matmul", rows, weight);
-  if (bias && y != NULL) y = builder_binary(builder, "add", y, bias_of(builder, scope, in, out));
+  struct value *y = op_matmul(builder, rows, weight);
+  if (bias && y != NULL) y = op_add(builder, y, bias_of(builder, scope, in, out));
   return op_reshape(builder, y, op_with_extent(x->shape, x->shape.rank - 1, out));
 }
 
@@ -67,7 +67,8 @@ static struct value *build_transposed(struct builder *builder, const struct argu
 
 const struct op_file op_file_linear = {
     .name = "linear",
-    .functions =
-        (const struct op_function[]){
-            {"linear", build}, {"linear_no_bias", build_no_bias}, {"linear_transposed", build_transposed}, {0}},
+    .functions = (const struct op_function[]){{"linear", .build = build},
+                                              {"linear_no_bias", .build = build_no_bias},
+                                              {"linear_transposed", .build = build_transposed},
+                                              {0}},
 };

@@ -2,7 +2,7 @@
  * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
  * dweight = x^T dlogits. The last output is the room for a chunk. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 enum { N_ATTRIBUTES = 4 };
 

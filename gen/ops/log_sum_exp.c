@@ -1,7 +1,7 @@
 /* y[r] = ln of the sum of e^x[r], over the last dimension, which is then gone; dx[r][c] = dy[r] e^(x[r][c] - y[r]). */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -27,9 +27,9 @@ static struct value *as_column(struct builder *builder, struct value *y, const s
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *x = node->inputs[0];
-  struct value *shifted = builder_binary(builder, "sub", x, as_column(builder, node->outputs[0], x));
+  struct value *shifted = op_sub(builder, x, as_column(builder, node->outputs[0], x));
   struct value *share = builder_unary(builder, "exp", shifted);
-  dx[0] = builder_binary(builder, "mul", share, as_column(builder, dy[0], x));
+  dx[0] = op_mul(builder, share, as_column(builder, dy[0], x));
 }
 
 static double flops(const struct node *node) {
@@ -48,20 +48,16 @@ static const struct op_kind kind = {
     .reference = reference,
 };
 
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "log_sum_exp", op_tensor(arguments, 0));
-}
-
 /* x - log_sum_exp(x) */
 static struct value *build_log_softmax(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   struct value *x = op_tensor(arguments, 0), *y = builder_unary(builder, "log_sum_exp", x);
-  return y == NULL ? NULL : builder_binary(builder, "sub", x, as_column(builder, y, x));
+  return y == NULL ? NULL : op_sub(builder, x, as_column(builder, y, x));
 }
 
 const struct op_file op_file_log_sum_exp = {
     .name = "log_sum_exp",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"log_sum_exp", build}, {"log_softmax", build_log_softmax}, {0}},
+    .functions =
+        (const struct op_function[]){{"log_sum_exp", .kind = &kind}, {"log_softmax", .build = build_log_softmax}, {0}},
 };

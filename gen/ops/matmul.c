@@ -1,6 +1,6 @@
 /* y = a b over the last two dimensions: a [..., M, K] times b [..., K, N], or times one b [K, N] for all.
  * da = dy b^T, db = a^T dy; with one b for all, a and dy are taken as one matrix of all their rows. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int64_t extent(const struct value *value, int from_end) {
   return value->shape.dim[value->shape.rank - from_end];
@@ -44,12 +44,11 @@ static struct value *as_matrix(struct builder *builder, struct value *x) {
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *a = node->inputs[0], *b = node->inputs[1];
-  if (builder_wants_gradient(builder, a))
-    dx[0] = builder_binary(builder, "matmul", dy[0], op_matrix_transpose(builder, b));
+  if (builder_wants_gradient(builder, a)) dx[0] = op_matmul(builder, dy[0], op_matrix_transpose(builder, b));
   if (!builder_wants_gradient(builder, b)) return;
   bool one = b->shape.rank == 2;
   struct value *left = one ? as_matrix(builder, a) : a, *right = one ? as_matrix(builder, dy[0]) : dy[0];
-  dx[1] = builder_binary(builder, "matmul", op_matrix_transpose(builder, left), right);
+  dx[1] = op_matmul(builder, op_matrix_transpose(builder, left), right);
 }
 
 /* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
@@ -89,11 +88,6 @@ static const struct op_kind kind = {
     .reference = reference,
 };
 
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_binary(builder, "matmul", op_tensor(arguments, 0), op_tensor(arguments, 1));
-}
-
 /* matmul_transposed(a, b) = a b^T */
 static struct value *build_transposed(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
@@ -105,11 +99,12 @@ static struct value *build_transposed(struct builder *builder, const struct argu
                   shape_text(arena, a->shape), shape_text(arena, b->shape));
     return NULL;
   }
-  return builder_binary(builder, "matmul", a, op_matrix_transpose(builder, b));
+  return op_matmul(builder, a, op_matrix_transpose(builder, b));
 }
 
 const struct op_file op_file_matmul = {
     .name = "matmul",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"matmul", build}, {"matmul_transposed", build_transposed}, {0}},
+    .functions =
+        (const struct op_function[]){{"matmul", .kind = &kind}, {"matmul_transposed", .build = build_transposed}, {0}},
 };

@@ -1,27 +1,23 @@
 /* y = the larger of a and b; the gradient goes to it, half to each where they are equal. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   (void)node;
   return x[0] > x[1] ? x[0] : x[1];
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
 /* dy where `mine` is the result, half of it where both are: (1 + [mine > other] - [other > mine]) / 2, as PyTorch. */
 static struct value *share(struct builder *builder, struct value *dy, struct value *mine, struct value *other) {
-  struct value *wins = builder_binary(builder, "greater", mine, other);
-  struct value *loses = builder_binary(builder, "greater", other, mine);
-  struct value *twice = op_shift(builder, builder_binary(builder, "sub", wins, loses), 1);
-  return builder_binary(builder, "mul", dy, op_scale(builder, twice, 0.5));
+  struct value *wins = op_greater(builder, mine, other);
+  struct value *loses = op_greater(builder, other, mine);
+  struct value *twice = op_shift(builder, op_sub(builder, wins, loses), 1);
+  return op_mul(builder, dy, op_scale(builder, twice, 0.5));
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *a = node->inputs[0], *b = node->inputs[1];
-  if (builder_wants_gradient(builder, a)) dx[0] = builder_unbroadcast(builder, share(builder, dy[0], a, b), a->shape);
-  if (builder_wants_gradient(builder, b)) dx[1] = builder_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
+  if (builder_wants_gradient(builder, a)) dx[0] = op_unbroadcast(builder, share(builder, dy[0], a, b), a->shape);
+  if (builder_wants_gradient(builder, b)) dx[1] = op_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
 }
 
 /* A count that is kept from being 0, where nothing is counted. */
@@ -32,24 +28,11 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    .name = "maximum",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"a", "b"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .mean = mean,
-    .reference = reference,
+    OP_BINARY, .name = "maximum", .apply = apply, .gradient = gradient, .mean = mean,
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_binary(builder, "maximum", op_tensor(arguments, 0), op_tensor(arguments, 1));
-}
 
 const struct op_file op_file_maximum = {
     .name = "maximum",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"maximum", build}, {0}},
+    .functions = (const struct op_function[]){{"maximum", .kind = &kind}, {0}},
 };

@@ -1,47 +1,34 @@
 /* y = the smaller of a and b; the gradient goes to it, half to each where they are equal. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   (void)node;
   return x[0] < x[1] ? x[0] : x[1];
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
 /* dy where `mine` is the result, half of it where both are: (1 + [other > mine] - [mine > other]) / 2, as PyTorch. */
 static struct value *share(struct builder *builder, struct value *dy, struct value *mine, struct value *other) {
-  struct value *wins = builder_binary(builder, "greater", other, mine);
-  struct value *loses = builder_binary(builder, "greater", mine, other);
-  struct value *twice = op_shift(builder, builder_binary(builder, "sub", wins, loses), 1);
-  return builder_binary(builder, "mul", dy, op_scale(builder, twice, 0.5));
+  struct value *wins = op_greater(builder, other, mine);
+  struct value *loses = op_greater(builder, mine, other);
+  struct value *twice = op_shift(builder, op_sub(builder, wins, loses), 1);
+  return op_mul(builder, dy, op_scale(builder, twice, 0.5));
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *a = node->inputs[0], *b = node->inputs[1];
-  if (builder_wants_gradient(builder, a)) dx[0] = builder_unbroadcast(builder, share(builder, dy[0], a, b), a->shape);
-  if (builder_wants_gradient(builder, b)) dx[1] = builder_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
+  if (builder_wants_gradient(builder, a)) dx[0] = op_unbroadcast(builder, share(builder, dy[0], a, b), a->shape);
+  if (builder_wants_gradient(builder, b)) dx[1] = op_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
 }
 
 static const struct op_kind kind = {
+    OP_BINARY,
     .name = "minimum",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"a", "b"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
+    .apply = apply,
     .gradient = gradient,
-    .in_place = {1},
-    .reference = reference,
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_binary(builder, "minimum", op_tensor(arguments, 0), op_tensor(arguments, 1));
-}
 
 const struct op_file op_file_minimum = {
     .name = "minimum",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"minimum", build}, {0}},
+    .functions = (const struct op_function[]){{"minimum", .kind = &kind}, {0}},
 };

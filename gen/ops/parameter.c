@@ -1,5 +1,5 @@
 /* parameter_of(scope, name, rank, extents…): a bare parameter, which starts at zero where its scope says nothing. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   struct shape shape;
@@ -10,5 +10,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_parameter = {
     .name = "parameter",
-    .functions = (const struct op_function[]){{"parameter_of", build}, {0}},
+    .functions = (const struct op_function[]){{"parameter_of", .build = build}, {0}},
 };

@@ -1,16 +1,16 @@
 /* Losses of numbers: the mean over all places of the square, and of the size, of d = prediction - target. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* prediction - target; NULL after an error. */
 static struct value *difference(struct builder *builder, const char *function, const struct argument *arguments) {
   struct value *x = op_tensor(arguments, 0), *target = op_tensor(arguments, 1);
-  return op_same_shape(builder, function, x, target) ? builder_binary(builder, "sub", x, target) : NULL;
+  return op_same_shape(builder, function, x, target) ? op_sub(builder, x, target) : NULL;
 }
 
 static struct value *build_mse(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   builder_autocast(builder, (struct autocast){AUTOCAST_FLOAT32, AUTOCAST_FLOAT32});
-  return op_mean_all(builder, builder_unary(builder, "square", difference(builder, "mse_loss", arguments)));
+  return op_mean_all(builder, op_square(builder, difference(builder, "mse_loss", arguments)));
 }
 
 static struct value *build_l1(struct builder *builder, const struct argument *arguments, int count) {
@@ -21,5 +21,5 @@ static struct value *build_l1(struct builder *builder, const struct argument *ar
 
 const struct op_file op_file_regression_loss = {
     .name = "regression_loss",
-    .functions = (const struct op_function[]){{"mse_loss", build_mse}, {"l1_loss", build_l1}, {0}},
+    .functions = (const struct op_function[]){{"mse_loss", .build = build_mse}, {"l1_loss", .build = build_l1}, {0}},
 };

@@ -1,7 +1,7 @@
 /* y = the elements of x in row-major order under the extents `dims`; dx = dy under x's. */
 #include <string.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -117,5 +117,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_reshape = {
     .name = "reshape",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"reshape_to", build}, {0}},
+    .functions = (const struct op_function[]){{"reshape_to", .build = build}, {0}},
 };

@@ -3,7 +3,7 @@
  * With g = dy weight: dx = rstd (g - n avg(g n)), dweight = the sum over rows of dy n. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -123,5 +123,5 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 const struct op_file op_file_rms_norm = {
     .name = "rms_norm",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"rms_norm", build}, {"rms_norm_eps", build_eps}, {0}},
+    .functions = (const struct op_function[]){{"rms_norm", .build = build}, {"rms_norm_eps", .build = build_eps}, {0}},
 };

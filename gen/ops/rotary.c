@@ -2,7 +2,7 @@
  * angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
  * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns behind stay
  * as they are. The gradient is the rotation back: `inverse` turns the sine's sign. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -90,5 +90,7 @@ static struct value *build_interleaved(struct builder *builder, const struct arg
 const struct op_file op_file_rotary = {
     .name = "rotary",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"rotary", build}, {"rotary_interleaved", build_interleaved}, {0}},
+    .functions = (const struct op_function[]){{"rotary", .build = build},
+                                              {"rotary_interleaved", .build = build_interleaved},
+                                              {0}},
 };

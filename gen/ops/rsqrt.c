@@ -1,41 +1,23 @@
 /* y = 1 / sqrt(x), dx = -dy y^3 / 2. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return 1 / sqrt(x[0]);
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
+static double scalar(double x) {
+  return 1 / sqrt(x);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *y = node->outputs[0], *cube = builder_binary(builder, "mul", y, builder_unary(builder, "square", y));
-  dx[0] = builder_binary(builder, "mul", op_scale(builder, dy[0], -0.5), cube);
+  struct value *y = node->outputs[0], *cube = op_mul(builder, y, op_square(builder, y));
+  dx[0] = op_mul(builder, op_scale(builder, dy[0], -0.5), cube);
 }
 
 static const struct op_kind kind = {
-    .name = "rsqrt",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .reference = reference,
+    OP_UNARY, .name = "rsqrt", .scalar = scalar, .gradient = gradient, .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "rsqrt", op_tensor(arguments, 0));
-}
 
 const struct op_file op_file_rsqrt = {
     .name = "rsqrt",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"rsqrt_of", build}, {0}},
+    .functions = (const struct op_function[]){{"rsqrt_of", .kind = &kind}, {0}},
 };

@@ -1,14 +1,10 @@
 /* y = x value; dx = dy value. */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   return x[0] * node_real(node, "value");
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
@@ -26,15 +22,7 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    .name = "scale",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .mean = mean,
-    .reference = reference,
+    OP_UNARY, .name = "scale", .apply = apply, .gradient = gradient, .mean = mean,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
@@ -45,5 +33,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_scale = {
     .name = "scale",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"scale", build}, {0}},
+    .functions = (const struct op_function[]){{"scale", .build = build}, {0}},
 };

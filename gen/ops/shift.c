@@ -1,18 +1,8 @@
 /* y = x + value; dx = dy. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
   return x[0] + node_real(node, "value");
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
-
-static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  (void)builder;
-  (void)node;
-  dx[0] = dy[0];
 }
 
 /* Of sums, each would bring the value. */
@@ -22,15 +12,7 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    .name = "shift",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
-    .gradient = gradient,
-    .in_place = {1},
-    .mean = mean,
-    .reference = reference,
+    OP_UNARY, .name = "shift", .apply = apply, .gradient = op_gradient_same, .mean = mean,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
@@ -41,5 +23,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_shift = {
     .name = "shift",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"shift", build}, {0}},
+    .functions = (const struct op_function[]){{"shift", .build = build}, {0}},
 };

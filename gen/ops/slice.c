@@ -1,7 +1,7 @@
 /* y = x[start .. start + count) along an axis; dx = dy there and zero around it. */
 #include <string.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -158,5 +158,5 @@ static struct value *build_slice(struct builder *builder, const struct argument 
 const struct op_file op_file_slice = {
     .name = "slice",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"split", build_split}, {"slice", build_slice}, {0}},
+    .functions = (const struct op_function[]){{"split", .build = build_split}, {"slice", .build = build_slice}, {0}},
 };

@@ -1,40 +1,26 @@
 /* y = ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|), dx = dy / (1 + e^-x). */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/elementwise.h"
 
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return fmax(x[0], 0) + log1p(exp(-fabs(x[0])));
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
+static double scalar(double x) {
+  return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = builder_binary(builder, "mul", dy[0], builder_unary(builder, "sigmoid", node->inputs[0]));
+  dx[0] = op_mul(builder, dy[0], builder_unary(builder, "sigmoid", node->inputs[0]));
 }
 
 static const struct op_kind kind = {
+    OP_UNARY,
     .name = "softplus",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
+    .scalar = scalar,
     .gradient = gradient,
-    .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .reference = reference,
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "softplus", op_tensor(arguments, 0));
-}
 
 const struct op_file op_file_softplus = {
     .name = "softplus",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"softplus", build}, {0}},
+    .functions = (const struct op_function[]){{"softplus", .kind = &kind}, {0}},
 };

@@ -1,39 +1,21 @@
 /* y = sqrt(x), dx = dy / (2 y). */
 #include <math.h>
 
-#include "gen/ir/op_support.h"
-
-static double apply(const struct node *node, const double *x) {
-  (void)node;
-  return sqrt(x[0]);
-}
-
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_map(node, inputs, outputs[0], apply);
-}
+#include "gen/ops/support/elementwise.h"
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = builder_binary(builder, "div", op_scale(builder, dy[0], 0.5), node->outputs[0]);
+  dx[0] = op_div(builder, op_scale(builder, dy[0], 0.5), node->outputs[0]);
 }
 
 static const struct op_kind kind = {
+    OP_UNARY,
     .name = "sqrt",
-    .class = OP_ELEMENTWISE,
-    .input_names = {"x"},
-    .output_names = {"y"},
-    .infer = op_infer_elementwise,
+    .scalar = sqrt,
     .gradient = gradient,
-    .in_place = {1},
-    .reference = reference,
 };
-
-static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  (void)count;
-  return builder_unary(builder, "sqrt", op_tensor(arguments, 0));
-}
 
 const struct op_file op_file_sqrt = {
     .name = "sqrt",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"sqrt_of", build}, {0}},
+    .functions = (const struct op_function[]){{"sqrt_of", .kind = &kind}, {0}},
 };

@@ -1,5 +1,5 @@
 /* y = the sum of x over the dimensions `axes`, which are then gone; dx = dy in each of the places that were summed. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 /* Bit i: dimension i is summed. */
 static unsigned summed(const struct node *node) {
@@ -110,7 +110,9 @@ static struct value *build_mean_all(struct builder *builder, const struct argume
 const struct op_file op_file_sum = {
     .name = "sum",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions =
-        (const struct op_function[]){
-            {"sum", build_sum}, {"mean", build_mean}, {"sum_all", build_sum_all}, {"mean_all", build_mean_all}, {0}},
+    .functions = (const struct op_function[]){{"sum", .build = build_sum},
+                                              {"mean", .build = build_mean},
+                                              {"sum_all", .build = build_sum_all},
+                                              {"mean_all", .build = build_mean_all},
+                                              {0}},
 };

@@ -1,5 +1,5 @@
 /* y = numbers that are known when the model is read, float32 or, where `whole`, int32. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -49,5 +49,6 @@ static struct value *build_whole(struct builder *builder, const struct argument 
 const struct op_file op_file_table = {
     .name = "table",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"table_of", build}, {"int_table_of", build_whole}, {0}},
+    .functions =
+        (const struct op_function[]){{"table_of", .build = build}, {"int_table_of", .build = build_whole}, {0}},
 };

@@ -1,6 +1,6 @@
 /* y = 1 in the places of the k largest of a row of the last dimension, else 0; of equal ones the first count. Without a
  * gradient: it is constant but for the jumps. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -53,5 +53,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_top_k_mask = {
     .name = "top_k_mask",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"top_k_mask", build}, {0}},
+    .functions = (const struct op_function[]){{"top_k_mask", .build = build}, {0}},
 };

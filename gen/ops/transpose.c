@@ -1,5 +1,5 @@
 /* y = x with its dimensions a and b exchanged; dx = dy with them exchanged. */
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 
 static void exchange(int64_t *list, const struct node *node) {
   int64_t a = node_int(node, "a"), b = node_int(node, "b"), kept = list[a];
@@ -73,5 +73,5 @@ static struct value *build(struct builder *builder, const struct argument *argum
 const struct op_file op_file_transpose = {
     .name = "transpose",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"transpose", build}, {0}},
+    .functions = (const struct op_function[]){{"transpose", .build = build}, {0}},
 };

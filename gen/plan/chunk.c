@@ -154,7 +154,7 @@ static struct value *as_float(struct pass *pass, struct region *region, struct v
     int at = region->nodes.count;
     return copy_here(pass, value->producer, region, &at, &input)->outputs[0];
   }
-  return builder_op(pass->builder, op_cast_kind(DTYPE_FLOAT32)->name, &value, 1, NULL, 0);
+  return builder_cast(pass->builder, value, DTYPE_FLOAT32);
 }
 
 static void join(struct pass *pass, struct node *node, int64_t rows) {

@@ -4,8 +4,8 @@
 
 #include "gen/ir/copy.h"
 #include "gen/ir/names.h"
-#include "gen/ir/op_support.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 
 /* What a backward region takes and gives, in terms of its forward region. */
 struct interface {
@@ -45,9 +45,7 @@ static void contribute(struct pass *pass, const struct value *value, struct valu
 
 /* A number in all places of a tensor like `value`. */
 static struct value *filled(struct pass *pass, const struct value *value, double number) {
-  struct attribute attributes[] = {attribute_real("value", number), attribute_ints("dims", value->shape)};
-  struct value *constant = builder_op(pass->builder, "constant", NULL, 0, attributes, 2);
-  return builder_cast(pass->builder, constant, value->dtype);
+  return builder_cast(pass->builder, op_constant(pass->builder, number, value->shape), value->dtype);
 }
 
 /* The whole gradient of a value; NULL when nothing flows into it. */
@@ -61,7 +59,7 @@ static struct value *gradient_of(struct pass *pass, const struct value *value) {
   if (list->count > 1 && kind != NULL && kind->sum != NULL) sum = kind->sum(pass->builder, list->items, list->count);
   if (sum == NULL) {
     sum = list->items[0];
-    for (int i = 1; i < list->count; i++) sum = builder_binary(pass->builder, "add", sum, list->items[i]);
+    for (int i = 1; i < list->count; i++) sum = op_add(pass->builder, sum, list->items[i]);
   }
   list->items[0] = sum;
   list->count = 1;
@@ -213,7 +211,7 @@ static struct value *seed_value(struct pass *pass, struct region *backward, cons
     return count != NULL ? op_scale(pass->builder, count, seed->constant) : filled(pass, result, seed->constant);
   struct value *input = region_input(pass->graph, backward, result->shape, DTYPE_FLOAT32);
   input->name = seed->input;
-  return count != NULL ? builder_binary(pass->builder, "mul", input, count) : input;
+  return count != NULL ? op_mul(pass->builder, input, count) : input;
 }
 
 static void begin_gradients(struct pass *pass, struct region *forward, const struct copying *copying,

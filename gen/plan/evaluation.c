@@ -7,6 +7,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 #include "gen/plan/normalize.h"
 
 static bool is_random(const struct graph *graph) {
@@ -77,10 +78,9 @@ static bool decide(struct program *program, struct builder *builder, struct regi
   if (single) {
     struct shape columns = labels->shape;
     columns.dim[columns.rank++] = 1;
-    struct attribute dims = attribute_ints("dims", columns);
-    logits = builder_op(builder, "reshape", &logits, 1, &dims, 1);
+    logits = op_reshape(builder, logits, columns);
   }
-  copy->results.items[1] = builder_unary(builder, "decide", logits);
+  copy->results.items[1] = op_decide(builder, logits);
   builder_leave(builder);
   builder_name(builder, copy->results.items[1], "predictions");
   name_values(program->arena, copy);

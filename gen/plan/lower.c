@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/ir/op_support.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 #include "gen/plan/fuse.h"
 
 static struct step *new_step(struct layout_pass *pass, struct node *node) {
@@ -23,7 +23,7 @@ static struct step *new_step(struct layout_pass *pass, struct node *node) {
 static void add_copy(struct layout_pass *pass, struct value *value, struct place from, struct place to,
                      bool accumulate) {
   struct graph *graph = pass->program->graph;
-  struct node *part = node_new(graph, op_kind_find("copy"), &value, 1, (struct location){0});
+  struct node *part = node_new(graph, &op_copy, &value, 1, (struct location){0});
   part->region = pass->region;
   struct value *copy = node_output(graph, part, value->shape, value->dtype);
   copy->name = value->name;
@@ -210,7 +210,7 @@ static void add_update(struct layout_pass *pass, const struct parameter_gradient
   struct place from = *place_of(pass->program, value);
   if (!place_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
   int after = last_use(pass, gradient->parameter, from.storage);
-  struct node *node = node_new(graph, op_kind_find("descend"), &value, 1, weight->region->where);
+  struct node *node = node_new(graph, &op_descend, &value, 1, weight->region->where);
   double clip = pass->program->job->optimizer.clip_grad_value;
   node->attributes[node->n_attributes++] = attribute_real("clip", clip);
   node->region = pass->region;

@@ -2,8 +2,8 @@
 
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
-#include "gen/ir/op_support.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 
 /* The operation that stands in the way of a mean, the first one found. */
 struct search {
@@ -75,7 +75,7 @@ struct mean loss_mean(struct builder *builder, const struct region *entry, const
 struct value *give_count(struct builder *builder, struct region *entry, struct mean mean) {
   struct value *count = mean.count;
   builder_enter(builder, entry);
-  if (mean.inverse) count = builder_binary(builder, "div", op_constant(builder, 1, (struct shape){0}), count);
+  if (mean.inverse) count = op_div(builder, op_constant(builder, 1, (struct shape){0}), count);
   count = op_reshape(builder, count, (struct shape){0});
   builder_leave(builder);
   count->name = "counted";

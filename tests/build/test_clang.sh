@@ -8,7 +8,7 @@ if [ -z "$clang" ]; then
 fi
 [ -f build/config/libclang.cflags ] || sh tools/configure.sh build/config
 status=0
-for folder in gen gen/* runtime tools tests/*; do
+for folder in gen gen/* gen/*/* runtime tools tests/*; do
   for source in "$folder"/*.c; do
     [ -f "$source" ] || continue
     case $source in */fuzz_*) continue ;; esac

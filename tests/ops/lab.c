@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gen/ir/evaluate.h"
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 #include "gen/plan/differentiate.h"
 
 struct lab *lab_new(uint64_t seed) {

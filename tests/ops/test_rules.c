@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gen/ir/op_support.h"
+#include "gen/ops/support/support.h"
 #include "tests/ops/lab.h"
 
 /* ---- The table ---- */

@@ -1,9 +1,9 @@
-/* What the files of gen/ops share: shape rules, float64 loops, views' strides, and reading the arguments of the
- * functions of accel/model.h. */
-#ifndef ACCEL_IR_OP_SUPPORT_H
-#define ACCEL_IR_OP_SUPPORT_H
+/* What the files of gen/ops share: shape rules, shapes, costs, and reading the arguments of the functions of
+ * accel/model.h. */
+#ifndef ACCEL_OPS_SUPPORT_H
+#define ACCEL_OPS_SUPPORT_H
 
-#include "gen/ir/builder.h"
+#include "gen/ops/support/nodes.h"
 
 /* ---- Shape rules ---- */
 
@@ -28,11 +28,6 @@ bool op_check_shape(struct arena *arena, const struct node *node, int index, str
 /* Whether the first `count` inputs are of one floating-point type; an error otherwise. */
 bool op_check_same_float(struct arena *arena, const struct node *node, int count, const char **error);
 
-/* The infer of an elementwise kind over floating point: the inputs, broadcast; the widest of their types, where scalars
- * count only if all are (PyTorch's type promotion). */
-int op_infer_elementwise(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                         const char **error);
-
 /* ---- Shapes ---- */
 
 /* All dimensions but the last: their product, and as a shape; the last extent. A scalar is one row of one column. */
@@ -56,12 +51,6 @@ bool op_is_dense(struct shape shape, const int64_t *strides);
  * `fallback`. Dimensions of extent 1 do not count. */
 bool op_collapse(struct shape shape, const int64_t *strides, int first, int last, int64_t fallback, int64_t *stride);
 
-/* ---- References ---- */
-
-/* outputs[0][i] = apply(node, the inputs' elements at i, broadcast), for elementwise kinds with at most 4 inputs. */
-void op_map(const struct node *node, const double *const *inputs, double *output,
-            double (*apply)(const struct node *node, const double *x));
-
 /* ---- Means ---- */
 
 /* The mean of a kind that keeps that of its first input, of one that adds two. */
@@ -75,33 +64,10 @@ double op_flops_none(const struct node *node);
 /* `each` for each element of input `index`. */
 double op_flops_each(const struct node *node, int index, double each);
 
-/* ---- Building ---- */
+/* ---- Arguments ---- */
 
 /* The tensor of argument `index`; NULL after an error elsewhere. */
 struct value *op_tensor(const struct argument *arguments, int index);
-
-/* x * value, x + value. */
-struct value *op_scale(struct builder *builder, struct value *x, double value);
-struct value *op_shift(struct builder *builder, struct value *x, double value);
-/* x with these extents; x itself when they are its own. */
-struct value *op_reshape(struct builder *builder, struct value *x, struct shape shape);
-/* x with dimensions a and b swapped. */
-struct value *op_transpose(struct builder *builder, struct value *x, int a, int b);
-/* x with its last two dimensions swapped. */
-struct value *op_matrix_transpose(struct builder *builder, struct value *x);
-/* x held within [low, high]; the sum of x over the dimensions `axes`; the mean of all of x. */
-struct value *op_clamp(struct builder *builder, struct value *x, double low, double high);
-struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
-struct value *op_mean_all(struct builder *builder, struct value *x);
-/* `value` in every place of the shape; 0, 1, …, count - 1 as int32. */
-struct value *op_constant(struct builder *builder, double value, struct shape shape);
-struct value *op_arange(struct builder *builder, int64_t count);
-struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count);
-/* x over a larger shape. */
-struct value *op_broadcast(struct builder *builder, struct value *x, struct shape shape);
-
-/* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
-struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
 
 /* Whether x and y have one shape; an error otherwise, reported for `function`. False without one when either is NULL.
  */

@@ -1,0 +1,59 @@
+/* Nodes of the kinds that others build with: gradients, functions of accel/model.h that are several operations, and
+ * passes of the plan. Each is what builder_op gives: NULL after an error, and of a NULL. */
+#ifndef ACCEL_OPS_NODES_H
+#define ACCEL_OPS_NODES_H
+
+#include "gen/ir/builder.h"
+
+/* The kinds of the steps that the plan makes of itself: y = x in memory of its own, and the update of a parameter. */
+extern const struct op_kind op_copy, op_descend;
+
+/* ---- Elementwise ---- */
+
+/* a + b, a - b, a b, a / b, broadcast; 1 where a > b, else 0. */
+struct value *op_add(struct builder *builder, struct value *a, struct value *b);
+struct value *op_sub(struct builder *builder, struct value *a, struct value *b);
+struct value *op_mul(struct builder *builder, struct value *a, struct value *b);
+struct value *op_div(struct builder *builder, struct value *a, struct value *b);
+struct value *op_greater(struct builder *builder, struct value *a, struct value *b);
+/* -x, x^2. */
+struct value *op_neg(struct builder *builder, struct value *x);
+struct value *op_square(struct builder *builder, struct value *x);
+/* x * value, x + value, x held within [low, high]. */
+struct value *op_scale(struct builder *builder, struct value *x, double value);
+struct value *op_shift(struct builder *builder, struct value *x, double value);
+struct value *op_clamp(struct builder *builder, struct value *x, double low, double high);
+/* `value` in every place of the shape. */
+struct value *op_constant(struct builder *builder, double value, struct shape shape);
+/* x over a larger shape. */
+struct value *op_broadcast(struct builder *builder, struct value *x, struct shape shape);
+
+/* ---- Views ---- */
+
+/* x with these extents; x itself when they are its own. */
+struct value *op_reshape(struct builder *builder, struct value *x, struct shape shape);
+/* x with dimensions a and b swapped; with the last two. */
+struct value *op_transpose(struct builder *builder, struct value *x, int a, int b);
+struct value *op_matrix_transpose(struct builder *builder, struct value *x);
+/* The places [start, start + count) of x along an axis. */
+struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count);
+
+/* ---- Others ---- */
+
+/* The sum of x over the dimensions `axes`; the mean of all of x. */
+struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
+struct value *op_mean_all(struct builder *builder, struct value *x);
+/* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
+ * broadcast operand. x itself when the shapes are equal. */
+struct value *op_unbroadcast(struct builder *builder, struct value *x, struct shape shape);
+/* The product of a and b over their last two dimensions. */
+struct value *op_matmul(struct builder *builder, struct value *a, struct value *b);
+/* 0, 1, …, count - 1 as int32. */
+struct value *op_arange(struct builder *builder, int64_t count);
+/* The class that each row of logits speaks for, as int32. */
+struct value *op_decide(struct builder *builder, struct value *logits);
+
+/* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
+struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
+
+#endif
