@@ -5,6 +5,7 @@
  *   scheduler.json           the steps that the schedule has counted, the last rate
  *   sampler.json             the position of the next sample
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte
+ *   ...                      files of user code, under names of its own
  *   random_states_0.json     the seed and the step: every random number follows from these
  *   job.json                 the job, key by key
  *   manifest.json            the files with their sizes and sums, written last
@@ -24,6 +25,13 @@ struct saved_object {
   size_t size;
 };
 
+/* A file that user code adds. */
+struct saved_file {
+  char name[256];
+  void *copy; /* of its bytes */
+  size_t size;
+};
+
 /* What a checkpoint says beside the arrays. */
 struct checkpoint {
   int64_t step;         /* steps that are done */
@@ -31,6 +39,8 @@ struct checkpoint {
   double lr;            /* of the last step */
   const struct saved_object *objects;
   int n_objects;
+  const struct saved_file *files;
+  int n_files;
 };
 
 /* Writes a checkpoint as `folder`; arrays[i] is where the program's states[i] stands. What stood there is replaced.

@@ -31,16 +31,20 @@ static bool write_arrays(const char *folder, const struct accel_program *program
   return true;
 }
 
+static bool write_bytes(const char *folder, const char *name, const void *bytes, size_t size, struct manifest *manifest,
+                        struct problem *problem) {
+  char path[4096];
+  struct file_sum sum;
+  return rt_join(path, sizeof path, folder, name, problem) &&
+         rt_write_file(path, IN_PLACE, bytes, size, &sum, problem) && rt_manifest_add(manifest, name, sum, problem);
+}
+
 /* Writes `root`, which it takes over. */
 static bool write_json(const char *folder, const char *name, json_t *root, struct manifest *manifest,
                        struct problem *problem) {
-  char path[4096];
-  struct file_sum sum;
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
-  if (text == NULL) rt_problem(problem, "%s: no memory to write %s", folder, name);
-  bool written = text != NULL && rt_join(path, sizeof path, folder, name, problem) &&
-                 rt_write_file(path, IN_PLACE, text, strlen(text), &sum, problem) &&
-                 rt_manifest_add(manifest, name, sum, problem);
+  bool written = text != NULL ? write_bytes(folder, name, text, strlen(text), manifest, problem)
+                              : rt_problem(problem, "%s: no memory to write %s", folder, name);
   free(text);
   json_decref(root);
   return written;
@@ -73,13 +77,22 @@ static json_t *job_of(const struct accel_program *program) {
 static bool write_objects(const char *folder, const struct checkpoint *what, struct manifest *manifest,
                           struct problem *problem) {
   for (int i = 0; i < what->n_objects; i++) {
-    char name[40], path[4096];
-    struct file_sum sum;
+    char name[40];
     snprintf(name, sizeof name, "custom_checkpoint_%d.bin", i);
-    if (!rt_join(path, sizeof path, folder, name, problem) ||
-        !rt_write_file(path, IN_PLACE, what->objects[i].copy, what->objects[i].size, &sum, problem) ||
-        !rt_manifest_add(manifest, name, sum, problem))
-      return false;
+    if (!write_bytes(folder, name, what->objects[i].copy, what->objects[i].size, manifest, problem)) return false;
+  }
+  return true;
+}
+
+/* After all others, so that a name that is taken shows. */
+static bool write_files(const char *folder, const struct checkpoint *what, struct manifest *manifest,
+                        struct problem *problem) {
+  for (int i = 0; i < what->n_files; i++) {
+    const struct saved_file *file = &what->files[i];
+    if (strcmp(file->name, "manifest.json") == 0 || rt_manifest_find(manifest, file->name) != NULL)
+      return rt_problem(problem, "%s/%s: user code saves a file of a name that the checkpoint has already", folder,
+                        file->name);
+    if (!write_bytes(folder, file->name, file->copy, file->size, manifest, problem)) return false;
   }
   return true;
 }
@@ -91,6 +104,7 @@ static bool write_all(const char *folder, const struct accel_program *program, c
          write_json(folder, "sampler.json", sampler_of(program, what), manifest, problem) &&
          write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&
          write_json(folder, "job.json", job_of(program), manifest, problem) &&
+         write_files(folder, what, manifest, problem) &&
          rt_manifest_write(manifest, folder, program->generator, program->job_digest, problem) &&
          rt_sync_folder(folder, problem);
 }

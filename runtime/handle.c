@@ -4,11 +4,12 @@
 
 #include <stdio.h>
 
-/* How often the progress line moves, and whether a signal came is looked at, in seconds. */
+/* How often the progress line moves, and the clock and the signals are looked at, in seconds. */
 static const double progress_pace = 0.25;
 
 int64_t accel_next_event(const struct accel_run *run, int64_t at) {
-  bool looks = run->log.terminal || run->program->checkpoint.saves_on_signal;
+  const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
+  bool looks = run->log.terminal || checkpoint->saves_on_signal || checkpoint->minutes > 0;
   int64_t next = at == run->first_step ? at + 1 : rt_events_next(&run->cadences, at);
   double step = rt_stopwatch_pace(run->watch);
   if (looks && step > 0 && (double)(next - at) * step > progress_pace) {
@@ -101,6 +102,13 @@ static void tell(struct accel_run *run, struct figures *figures) {
   rt_stopwatch_reset(run->watch);
 }
 
+/* A save by the clock, at a step that has no line: metrics.jsonl has the lines of a run that was never saved. */
+static void save_between_lines(struct accel_run *run, const struct figures *figures) {
+  struct saved saved = rt_save_due(run, figures->step, figures->lr);
+  run->stalled += saved.stall_s;
+  if (saved.path != NULL) rt_log_saved(&run->log, figures->step, saved.path, saved.is_begun);
+}
+
 void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {
   bool line = rt_events_line(&run->cadences, at) || run->eval_at == at;
   rt_stopwatch_stop(run->watch);
@@ -110,6 +118,8 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   struct figures figures = figures_of(run, at, report);
   if (line)
     tell(run, &figures);
+  else if (accel_save_is_due(run, at) && run->signal == NULL)
+    save_between_lines(run, &figures);
   else
     rt_log_progress(&run->log, &figures);
   rt_end_on_signal(run, at, report.lr);

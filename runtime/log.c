@@ -155,6 +155,12 @@ void rt_log_line(struct log *log, const struct figures *figures) {
   fflush(stdout); /* who follows through a pipe sees a line when it is written */
 }
 
+void rt_log_saved(struct log *log, int64_t step, const char *path, bool is_saving) {
+  rt_log_clear(log);
+  printf("%8" PRId64 " %s %s\n", step, is_saving ? "saving" : "saved", path);
+  fflush(stdout);
+}
+
 void rt_log_clear(struct log *log) {
   if (log->has_progress) printf("\r\033[K");
   log->has_progress = false;

@@ -47,6 +47,9 @@ bool rt_log_metrics(struct log *log, const struct figures *figures, struct probl
 /* Prints a line, the columns' names before the first. */
 void rt_log_line(struct log *log, const struct figures *figures);
 
+/* Prints that a checkpoint was saved, or is being saved, at a step that has no line. */
+void rt_log_saved(struct log *log, int64_t step, const char *path, bool is_saving);
+
 /* On a terminal, renews the progress line. */
 void rt_log_progress(struct log *log, const struct figures *figures);
 

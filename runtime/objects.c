@@ -1,4 +1,4 @@
-/* Objects of user code that belong to checkpoints: include/accel/hooks.h. */
+/* Objects and files of user code that belong to checkpoints: include/accel/hooks.h. */
 #include "include/accel/hooks.h"
 #include "run.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool add(struct saver *saver, void *object, size_t size, struct problem *problem) {
   struct saved_object *objects = realloc(saver->objects, ((size_t)saver->n_objects + 1) * sizeof *objects);
@@ -42,4 +43,27 @@ void accel_register_for_checkpointing(struct accel_run *run, void *object, size_
   int number = run->saver.n_objects;
   if (!add(&run->saver, object, size, &problem) || (run->continues && !fill(run, number, object, size, &problem)))
     rt_fail(&problem, 1);
+}
+
+void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size) {
+  struct problem problem;
+  if (!rt_saver_add_file(&run->saver, name, bytes, size, &problem)) rt_fail(&problem, 1);
+}
+
+int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most) {
+  struct problem problem;
+  char path[4096];
+  struct mapping mapping;
+  if (run->resumed[0] == '\0' || !rt_join(path, sizeof path, run->resumed, name, &problem) || access(path, F_OK) != 0)
+    return -1;
+  if (!rt_map(&mapping, path, "give a whole checkpoint with --resume", &problem)) rt_fail(&problem, 1);
+  int64_t size = (int64_t)mapping.size;
+  size_t taken = mapping.size < most ? mapping.size : most;
+  if (taken > 0) memcpy(bytes, mapping.bytes, taken);
+  rt_unmap(&mapping);
+  return size;
+}
+
+const char *accel_resumed_from(const struct accel_run *run) {
+  return run->resumed[0] != '\0' ? run->resumed : NULL;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The checkpoint to go on from in run->resumed; empty: a fresh start. */
 static bool choose(struct accel_run *run, struct problem *problem) {
   struct manifest manifest;
   bool any = false;
@@ -31,11 +30,17 @@ static void go_on_with_samples(struct accel_run *run, const struct checkpoint *w
   train->shift = what->epoch * taken + index - rt_position(run, what->step);
 }
 
+bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
+  if (run->chosen) return true;
+  run->chosen =
+      rt_saver_open(&run->saver, run->program, run->project_dir, run->arena.base, problem) && choose(run, problem);
+  return run->chosen;
+}
+
 bool rt_resume(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   struct checkpoint what;
-  if (!rt_saver_open(&run->saver, program, run->project_dir, run->arena.base, problem) || !choose(run, problem))
-    return false;
+  if (!rt_resume_choose(run, problem)) return false;
   if (run->resumed[0] == '\0') return true;
   if (!rt_checkpoint_compare(run->resumed, program, run->changed, sizeof run->changed, problem) ||
       !rt_checkpoint_read(run->resumed, program, run->saver.arrays, &what, problem))

@@ -27,6 +27,10 @@ struct accel_run {
   int64_t first_step; /* steps that were done before this process */
   double stalled;     /* seconds that saves since the last line kept steps waiting */
   const char *signal; /* that the run ends on; NULL: none came */
+  bool chosen;        /* `resumed` is what the run goes on from */
+  double saved_time;  /* of the last save, or of the start */
+  int64_t asked_at;   /* the step count for which the clock and the signals were asked; -1: none */
+  bool is_timely;     /* and then the clock asked for a save */
   struct arena arena;
   struct data data;
   struct sharing sharing;

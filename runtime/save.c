@@ -50,19 +50,37 @@ void rt_save_weights(struct accel_run *run) {
   }
 }
 
+static bool has_cadence(const struct accel_run *run) {
+  return run->cadences.save_every > 0 || run->program->checkpoint.minutes > 0;
+}
+
+static void ask(struct accel_run *run, int64_t at) {
+  double minutes = run->program->checkpoint.minutes;
+  if (run->asked_at == at) return;
+  run->asked_at = at;
+  run->signal = rt_signals_came();
+  run->is_timely = minutes > 0 && rt_now() - run->saved_time >= 60 * minutes;
+}
+
+bool accel_save_is_due(struct accel_run *run, int64_t at) {
+  ask(run, at);
+  return rt_events_save(&run->cadences, at) || run->is_timely || run->signal != NULL;
+}
+
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->order.taken;
   const struct checkpoint what = {.step = at, .epoch = position / taken, .index = position % taken, .lr = lr};
   if (!rt_saver_wait(&run->saver, problem)) failed(run, problem);
   run->saved_at = at;
+  run->saved_time = rt_now();
   return rt_saver_save(&run->saver, &what, in_background, problem);
 }
 
 static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
   struct problem problem;
   bool at_end = at == run->cadences.steps;
-  if (run->cadences.save_every > 0) {
+  if (has_cadence(run)) {
     if (save_checkpoint(run, at, lr, !at_end, &problem))
       *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
     else
@@ -80,7 +98,8 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
   struct saved saved = {0};
   double start = rt_now();
   if (rt_saver_has_failed(&run->saver) && !rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
-  if (run->weights == NULL || !rt_events_save(&run->cadences, at)) return saved;
+  ask(run, at);
+  if (run->weights == NULL || !(rt_events_save(&run->cadences, at) || run->is_timely)) return saved;
   save_due(run, at, lr, &saved);
   saved.stall_s = rt_now() - start;
   return saved;
@@ -88,7 +107,7 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
 
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   struct problem problem;
-  run->signal = rt_signals_came();
+  ask(run, at);
   if (run->signal == NULL || at >= run->cadences.steps) return;
   run->cadences.steps = at;
   rt_log_clear(&run->log);

@@ -23,8 +23,8 @@ bool rt_save_mirror(const struct accel_run *run, const char *file, const char *a
  * goes on over it. */
 void rt_save_weights(struct accel_run *run);
 
-/* Saves what is due once `at` steps are done: a checkpoint at the cadence, at the end the weights alone, too. Ends the
- * process when a save has failed, unless the job goes on over that. */
+/* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
+ * alone, too. Ends the process when a save has failed, unless the job goes on over that. */
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
 
 /* Ends the run at `at` when a signal has asked for it: saves a checkpoint and tells how to go on. */

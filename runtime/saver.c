@@ -134,15 +134,49 @@ static void copy_states(struct saver *saver) {
   }
 }
 
+static void free_files(const struct saved_file *files, int count) {
+  for (int i = 0; i < count; i++) free(files[i].copy);
+  free((void *)(uintptr_t)files);
+}
+
+bool rt_saver_add_file(struct saver *saver, const char *name, const void *bytes, size_t size, struct problem *problem) {
+  struct saved_file file = {.size = size, .copy = malloc(size > 0 ? size : 1)};
+  if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL || strlen(name) >= sizeof file.name) {
+    free(file.copy);
+    return rt_problem(problem, "'%.300s' is not the plain name of a file", name);
+  }
+  struct saved_file *files = realloc(saver->files, ((size_t)saver->n_files + 1) * sizeof *files);
+  if (files != NULL) saver->files = files;
+  if (files == NULL || file.copy == NULL) {
+    free(file.copy);
+    return rt_problem(problem, "no memory for the file '%s' of %zu bytes", name, size);
+  }
+  snprintf(file.name, sizeof file.name, "%s", name);
+  if (size > 0) memcpy(file.copy, bytes, size);
+  saver->files[saver->n_files++] = file;
+  return true;
+}
+
+/* The objects as they are, and the files that were added since the save before. */
+static void take_user_data(struct saver *saver) {
+  struct checkpoint *what = &saver->what;
+  what->objects = saver->objects;
+  what->n_objects = saver->n_objects;
+  for (int i = 0; i < saver->n_objects; i++)
+    memcpy(saver->objects[i].copy, saver->objects[i].object, saver->objects[i].size);
+  what->files = saver->files;
+  what->n_files = saver->n_files;
+  saver->files = NULL;
+  saver->n_files = 0;
+}
+
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem) {
   if (!rt_saver_wait(saver, problem)) return false;
   int64_t number = saver->program->checkpoint.automatic_naming ? saver->next++ : what->step;
   if (!path_of(saver, number, saver->path, problem)) return false;
+  free_files(saver->what.files, saver->what.n_files);
   saver->what = *what;
-  saver->what.objects = saver->objects;
-  saver->what.n_objects = saver->n_objects;
-  for (int i = 0; i < saver->n_objects; i++)
-    memcpy(saver->objects[i].copy, saver->objects[i].object, saver->objects[i].size);
+  take_user_data(saver);
   if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
   copy_states(saver);
   atomic_store(&saver->done, false);
@@ -170,5 +204,7 @@ void rt_saver_close(struct saver *saver) {
   free(saver->copies);
   for (int i = 0; i < saver->n_objects; i++) free(saver->objects[i].copy);
   free(saver->objects);
+  free_files(saver->what.files, saver->what.n_files);
+  free_files(saver->files, saver->n_files);
   *saver = (struct saver){0};
 }

@@ -20,9 +20,11 @@ struct saver {
 
   struct saved_object *objects; /* of user code */
   int n_objects;
+  struct saved_file *files; /* of user code, for the next save */
+  int n_files;
 
   char path[4096];        /* of the newest save */
-  struct checkpoint what; /* in it */
+  struct checkpoint what; /* in it; its files are the saver's */
   pthread_t thread;
   bool busy;        /* the thread is to be joined */
   atomic_bool done; /* it has ended */
@@ -44,6 +46,9 @@ bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *prob
 /* Saves; in the background, it returns when the copy is made. Waits for the save before, whose error it gives. Then the
  * oldest are removed that total_limit does not keep. */
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem);
+
+/* Adds a file to the next checkpoint; the bytes are copied. The name must be a plain one. */
+bool rt_saver_add_file(struct saver *saver, const char *name, const void *bytes, size_t size, struct problem *problem);
 
 /* Whether a save in the background has ended with an error that rt_saver_wait will give. */
 bool rt_saver_has_failed(const struct saver *saver);

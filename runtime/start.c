@@ -42,7 +42,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->project_dir = program->project_dir;
   run->resume = program->checkpoint.resume;
   run->watch = &watch;
-  run->saved_at = run->eval_at = -1;
+  run->saved_at = run->eval_at = run->asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
@@ -91,6 +91,12 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
   return true;
 }
 
+bool accel_load_is_due(struct accel_run *run) {
+  struct problem problem;
+  if (!rt_resume_choose(run, &problem)) rt_fail(&problem, 1);
+  return run->resumed[0] != '\0';
+}
+
 void accel_fill_weights(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
@@ -103,6 +109,7 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
                    &problem))
     rt_fail(&problem, 1);
   run->saver.metrics = run->log.metrics;
+  run->saved_time = rt_now();
   print_headline(run);
   rt_resume_tell(run);
 }

@@ -54,6 +54,7 @@ struct accel_key {
 /* How a run is saved and continued. */
 struct accel_checkpoints {
   bool automatic_naming;   /* checkpoints/checkpoint_N, counted; else step_N, by the step */
+  double minutes;          /* from one to the next, by the clock; 0: the clock does not say */
   int64_t iteration;       /* the first N */
   int64_t total_limit;     /* the newest that are kept; 0: all */
   int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
@@ -242,8 +243,12 @@ void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 struct accel_progress;
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
 
-/* Whether the weights are saved once `at` steps are done. */
-bool accel_save_is_due(const struct accel_run *run, int64_t at);
+/* Whether something is saved once `at` steps are done: at the cadence, when the minutes are over or a signal came, at
+ * the end. The clock and the signals are asked once for each `at`, so the answer is the same before and after. */
+bool accel_save_is_due(struct accel_run *run, int64_t at);
+
+/* Whether accel_fill_weights, which is to be called next, will load a checkpoint. */
+bool accel_load_is_due(struct accel_run *run);
 
 /* Tells the norm of each parameter's gradient, which is `scale` times what lies at `gradients` where the parameters lie
  * at the weights, as grad_norm/NAME on the next line. */

@@ -21,10 +21,6 @@ const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, s
   return &run->progress;
 }
 
-bool accel_save_is_due(const struct accel_run *run, int64_t at) {
-  return rt_events_save(&run->cadences, at);
-}
-
 void accel_log(struct accel_run *run, const char *name, double value) {
   struct problem problem;
   if (rt_extras_set(&run->extras, name, value, false)) return;

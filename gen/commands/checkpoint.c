@@ -4,146 +4,191 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/commands/checkpoint_report.h"
 #include "gen/commands/commands.h"
-#include "runtime/checkpoint.h"
-#include "runtime/folders.h"
-#include "runtime/shards.h"
 
 static const char usage[] =
     "usage: accel-gen checkpoint list DIR             the checkpoints of a project's folder\n"
     "       accel-gen checkpoint show DIR             the files and tensors of one\n"
     "       accel-gen checkpoint verify DIR           whether all its files are as they were written\n"
-    "       accel-gen checkpoint merge DIR -o FILE    shards of a model as one safetensors file\n";
+    "       accel-gen checkpoint diff DIR DIR         in what two differ; status 1 when they do\n"
+    "       accel-gen checkpoint merge DIR -o FILE    shards of a model as one safetensors file\n"
+    "       --json                                    the same as JSON\n";
 
-static int fail(const struct problem *problem) {
+static const char *text_of(const json_t *object, const char *key) {
+  return json_string_value(json_object_get(object, key));
+}
+
+static int64_t number_of(const json_t *object, const char *key) {
+  return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
+/* ---- Reports as text ---- */
+
+static void print_list(const json_t *report) {
+  size_t i;
+  const json_t *entry;
+  json_array_foreach(json_object_get(report, "checkpoints"), i, entry) {
+    const char *damage = text_of(entry, "damage");
+    if (damage != NULL)
+      printf("%s  damaged: %s\n", text_of(entry, "path"), damage);
+    else
+      printf("%s  step %" PRId64 "  %.1f MB\n", text_of(entry, "path"), number_of(entry, "step"),
+             (double)number_of(entry, "bytes") / 1e6);
+  }
+}
+
+static void print_verify(const json_t *report) {
+  printf("%s: step %" PRId64 ", %" PRId64 " files of %.1f MB, all as they were written\n", text_of(report, "path"),
+         number_of(report, "step"), number_of(report, "files"), (double)number_of(report, "bytes") / 1e6);
+}
+
+static void print_shape(const json_t *shape) {
+  for (size_t i = 0; i < json_array_size(shape); i++)
+    printf("%s%" PRId64, i > 0 ? ", " : "", (int64_t)json_integer_value(json_array_get(shape, i)));
+}
+
+static void print_show(const json_t *report) {
+  size_t i, k;
+  const json_t *file, *tensor;
+  printf("%s: step %" PRId64 "\n", text_of(report, "path"), number_of(report, "step"));
+  json_array_foreach(json_object_get(report, "files"), i, file) {
+    printf("%s  %" PRId64 " bytes, %s\n", text_of(file, "name"), number_of(file, "bytes"), text_of(file, "xxh64"));
+    json_array_foreach(json_object_get(file, "tensors"), k, tensor) {
+      printf("  %-48s %-5s [", text_of(tensor, "name"), text_of(tensor, "dtype"));
+      print_shape(json_object_get(tensor, "shape"));
+      printf("]\n");
+    }
+  }
+}
+
+static void print_merge(const json_t *report) {
+  printf("%s: %" PRId64 " tensors of %" PRId64 " files\n", text_of(report, "output"), number_of(report, "tensors"),
+         number_of(report, "files"));
+}
+
+static void print_values(const json_t *report) {
+  size_t i;
+  const json_t *value;
+  json_array_foreach(json_object_get(report, "values"), i, value) {
+    char *a = json_dumps(json_object_get(value, "a"), JSON_ENCODE_ANY | JSON_COMPACT);
+    char *b = json_dumps(json_object_get(value, "b"), JSON_ENCODE_ANY | JSON_COMPACT);
+    printf("%s  %s: %s -> %s\n", text_of(value, "file"), text_of(value, "key"), a, b);
+    free(a);
+    free(b);
+  }
+}
+
+static void print_files(const json_t *report) {
+  size_t i;
+  const json_t *file;
+  json_array_foreach(json_object_get(report, "files"), i, file) {
+    const char *only = text_of(file, "only");
+    if (only != NULL)
+      printf("%s  only in %s\n", text_of(file, "name"), text_of(report, only));
+    else
+      printf("%s  other bytes\n", text_of(file, "name"));
+  }
+}
+
+static void print_tensor(const json_t *report, const json_t *tensor) {
+  const char *only = text_of(tensor, "only");
+  printf("%s  %s: ", text_of(tensor, "file"), text_of(tensor, "name"));
+  if (only != NULL)
+    printf("only in %s\n", text_of(report, only));
+  else if (text_of(tensor, "a") != NULL)
+    printf("%s -> %s\n", text_of(tensor, "a"), text_of(tensor, "b"));
+  else if (json_is_null(json_object_get(tensor, "largest")))
+    printf("%" PRId64 " of %" PRId64 " elements, some not a number\n", number_of(tensor, "different"),
+           number_of(tensor, "elements"));
+  else
+    printf("%" PRId64 " of %" PRId64 " elements, by %.3g at most\n", number_of(tensor, "different"),
+           number_of(tensor, "elements"), json_number_value(json_object_get(tensor, "largest")));
+}
+
+static void print_diff(const json_t *report) {
+  const json_t *tensors = json_object_get(report, "tensors"), *steps = json_object_get(report, "steps"), *tensor;
+  size_t i;
+  print_values(report);
+  print_files(report);
+  json_array_foreach(json_object_get(tensors, "different"), i, tensor) print_tensor(report, tensor);
+  printf("%s: step %" PRId64 " and %" PRId64 ", %" PRId64 " tensors are equal, %zu are not\n",
+         json_is_true(json_object_get(report, "equal")) ? "the same" : "different",
+         (int64_t)json_integer_value(json_array_get(steps, 0)), (int64_t)json_integer_value(json_array_get(steps, 1)),
+         number_of(tensors, "equal"), json_array_size(json_object_get(tensors, "different")));
+}
+
+/* ---- The command ---- */
+
+static const struct word {
+  const char *name;
+  int arguments;
+  void (*print)(const json_t *report);
+} words[] = {
+    {"list", 1, print_list}, {"show", 1, print_show},   {"verify", 1, print_verify},
+    {"diff", 2, print_diff}, {"merge", 1, print_merge},
+};
+
+static json_t *report_of(const char *word, char **arguments, const char *output, struct problem *problem) {
+  if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], problem);
+  if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], problem);
+  if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], problem);
+  if (strcmp(word, "diff") == 0) return checkpoint_diff(arguments[0], arguments[1], problem);
+  return checkpoint_merge(arguments[0], output, problem);
+}
+
+static int fail(const struct problem *problem, bool json) {
+  if (json) {
+    json_t *report = json_pack("{s:s, s:s}", "error", problem->what, "help", problem->help);
+    json_dumpf(report, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(report);
+  }
   fprintf(stderr, "accel-gen checkpoint: error: %s\n", problem->what);
   if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
   return STATUS_CANNOT;
 }
 
-static uint64_t bytes_of(const struct manifest *manifest) {
-  uint64_t bytes = 0;
-  for (int i = 0; i < manifest->count; i++) bytes += manifest->files[i].sum.size;
-  return bytes;
-}
-
-/* One line for each, newest last. Returns how many are whole; -1 when the folder cannot be read. */
-static int list_in(const char *folder, const char *prefix, struct problem *problem) {
-  struct numbers numbers;
-  int whole = 0;
-  if (!rt_numbers_find(&numbers, folder, prefix, problem)) return -1;
-  for (int i = 0; i < numbers.count; i++) {
-    char path[4096];
-    struct manifest manifest;
-    struct problem damage;
-    snprintf(path, sizeof path, "%.4000s/%s%" PRId64, folder, prefix, numbers.items[i]);
-    if (!rt_checkpoint_verify(path, &manifest, &damage)) {
-      printf("%s  damaged: %s\n", path, damage.what);
-      continue;
-    }
-    printf("%s  step %" PRId64 "  %.1f MB\n", path, manifest.step, (double)bytes_of(&manifest) / 1e6);
-    rt_manifest_free(&manifest);
-    whole++;
-  }
-  rt_numbers_free(&numbers);
-  return whole;
-}
-
-static int list(const char *folder) {
+static int run(const struct word *word, char **arguments, const char *output, bool json) {
   struct problem problem;
-  char inner[4096];
-  snprintf(inner, sizeof inner, "%.4000s/checkpoints", folder);
-  const char *const folders[] = {inner, folder, folder}, *const prefixes[] = {"checkpoint_", "checkpoint_", "step_"};
-  int whole = 0;
-  for (int i = 0; i < 3; i++) {
-    int found = list_in(folders[i], prefixes[i], &problem);
-    if (found < 0) return fail(&problem);
-    whole += found;
-  }
-  if (whole > 0) return STATUS_OK;
-  fprintf(stderr, "accel-gen checkpoint: error: %s: no whole checkpoint\n", folder);
-  return STATUS_CANNOT;
+  json_t *report = report_of(word->name, arguments, output, &problem);
+  if (report == NULL) return fail(&problem, json);
+  const json_t *whole = json_object_get(report, "whole");
+  bool none = json_is_integer(whole) && json_integer_value(whole) == 0;
+  bool differs = json_is_false(json_object_get(report, "equal"));
+  if (json)
+    json_dumpf(report, stdout, JSON_INDENT(2)), putchar('\n');
+  else
+    word->print(report);
+  json_decref(report);
+  if (none) fprintf(stderr, "accel-gen checkpoint: error: %s: no whole checkpoint\n", arguments[0]);
+  return none || differs ? STATUS_CANNOT : STATUS_OK;
 }
 
-static int verify(const char *folder) {
-  struct manifest manifest;
-  struct problem problem;
-  if (!rt_checkpoint_verify(folder, &manifest, &problem)) return fail(&problem);
-  printf("%s: step %" PRId64 ", %d files of %.1f MB, all as they were written\n", folder, manifest.step, manifest.count,
-         (double)bytes_of(&manifest) / 1e6);
-  rt_manifest_free(&manifest);
-  return STATUS_OK;
-}
-
-static bool is_tensors(const char *name) {
-  size_t length = strlen(name), ending = strlen(".safetensors");
-  return length > ending && strcmp(name + length - ending, ".safetensors") == 0;
-}
-
-static bool show_tensors(const char *folder, const char *name, struct problem *problem) {
-  char path[4096], shape[200];
-  struct shards shards;
-  if (!is_tensors(name)) return true;
-  snprintf(path, sizeof path, "%.3800s/%s", folder, name);
-  if (!rt_shards_open(&shards, path, "", problem)) return false;
-  for (int i = 0; i < shards.n_tensors; i++)
-    printf("  %-48s %-5s %s\n", shards.by_name[i]->name, shards.by_name[i]->dtype,
-           rt_shape_text(shape, sizeof shape, shards.by_name[i]->rank, shards.by_name[i]->shape));
-  rt_shards_close(&shards);
-  return true;
-}
-
-static int show(const char *folder) {
-  struct manifest manifest;
-  struct problem problem;
-  if (!rt_checkpoint_verify(folder, &manifest, &problem)) return fail(&problem);
-  printf("%s: step %" PRId64 "\n", folder, manifest.step);
-  bool shown = true;
-  for (int i = 0; shown && i < manifest.count; i++) {
-    printf("%s  %" PRIu64 " bytes, %016" PRIx64 "\n", manifest.files[i].name, manifest.files[i].sum.size,
-           manifest.files[i].sum.xxh64);
-    shown = show_tensors(folder, manifest.files[i].name, &problem);
-  }
-  rt_manifest_free(&manifest);
-  return shown ? STATUS_OK : fail(&problem);
-}
-
-static bool view_of(const struct stored_tensor *stored, struct tensor_view *view, struct problem *problem) {
-  *view = (struct tensor_view){.name = (char *)(uintptr_t)stored->name,
-                               .rank = stored->rank,
-                               .bytes = (char *)(uintptr_t)stored->bytes,
-                               .size = stored->size};
-  memcpy(view->shape, stored->shape, sizeof view->shape);
-  for (enum accel_dtype dtype = ACCEL_FLOAT32; dtype <= ACCEL_UINT8; dtype++)
-    if (strcmp(rt_dtype_name(dtype), stored->dtype) == 0) return view->dtype = dtype, true;
-  return rt_problem(problem, "tensor '%s' is of dtype %s, which is not written", stored->name, stored->dtype);
-}
-
-static int merge(const char *path, const char *output) {
-  struct problem problem;
-  struct shards shards;
-  if (!rt_shards_open(&shards, path, "give a folder, an index or a file of safetensors", &problem))
-    return fail(&problem);
-  struct tensor_view *views = calloc((size_t)shards.n_tensors + 1, sizeof *views);
-  bool good = views != NULL || rt_problem(&problem, "no memory for the list of tensors");
-  for (int i = 0; good && i < shards.n_tensors; i++) good = view_of(shards.by_name[i], &views[i], &problem);
-  good = good && rt_safetensors_write(output, BESIDE, views, shards.n_tensors, NULL, &problem);
-  if (good) printf("%s: %d tensors of %d files\n", output, shards.n_tensors, shards.count);
-  free(views);
-  rt_shards_close(&shards);
-  return good ? STATUS_OK : fail(&problem);
+static int refuse(void) {
+  fputs(usage, stderr);
+  return STATUS_BAD_JOB;
 }
 
 int command_checkpoint(int argc, char **argv) {
-  const char *word = argc > 1 ? argv[1] : "";
-  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-    fputs(usage, stdout);
-    return STATUS_OK;
+  const char *name = argc > 1 ? argv[1] : "", *output = NULL;
+  char *arguments[2];
+  int count = 0;
+  bool json = false;
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return fputs(usage, stdout), STATUS_OK;
+  for (int i = 2; i < argc; i++) {
+    if (strcmp(argv[i], "--json") == 0)
+      json = true;
+    else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc && output == NULL)
+      output = argv[++i];
+    else if (argv[i][0] != '-' && count < 2)
+      arguments[count++] = argv[i];
+    else
+      return refuse();
   }
-  if (argc == 3 && strcmp(word, "list") == 0) return list(argv[2]);
-  if (argc == 3 && strcmp(word, "show") == 0) return show(argv[2]);
-  if (argc == 3 && strcmp(word, "verify") == 0) return verify(argv[2]);
-  if (argc == 5 && strcmp(word, "merge") == 0 && strcmp(argv[3], "-o") == 0) return merge(argv[2], argv[4]);
-  fputs(usage, stderr);
-  return STATUS_BAD_JOB;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(name, words[i].name) == 0 && count == words[i].arguments &&
+        (output != NULL) == (strcmp(name, "merge") == 0))
+      return run(&words[i], arguments, output, json);
+  return refuse();
 }

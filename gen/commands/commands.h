@@ -26,7 +26,7 @@ int command_render(int argc, char **argv);
 /* accel-gen data FILE... -o FILE: token files. argv[0] is the command's word. */
 int command_data(int argc, char **argv);
 
-/* accel-gen checkpoint list, show, verify or merge. argv[0] is the command's word. */
+/* accel-gen checkpoint list, show, verify, diff or merge. argv[0] is the command's word. */
 int command_checkpoint(int argc, char **argv);
 
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */

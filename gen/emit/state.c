@@ -22,6 +22,7 @@ struct jinja_value checkpoint_value(const struct program *program) {
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   set_bool(arena, value, "automatic_naming", job->checkpoint.automatic_checkpoint_naming);
+  set_real(arena, value, "minutes", job->checkpoint.minutes);
   set_int(arena, value, "iteration", job->checkpoint.iteration);
   set_int(arena, value, "total_limit", job->checkpoint.total_limit);
   set_int(arena, value, "max_shard_bytes", job->checkpoint.max_shard_bytes);

@@ -92,7 +92,9 @@ bool hooks_check(struct arena *arena, const struct job *job, struct diagnostics 
   if (job->hooks.source == NULL) return true;
   for (int i = 0; i < HOOKS; i++) named += job->hooks.names[i] != NULL;
   if (named == 0)
-    diag_error(diags, where, "'hooks' names no function to call: on_start, on_step, on_eval, on_save, on_end");
+    diag_error(
+        diags, where,
+        "'hooks' names no function to call: on_pre_load, on_start, on_step, on_eval, on_pre_save, on_save, on_end");
   if (!is_readable(job->hooks.source)) diag_error(diags, where, "cannot read the hooks %s", job->hooks.source);
   if (diags->errors > before) return false;
   CXIndex index = clang_createIndex(0, 0);

@@ -278,7 +278,8 @@ static void bind_stopping(struct job *job) {
   if (decides >= 0) job->training.metrics[decides] = true;
 }
 
-const char *const job_hook_keys[HOOKS] = {"on_start", "on_step", "on_eval", "on_save", "on_end"};
+const char *const job_hook_keys[HOOKS] = {"on_start", "on_step",     "on_eval",    "on_save",
+                                          "on_end",   "on_pre_save", "on_pre_load"};
 
 static void bind_hooks(struct arena *arena, struct job *job) {
   const char *source = string(job, "hooks.source");
@@ -349,9 +350,17 @@ static void bind_run(struct job *job, struct diagnostics *diags) {
   job->tracking.noise_decay = real(job, "tracking.noise_decay");
 }
 
+/* Steps, minutes, or a group of both. */
+static void bind_cadence(struct job *job) {
+  const struct spec_node *every = spec_find(job->tree, "checkpoint.every");
+  job->checkpoint.every = every->kind == SPEC_INT ? every->integer : integer(job, "checkpoint.every.steps");
+  job->checkpoint.minutes =
+      every->kind == SPEC_STRING ? strtod(every->text, NULL) : real(job, "checkpoint.every.minutes");
+}
+
 static void bind_checkpoint(struct job *job, struct diagnostics *diags) {
   job->checkpoint.project_dir = string(job, "checkpoint.project_dir");
-  job->checkpoint.every = integer(job, "checkpoint.every");
+  bind_cadence(job);
   job->checkpoint.automatic_checkpoint_naming = integer(job, "checkpoint.automatic_checkpoint_naming") != 0;
   job->checkpoint.iteration = integer(job, "checkpoint.iteration");
   job->checkpoint.total_limit = integer(job, "checkpoint.total_limit");

@@ -48,7 +48,7 @@ enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
 enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
-enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOKS };
+enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
 enum device_kind { DEVICE_CPU };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
@@ -238,7 +238,8 @@ struct job {
 
   struct {
     const char *project_dir;
-    int64_t every; /* 0: the weights at the end only */
+    int64_t every;  /* steps; 0: the steps do not say */
+    double minutes; /* 0: the clock does not say; neither: the weights at the end only */
     bool automatic_checkpoint_naming;
     int64_t iteration, total_limit; /* total_limit 0: all are kept */
     int64_t max_shard_bytes;

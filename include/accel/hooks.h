@@ -1,14 +1,14 @@
 /* accel/hooks.h: what the functions of a job's `hooks.source` are, and what they may call.
  *
- *   hooks: {source: my_hooks.c, on_start: on_start, on_step: on_step, on_eval: on_eval, on_save: on_save, on_end:
- * on_end}
+ *   hooks: {source: my_hooks.c, on_start: on_start, on_step: on_step, on_save: on_save, on_end: on_end}
  *
  * Each key names a function of that file, of the type
  *
  *   void on_step(struct accel_run *run, const struct accel_progress *progress);
  *
- * The trainer calls it by its name: on_start before the first step, on_step after every step, on_eval after an
- * evaluation, on_save after the weights were saved, on_end after the last step. A name begins with "on_", which no
+ * The trainer calls it by its name: on_pre_load before a checkpoint is loaded (the weights are not there yet), on_start
+ * before the first step, on_step after every step, on_eval after an evaluation, on_pre_save before a checkpoint or the
+ * weights are saved and on_save after, on_end after the last step. A name begins with "on_", which no
  * function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
  *
  * A trainer is one process, and all calls come from its main thread, between steps. Time spent in them does not count
@@ -57,6 +57,17 @@ bool accel_check_trigger(struct accel_run *run);
 /* Makes `size` bytes at `object` a part of every checkpoint; where the run goes on from one, they are filled from it
  * here. To be called in on_start, for the same objects in the same order in each run; they must outlive the run. */
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size);
+
+/* Adds a file to the checkpoint that is about to be saved, to be called in on_pre_save. The bytes are copied here. The
+ * name is plain, and none that the checkpoint has anyway ("model.safetensors"). */
+void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size);
+
+/* Copies the first bytes, `most` at most, of a file of the checkpoint from which the run goes on; returns its size. -1:
+ * the run goes on from none, or it has no such file. From on_pre_load on. */
+int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most);
+
+/* The folder of the checkpoint from which the run goes on; NULL: from none. From on_pre_load on. */
+const char *accel_resumed_from(const struct accel_run *run);
 
 /* ---- What a run has ---- */
 

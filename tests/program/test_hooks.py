@@ -114,6 +114,67 @@ class Hooks(unittest.TestCase):
             self.assertTrue(np.array_equal(value, trainer.weights()[name]), name)
 
 
+SAVING = """#include <accel/hooks.h>
+static int64_t saved;
+void on_pre_load(struct accel_run *run, const struct accel_progress *at) {
+  int64_t step = 0, count;
+  int64_t size = accel_load_file(run, "notes.bin", &step, sizeof step);
+  accel_print(run, "pre_load %lld %lld %lld %s %d", (long long)at->step, (long long)size, (long long)step,
+              accel_resumed_from(run), accel_weight_of(run, "output.bias", &count)[0] == 0);
+}
+void on_start(struct accel_run *run, const struct accel_progress *at) {
+  accel_register_for_checkpointing(run, &saved, sizeof saved);
+  accel_print(run, "start %lld %lld %d", (long long)at->step, (long long)saved, accel_resumed_from(run) == NULL);
+}
+void on_pre_save(struct accel_run *run, const struct accel_progress *at) {
+  saved = 100 + at->step;
+  accel_save_file(run, "notes.bin", &at->step, sizeof at->step);
+}
+void on_save(struct accel_run *run, const struct accel_progress *at) { accel_print(run, "save %lld", (long long)at->step); }
+"""
+
+
+class Saving(unittest.TestCase):
+    """What register_save_state_pre_hook and register_load_state_pre_hook are for: a file of one's own in each checkpoint."""
+
+    def prepare(self, source, names, every):
+        trainer = prepare(self, source, {name: name for name in names})
+        trainer.job["checkpoint"]["every"] = every
+        trainer.write()
+        trainer.build()
+        return trainer
+
+    def run_it(self, trainer, *arguments, status=0):
+        done = subprocess.run([trainer.folder / "trainer", *arguments], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return [line for line in done.stdout.splitlines() if line.split()[0] in ("pre_load", "start", "save")], done.stderr
+
+    def test_files_and_objects(self):
+        trainer = self.prepare(SAVING, ("on_pre_load", "on_start", "on_pre_save", "on_save"), {"steps": 4, "minutes": 1000})
+        self.assertEqual(self.run_it(trainer)[0], ["start 0 0 1", "save 4", "save 7"])
+        for number, step in ((0, 4), (1, 7)):
+            folder = trainer.folder / "run" / "checkpoints" / f"checkpoint_{number}"
+            self.assertEqual((folder / "notes.bin").read_bytes(), step.to_bytes(8, "little"))
+            self.assertIn("notes.bin", json.loads((folder / "manifest.json").read_text())["files"])
+        one = "run/checkpoints/checkpoint_0"
+        self.assertEqual(self.run_it(trainer, "--resume", one)[0],
+                         [f"pre_load 0 8 4 {one} 1", "start 4 104 0", "save 7"])
+        (trainer.folder / one / "notes.bin").write_bytes(bytes(8))
+        self.assertIn("notes.bin: its bytes have changed", self.run_it(trainer, "--resume", one, status=1)[1])
+
+    def test_by_the_clock(self):
+        """on_pre_save and on_save stand around each save by the clock, too."""
+        trainer = self.prepare(SAVING, ("on_pre_save", "on_save"), {"minutes": 1e-6})
+        calls = self.run_it(trainer)[0]
+        self.assertEqual(calls, [f"save {step}" for step in range(1, 8)])
+        self.assertEqual((trainer.folder / "run/checkpoints/checkpoint_2/notes.bin").read_bytes(), (3).to_bytes(8, "little"))
+
+    def test_a_name_that_is_taken(self):
+        trainer = self.prepare(SAVING.replace("notes.bin", "job.json"), ("on_pre_save",), 4)
+        self.assertIn("job.json: user code saves a file of a name that the checkpoint has already",
+                      self.run_it(trainer, status=1)[1])
+
+
 class Refusals(unittest.TestCase):
     def refused(self, expected, source=SOURCE, names=ALL, **training):
         trainer = prepare(self, source, names, **training)

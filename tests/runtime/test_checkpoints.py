@@ -108,6 +108,27 @@ class Checkpoints(support.Folder):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"a run cannot go on over it: optimizer.name: sgd -> adam\n", done.stderr)
 
+    def test_minutes(self):
+        """Saved by the clock, between lines: the lines are those of a run that was never saved, and any of the checkpoints
+        leads to the same end."""
+        self.steps = 200000
+        self.environment.update(FAKE_SAVE_EVERY=0, FAKE_LOG_EVERY=100000)
+        wanted = self.unstopped()
+        done = self.good(FAKE_SAVE_MINUTES=0.004)
+        steps = [int(line.split()[0]) for line in done.stdout.decode().splitlines() if " saving runs/fake/checkpoints/" in line]
+        self.assertGreater(len(steps), 1)
+        self.assertEqual(len(set(steps)), len(steps))
+        self.assertEqual(len(self.checkpoints()), len(steps) + 1)  # and one at the end
+        self.assertEqual(self.result(), wanted)
+        self.good("--resume", "runs/fake/checkpoints/checkpoint_0", FAKE_SAVE_MINUTES=1)
+        self.assertEqual(self.result(), wanted)
+
+    def test_minutes_beside_steps(self):
+        """What is over first: the clock counts anew from a save that the steps made."""
+        self.steps = 40
+        self.good(FAKE_SAVE_EVERY=10, FAKE_SAVE_MINUTES=60)
+        self.assertEqual(len(self.checkpoints()), 4)
+
     def test_signals(self):
         wanted_steps = self.steps = 200000
         self.environment.update(FAKE_SAVE_EVERY=0, FAKE_LOG_EVERY=1000)

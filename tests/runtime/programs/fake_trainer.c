@@ -27,6 +27,11 @@ static int64_t number(const char *name, int64_t fallback) {
   return text != NULL ? strtoll(text, NULL, 10) : fallback;
 }
 
+static double real(const char *name) {
+  const char *text = getenv(name);
+  return text != NULL ? strtod(text, NULL) : 0;
+}
+
 static double loss_and_gradient(double gradient[VOCABULARY]) {
   double total = 0, loss = 0;
   for (int i = 0; i < VOCABULARY; i++) total += exp(arena->bias[i]);
@@ -109,6 +114,7 @@ int main(int argc, char **argv) {
       .save_every = number("FAKE_SAVE_EVERY", 0),
       .eval_iters = 2,
       .checkpoint = {.automatic_naming = number("FAKE_NAMING", 1) != 0,
+                     .minutes = real("FAKE_SAVE_MINUTES"),
                      .iteration = number("FAKE_ITERATION", 0),
                      .total_limit = number("FAKE_TOTAL_LIMIT", 0),
                      .max_shard_bytes = number("FAKE_SHARD_BYTES", 0),

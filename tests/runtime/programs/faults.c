@@ -1,5 +1,5 @@
-/* Preloaded into a program: call number FAULT_AT among all write, fsync and rename fails with FAULT_ERRNO, or, where that
- * is 0 and it is a write, takes one byte only. Counts are told in the file that FAULT_COUNT names. */
+/* Preloaded into a program: call number FAULT_AT among all write, fsync and rename fails with FAULT_ERRNO, or, where
+ * that is 0 and it is a write, takes one byte only. Counts are told in the file that FAULT_COUNT names. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
