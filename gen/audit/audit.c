@@ -1,17 +1,45 @@
 #include "gen/audit/audit.h"
 
+#include <string.h>
+
 #include "gen/audit/calls.h"
 #include "gen/audit/hidden.h"
 #include "gen/audit/machine.h"
 #include "gen/audit/walk.h"
+#include "gen/c/parse.h"
+
+/* A program that does not compile cannot be audited; its warnings are the compiler's matter. */
+static bool is_readable(const struct tree *tree, struct diagnostics *diags) {
+  for (int i = 0; i < tree->n_messages; i++)
+    if (tree->messages[i].severity == SEVERITY_ERROR)
+      diag_error(diags, tree->messages[i].where, "%s", tree->messages[i].text);
+  if (tree->deep.line > 0) diag_error(diags, tree->deep, "nested too deep to audit");
+  return !tree_has_errors(tree) && tree->deep.line == 0;
+}
+
+static struct tree *read_program(struct arena *arena, const char *file, const struct audit_options *options,
+                                 struct diagnostics *diags) {
+  static const char *const own_flags[] = {"-std=gnu17", "-Wno-everything"};
+  enum { OWN_FLAGS = sizeof own_flags / sizeof own_flags[0] };
+  const char **flags = arena_alloc(arena, (size_t)(OWN_FLAGS + options->n_flags) * sizeof *flags);
+  memcpy(flags, own_flags, sizeof own_flags);
+  if (options->n_flags > 0) memcpy(flags + OWN_FLAGS, options->flags, (size_t)options->n_flags * sizeof *flags);
+  struct parse_request request = {
+      .file = file, .flags = flags, .n_flags = OWN_FLAGS + options->n_flags, .tokens = true};
+  struct tree *tree = tree_parse(arena, &request, diags);
+  return tree != NULL && is_readable(tree, diags) ? tree : NULL;
+}
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
-  struct tree *tree = tree_parse(arena, file, &options->parse, diags);
+  struct tree *tree = read_program(arena, file, options, diags);
   if (tree == NULL) return NULL;
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   audit->arena = arena;
   audit->tree = tree;
+  audit->marks = marks_of(arena, tree);
+  for (int i = 0; i < tree->n_functions; i++)
+    tree->functions[i]->role = arena_alloc(arena, sizeof *tree->functions[i]->role);
   calls_mark(audit, tree, options->root);
   calls_check(audit, tree);
   hidden_check(audit, tree);

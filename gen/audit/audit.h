@@ -3,8 +3,7 @@
 #ifndef ACCEL_AUDIT_AUDIT_H
 #define ACCEL_AUDIT_AUDIT_H
 
-#include "gen/audit/tree.h"
-#include "gen/base/diag.h"
+#include "gen/audit/marks.h"
 
 enum verdict { VERDICT_HOLDS, VERDICT_BROKEN, VERDICT_CANNOT_TELL };
 
@@ -32,9 +31,21 @@ struct claim {
   int n_facts, facts_capacity;
 };
 
+/* What the audit learns of a function: tree->functions[i]->role, never NULL. */
+struct role {
+  int mark;             /* for walks over the call graph */
+  bool is_hot;          /* reachable from the root */
+  bool is_used;         /* reachable from main */
+  int is_kernel;        /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
+  int orchestrates;     /* the same, of calling kernels */
+  int touches_pointers; /* the same, of using pointers that last */
+  int does_tensor_work; /* the same, of loops, products and exchanges (walk_claims.c) */
+};
+
 struct audit {
   struct arena *arena;
   const struct tree *tree;
+  struct marks marks;
   const char *root; /* the hot loop's functions, for people: "step" */
   int n_functions;  /* defined */
   int n_hot;        /* of these, reachable from the root */
@@ -43,7 +54,8 @@ struct audit {
 };
 
 struct audit_options {
-  struct parse_options parse;
+  const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
+  int n_flags;
   const char *root;   /* the hot loop's function; NULL: step, or else what main's loops call */
   const char *object; /* an object file of the program, which has claims too; NULL: none */
 };

@@ -8,17 +8,17 @@
 
 static void mark_from(struct function *function, bool hot);
 
-static bool mark_callee(struct node *node, void *data) {
+static bool mark_callee(struct syntax *node, void *data) {
   const bool *hot = data;
   if (node->function != NULL) mark_from(node->function, *hot);
   return true;
 }
 
 static void mark_from(struct function *function, bool hot) {
-  bool *mark = hot ? &function->is_hot : &function->is_used;
+  bool *mark = hot ? &function->role->is_hot : &function->role->is_used;
   if (*mark) return;
   *mark = true;
-  node_walk(function->body, mark_callee, &hot);
+  syntax_walk(function->body, mark_callee, &hot);
 }
 
 struct root_search {
@@ -26,16 +26,16 @@ struct root_search {
   bool in_loop;
 };
 
-static bool mark_loop_callee(struct node *node, void *data) {
+static bool mark_loop_callee(struct syntax *node, void *data) {
   struct root_search *search = data;
-  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   if (loop && !search->in_loop) {
     struct root_search inner = {search->audit, true};
-    for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], mark_loop_callee, &inner);
+    for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], mark_loop_callee, &inner);
     return false;
   }
-  struct function *callee = node->kind == NODE_CALL ? node->function : NULL;
-  if (search->in_loop && callee != NULL && callee->body != NULL && !callee->is_hot) {
+  struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
+  if (search->in_loop && callee != NULL && callee->body != NULL && !callee->role->is_hot) {
     const char *root = search->audit->root;
     search->audit->root =
         root == NULL ? callee->name : arena_printf(search->audit->arena, "%s, %s", root, callee->name);
@@ -52,13 +52,13 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
     mark_from(start, true);
   } else if (root == NULL && entry != NULL) {
     struct root_search search = {audit, false};
-    node_walk(entry->body, mark_loop_callee, &search);
+    syntax_walk(entry->body, mark_loop_callee, &search);
   }
   if (entry != NULL) mark_from(entry, false);
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     audit->n_functions += function->body != NULL;
-    audit->n_hot += function->body != NULL && function->is_hot;
+    audit->n_hot += function->body != NULL && function->role->is_hot;
   }
 }
 
@@ -71,7 +71,7 @@ static void check_root(struct audit *audit, const struct tree *tree) {
   if (audit->root == NULL)
     claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole, "no function 'step', and main calls none in a loop");
   struct function *start = audit->root == NULL ? NULL : tree_function(tree, audit->root);
-  if (start != NULL && tree_function(tree, "main") != NULL && !start->is_used)
+  if (start != NULL && tree_function(tree, "main") != NULL && !start->role->is_used)
     claim_finding(audit, claim, VERDICT_BROKEN, start->where, "main does not reach '%s'", start->name);
   claim_evidence(audit, claim, "%s, %d functions", audit->root == NULL ? "none" : audit->root, audit->n_hot);
 }
@@ -88,10 +88,10 @@ enum { UNSEEN, OPEN, DONE };
 
 static void search_cycle(struct recursion *recursion, struct function *function);
 
-static bool follow_call(struct node *node, void *data) {
+static bool follow_call(struct syntax *node, void *data) {
   struct recursion *recursion = data;
-  if (node->function == NULL || node->kind != NODE_CALL) return true;
-  if (node->function->mark == OPEN)
+  if (node->function == NULL || node->kind != SYNTAX_CALL) return true;
+  if (node->function->role->mark == OPEN)
     claim_finding(recursion->audit, recursion->claim, VERDICT_BROKEN, node->where, "'%s' calls '%s' again",
                   recursion->caller->name, node->function->name);
   search_cycle(recursion, node->function);
@@ -99,17 +99,17 @@ static bool follow_call(struct node *node, void *data) {
 }
 
 static void search_cycle(struct recursion *recursion, struct function *function) {
-  if (function->mark != UNSEEN) return;
-  function->mark = OPEN;
+  if (function->role->mark != UNSEEN) return;
+  function->role->mark = OPEN;
   struct recursion inner = {recursion->audit, recursion->claim, function};
-  node_walk(function->body, follow_call, &inner);
-  function->mark = DONE;
+  syntax_walk(function->body, follow_call, &inner);
+  function->role->mark = DONE;
 }
 
 static void check_recursion(struct audit *audit, const struct tree *tree) {
   struct claim *claim = audit_claim(audit, "no-recursion", "No function calls itself, directly or through others.");
   struct recursion recursion = {audit, claim, NULL};
-  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->mark = UNSEEN;
+  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->role->mark = UNSEEN;
   for (int i = 0; i < tree->n_functions; i++) search_cycle(&recursion, tree->functions[i]);
   claim_evidence(audit, claim, "%d functions", audit->n_functions);
 }
@@ -125,36 +125,36 @@ struct call_check {
 };
 
 static void walk_functions(const struct tree *tree, struct call_check *check,
-                           bool (*visit)(struct node *node, void *data)) {
+                           bool (*visit)(struct syntax *node, void *data)) {
   for (int i = 0; i < tree->n_functions; i++) {
     check->caller = tree->functions[i];
-    check->hot = check->caller->is_hot;
-    node_walk(tree->functions[i]->body, visit, check);
+    check->hot = check->caller->role->is_hot;
+    syntax_walk(tree->functions[i]->body, visit, check);
   }
 }
 
-static const struct node *callee_of(const struct node *call) {
-  const struct node *callee = call->parts[0];
-  while (callee->kind == NODE_CAST) callee = callee->parts[0];
+static const struct syntax *callee_of(const struct syntax *call) {
+  const struct syntax *callee = call->parts[0];
+  while (callee->kind == SYNTAX_CAST) callee = callee->parts[0];
   return callee;
 }
 
-static bool visit_indirect(struct node *node, void *data) {
+static bool visit_indirect(struct syntax *node, void *data) {
   struct call_check *check = data;
-  if (node->kind == NODE_CALL) {
+  if (node->kind == SYNTAX_CALL) {
     check->n_calls++;
     if (node->function == NULL)
       claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls through a pointer",
                     check->caller->name);
     /* The name itself is no use of the function's address. */
-    for (int i = 1; i < node->n_parts; i++) node_walk(node->parts[i], visit_indirect, check);
-    if (node->function == NULL) node_walk((struct node *)callee_of(node), visit_indirect, check);
+    for (int i = 1; i < node->n_parts; i++) syntax_walk(node->parts[i], visit_indirect, check);
+    if (node->function == NULL) syntax_walk((struct syntax *)callee_of(node), visit_indirect, check);
     return false;
   }
-  if (node->kind == NODE_FUNCTION)
+  if (node->kind == SYNTAX_FUNCTION)
     claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "the address of '%s' is taken",
                   node->function->name);
-  if (node->kind == NODE_GOTO)
+  if (node->kind == SYNTAX_GOTO)
     claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "a goto in '%s'", check->caller->name);
   return true;
 }
@@ -164,7 +164,7 @@ static void check_indirect(struct audit *audit, const struct tree *tree) {
       audit_claim(audit, "no-indirect-call", "Every call names its function: no pointers to functions, no goto.");
   struct call_check check = {.audit = audit, .claim = claim};
   walk_functions(tree, &check, visit_indirect);
-  for (int i = 0; i < tree->n_lasting; i++) node_walk(tree->lasting[i]->initial, visit_indirect, &check);
+  for (int i = 0; i < tree->n_lasting; i++) syntax_walk(tree->lasting[i]->initial, visit_indirect, &check);
   claim_evidence(audit, claim, "%d calls", check.n_calls);
 }
 
@@ -184,8 +184,8 @@ static const struct {
      EFFECT_RUNTIME},
 };
 
-static bool is_external(const struct node *node) {
-  return node->kind == NODE_CALL && node->function != NULL && node->function->body == NULL;
+static bool is_external(const struct syntax *node) {
+  return node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL;
 }
 
 struct effect_check {
@@ -193,7 +193,7 @@ struct effect_check {
   enum effect effect;
 };
 
-static bool visit_effect(struct node *node, void *data) {
+static bool visit_effect(struct syntax *node, void *data) {
   struct effect_check *check = data;
   if (!check->base.hot || !is_external(node)) return true;
   check->base.n_calls++;
@@ -228,7 +228,7 @@ static void check_declaration(struct call_check *check, const struct function *f
                   "'%s' is declared here, not in a library's header", function->name);
 }
 
-static bool visit_external(struct node *node, void *data) {
+static bool visit_external(struct syntax *node, void *data) {
   struct call_check *check = data;
   if (!check->hot || !is_external(node)) return true;
   const char *name = node->function->name;
@@ -237,11 +237,11 @@ static bool visit_external(struct node *node, void *data) {
     claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls '%s', which is not known",
                   check->caller->name, name);
   check_declaration(check, node->function);
-  if (node->function->mark != OPEN) {
+  if (node->function->role->mark != OPEN) {
     check->n_calls++;
     claim_fact(check->audit, check->claim, node->where, "%s: %s", name, effect_word(effect));
   }
-  node->function->mark = OPEN;
+  node->function->role->mark = OPEN;
   return true;
 }
 
@@ -250,14 +250,14 @@ static void check_externals(struct audit *audit, const struct tree *tree) {
                                     "Every function that the hot loop calls and the program does not define is known: "
                                     "arithmetic, memory, a matrix library, exchanges, the runtime's batches.");
   struct call_check check = {.audit = audit, .claim = claim};
-  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->mark = UNSEEN;
+  for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->role->mark = UNSEEN;
   walk_functions(tree, &check, visit_external);
   claim_evidence(audit, claim, "%d functions", check.n_calls);
 }
 
 /* ---- The program outside of its hot loop ---- */
 
-static bool visit_program(struct node *node, void *data) {
+static bool visit_program(struct syntax *node, void *data) {
   struct call_check *check = data;
   if (!is_external(node)) return true;
   const char *name = node->function->name;

@@ -14,7 +14,7 @@ struct reader {
   struct constants constants;
 };
 
-static void read_value(struct reader *reader, struct place place, const struct node *node);
+static void read_value(struct reader *reader, struct place place, const struct syntax *node);
 
 /* The part of a record or an array that stands at `position`. */
 static bool find_part(struct place whole, int64_t position, struct place *part) {
@@ -49,25 +49,25 @@ static bool find_named(struct place whole, const char *name, struct place *part,
 }
 
 /* Follows the designators of an item; the value is its last part. */
-static bool follow(struct place whole, const struct node *item, struct place *part, int64_t *position) {
+static bool follow(struct place whole, const struct syntax *item, struct place *part, int64_t *position) {
   *part = whole;
   for (int i = 0; i + 1 < item->n_parts; i++) {
     int64_t at = 0;
-    const struct node *step = item->parts[i];
-    bool found = step->kind == NODE_STEP ? find_named(*part, step->text, part, &at)
-                                         : constant_integer(step, &at) && find_part(*part, at, part);
+    const struct syntax *step = item->parts[i];
+    bool found = step->kind == SYNTAX_DESIGNATOR ? find_named(*part, step->text, part, &at)
+                                                 : constant_integer(step, &at) && find_part(*part, at, part);
     if (!found) return false;
     if (i == 0) *position = at;
   }
   return true;
 }
 
-static void read_list(struct reader *reader, struct place whole, const struct node *list) {
+static void read_list(struct reader *reader, struct place whole, const struct syntax *list) {
   int64_t position = 0;
   for (int i = 0; i < list->n_parts; i++) {
-    const struct node *item = list->parts[i];
+    const struct syntax *item = list->parts[i];
     struct place part;
-    bool designated = item->kind == NODE_ITEM;
+    bool designated = item->kind == SYNTAX_DESIGNATED;
     bool found = designated ? follow(whole, item, &part, &position) : find_part(whole, position, &part);
     if (!found) return;
     read_value(reader, part, designated ? item->parts[item->n_parts - 1] : item);
@@ -75,14 +75,14 @@ static void read_list(struct reader *reader, struct place whole, const struct no
   }
 }
 
-static void read_value(struct reader *reader, struct place place, const struct node *node) {
-  while (node->kind == NODE_CAST || node->kind == NODE_LITERAL) node = node->parts[0];
+static void read_value(struct reader *reader, struct place place, const struct syntax *node) {
+  while (node->kind == SYNTAX_CAST || node->kind == SYNTAX_COMPOUND_LITERAL) node = node->parts[0];
   bool aggregate = place.type->kind == TYPE_RECORD || place.type->kind == TYPE_ARRAY;
-  if (node->kind == NODE_LIST && aggregate) {
+  if (node->kind == SYNTAX_LIST && aggregate) {
     read_list(reader, place, node);
     return;
   }
-  if (node->kind == NODE_LIST && node->n_parts == 1) node = node->parts[0];
+  if (node->kind == SYNTAX_LIST && node->n_parts == 1) node = node->parts[0];
   struct constant constant = {place.offset, place.type->size, node};
   ARENA_PUSH(reader->arena, reader->constants, constant);
 }
@@ -93,22 +93,22 @@ struct constants constants_of(struct arena *arena, const struct variable *variab
   return reader.constants;
 }
 
-bool constant_integer(const struct node *node, int64_t *value) {
+bool constant_integer(const struct syntax *node, int64_t *value) {
   int64_t a, b;
   switch (node->kind) {
-  case NODE_INTEGER:
+  case SYNTAX_INTEGER:
     *value = node->integer;
     return true;
-  case NODE_CAST:
+  case SYNTAX_CAST:
     return constant_integer(node->parts[0], value);
-  case NODE_UNARY:
+  case SYNTAX_UNARY:
     if (node->operation != OPERATOR_MINUS || !constant_integer(node->parts[0], &a)) return false;
     *value = -a;
     return true;
-  case NODE_VARIABLE:
+  case SYNTAX_VARIABLE:
     return node->variable->is_constant && node->variable->initial != NULL &&
            constant_integer(node->variable->initial, value);
-  case NODE_BINARY: {
+  case SYNTAX_BINARY: {
     bool overflows;
     if (node->type->kind != TYPE_INTEGER || !constant_integer(node->parts[0], &a) ||
         !constant_integer(node->parts[1], &b))

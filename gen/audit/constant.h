@@ -2,12 +2,12 @@
 #ifndef ACCEL_AUDIT_CONSTANT_H
 #define ACCEL_AUDIT_CONSTANT_H
 
-#include "gen/audit/tree.h"
+#include "gen/c/tree.h"
 
 /* A scalar of an initial value. */
 struct constant {
   int64_t offset, size; /* bytes */
-  const struct node *value;
+  const struct syntax *value;
 };
 
 struct constants {
@@ -20,6 +20,6 @@ struct constants {
 struct constants constants_of(struct arena *arena, const struct variable *variable);
 
 /* The integer that a constant expression says. False when it is none. */
-bool constant_integer(const struct node *node, int64_t *value);
+bool constant_integer(const struct syntax *node, int64_t *value);
 
 #endif

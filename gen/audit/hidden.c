@@ -104,32 +104,49 @@ static void check_mark(struct hidden *hidden, const struct tree *tree, const str
 
 /* ---- Assembler and what has no word ---- */
 
-static bool visit_node(struct node *node, void *data) {
+static bool visit_node(struct syntax *node, void *data) {
   struct hidden *hidden = data;
-  if (node->kind == NODE_ASSEMBLER)
+  if (node->kind == SYNTAX_ASSEMBLER)
     claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, node->where, "assembler");
-  if (node->kind == NODE_STATEMENTS)
+  if (node->kind == SYNTAX_STATEMENTS)
     claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, node->where, "statements inside an expression");
   return true;
 }
 
 /* ---- Strings ---- */
 
+struct listing {
+  struct audit *audit;
+  struct claim *claim;
+  const struct function *function; /* NULL at file level */
+  int n_strings, n_inside;
+};
+
+static bool list_string(struct syntax *node, void *data) {
+  struct listing *listing = data;
+  if (node->kind != SYNTAX_STRING || strcmp(node->text, "\"\"") == 0) return true;
+  const struct function *function = listing->function;
+  listing->n_strings++;
+  listing->n_inside += function != NULL;
+  claim_fact(listing->audit, listing->claim, node->where, "%s", node->text);
+  if (function != NULL && function->role->is_hot)
+    claim_finding(listing->audit, listing->claim, VERDICT_BROKEN, node->where,
+                  "the hot function '%s' holds the string %s", function->name, node->text);
+  return true;
+}
+
 static void list_strings(struct audit *audit, const struct tree *tree) {
   struct claim *claim = audit_claim(audit, "strings-listed",
                                     "Every string of the program is listed, and none of a hot function is a path, an "
                                     "address or a command.");
-  int in_functions = 0;
-  for (int i = 0; i < tree->n_strings; i++) {
-    const struct string *string = &tree->strings[i];
-    bool hot = string->function != NULL && string->function->is_hot;
-    in_functions += string->function != NULL;
-    claim_fact(audit, claim, string->where, "%s", string->text);
-    if (hot)
-      claim_finding(audit, claim, VERDICT_BROKEN, string->where, "the hot function '%s' holds the string %s",
-                    string->function->name, string->text);
+  struct listing listing = {.audit = audit, .claim = claim};
+  for (int i = 0; i < tree->n_lasting; i++)
+    if (tree->lasting[i]->function == NULL) syntax_walk(tree->lasting[i]->initial, list_string, &listing);
+  for (int i = 0; i < tree->n_functions; i++) {
+    listing.function = tree->functions[i];
+    syntax_walk(tree->functions[i]->body, list_string, &listing);
   }
-  claim_evidence(audit, claim, "%d strings, %d of them inside functions", tree->n_strings, in_functions);
+  claim_evidence(audit, claim, "%d strings, %d of them inside functions", listing.n_strings, listing.n_inside);
 }
 
 void hidden_check(struct audit *audit, const struct tree *tree) {
@@ -137,8 +154,8 @@ void hidden_check(struct audit *audit, const struct tree *tree) {
                                     "No assembler, and no pragma, attribute, macro or header that changes what the C "
                                     "says.");
   struct hidden hidden = {audit, claim, 0};
-  for (int i = 0; i < tree->n_marks; i++) check_mark(&hidden, tree, &tree->marks[i]);
-  for (int i = 0; i < tree->n_functions; i++) node_walk(tree->functions[i]->body, visit_node, &hidden);
+  for (int i = 0; i < audit->marks.count; i++) check_mark(&hidden, tree, &audit->marks.items[i]);
+  for (int i = 0; i < tree->n_functions; i++) syntax_walk(tree->functions[i]->body, visit_node, &hidden);
   claim_evidence(audit, claim, "%d pragmas, attributes, macros and directives", hidden.n_marks);
   list_strings(audit, tree);
 }

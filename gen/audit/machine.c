@@ -34,7 +34,7 @@ static const struct function *function_of(const struct audit *audit, struct loca
 
 static bool is_hot(const struct audit *audit, const struct jump *jump) {
   const struct function *function = function_of(audit, jump->where);
-  return function != NULL && function->is_hot;
+  return function != NULL && function->role->is_hot;
 }
 
 /* ---- Conditional jumps ---- */
@@ -46,14 +46,14 @@ struct reason_search {
   enum reason reason;
 };
 
-static bool find_reason(struct node *node, void *data) {
+static bool find_reason(struct syntax *node, void *data) {
   struct reason_search *search = data;
-  if (search->line < node->where.line || search->line > node->last_line) return node->kind == NODE_DECLARE;
-  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
-  bool logic = node->kind == NODE_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
-  bool choice = node->kind == NODE_SELECT || node->kind == NODE_SWITCH || logic ||
-                (node->kind == NODE_IF && search->line <= node->parts[0]->last_line);
-  bool call = node->kind == NODE_CALL && node->function != NULL && node->function->body == NULL;
+  if (search->line < node->where.line || search->line > node->last_line) return node->kind == SYNTAX_DECLARE;
+  bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
+  bool logic = node->kind == SYNTAX_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
+  bool choice = node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic ||
+                (node->kind == SYNTAX_IF && search->line <= node->parts[0]->last_line);
+  bool call = node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL;
   if (loop) search->reason = REASON_LOOP;
   if (choice && search->reason != REASON_LOOP) search->reason = REASON_CHOICE;
   if (call && search->reason == REASON_NONE) search->reason = REASON_CALL;
@@ -66,23 +66,23 @@ struct use_search {
   const struct variable *variable; /* that the line declares */
 };
 
-static bool find_declared(struct node *node, void *data) {
+static bool find_declared(struct syntax *node, void *data) {
   struct use_search *search = data;
-  if (node->kind == NODE_DECLARE && node->where.line <= search->line && node->last_line >= search->line)
+  if (node->kind == SYNTAX_DECLARE && node->where.line <= search->line && node->last_line >= search->line)
     search->variable = node->variable;
   return true;
 }
 
-static bool find_use(struct node *node, void *data) {
+static bool find_use(struct syntax *node, void *data) {
   struct use_search *search = data;
-  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   if (loop && !search->in_loop) {
     struct use_search inner = {search->line, true, false, search->variable};
-    for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], find_use, &inner);
+    for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], find_use, &inner);
     search->found = search->found || inner.found;
     return false;
   }
-  if (search->in_loop && node->kind == NODE_VARIABLE && node->variable == search->variable) search->found = true;
+  if (search->in_loop && node->kind == SYNTAX_VARIABLE && node->variable == search->variable) search->found = true;
   return true;
 }
 
@@ -90,18 +90,18 @@ static bool find_use(struct node *node, void *data) {
  * apart, or whether it turns at all. */
 static bool prepares_loop(const struct function *function, int line) {
   struct use_search search = {.line = line};
-  node_walk(function->body, find_declared, &search);
-  if (search.variable != NULL) node_walk(function->body, find_use, &search);
+  syntax_walk(function->body, find_declared, &search);
+  if (search.variable != NULL) syntax_walk(function->body, find_use, &search);
   return search.found;
 }
 
 /* What of the source explains a conditional jump at this line of a function. */
 static enum reason explain_line(const struct audit *audit, const struct function *function, int line) {
   struct reason_search search = {line, REASON_NONE};
-  node_walk(function->body, find_reason, &search);
+  syntax_walk(function->body, find_reason, &search);
   if (search.reason != REASON_NONE) return search.reason;
-  for (int i = 0; i < audit->tree->n_marks; i++) { /* what shares out a loop stands before it */
-    const struct mark *mark = &audit->tree->marks[i];
+  for (int i = 0; i < audit->marks.count; i++) { /* what shares out a loop stands before it */
+    const struct mark *mark = &audit->marks.items[i];
     if (mark->kind == MARK_PRAGMA && mark->where.line == line && strncmp(mark->text, "omp ", 4) == 0)
       return REASON_LOOP;
   }

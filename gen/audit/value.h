@@ -2,7 +2,7 @@
 #ifndef ACCEL_AUDIT_VALUE_H
 #define ACCEL_AUDIT_VALUE_H
 
-#include "gen/audit/tree.h"
+#include "gen/c/tree.h"
 
 /* Where a value comes from, when not from constants and counters of loops. */
 enum origin {

@@ -24,7 +24,7 @@ static void run_from(struct walk *walk, struct function *function) {
     walk->states[object].value = value_of_type(parameter->type, ORIGIN_STEP);
   }
   walk->frame = &frame;
-  walk->hot = function->is_hot;
+  walk->hot = function->role->is_hot;
   walk_statement(walk, function->body);
   walk->n_objects = frame.base;
 }
@@ -35,7 +35,7 @@ void walk_check(struct audit *audit, struct tree *tree) {
   walk->budget = 20000;
   struct function *entry = tree_function(tree, "main");
   struct function *root = audit->root == NULL ? NULL : tree_function(tree, audit->root);
-  bool reached = entry != NULL && entry->body != NULL && (root == NULL || root->is_used);
+  bool reached = entry != NULL && entry->body != NULL && (root == NULL || root->role->is_used);
   walk->starts = reached;
   if (reached)
     run_from(walk, entry);

@@ -86,7 +86,7 @@ struct effect_entry {
   bool is_write;
   int64_t from, to;
   const struct path *path;
-  const struct node *node;
+  const struct syntax *node;
 };
 
 struct frame {
@@ -157,27 +157,27 @@ void walk_check(struct audit *audit, struct tree *tree);
 /* ---- Shared by the files of the walk ---- */
 
 /* Expressions and statements. */
-struct value walk_evaluate(struct walk *walk, struct node *node);
-struct place walk_place(struct walk *walk, struct node *node);
-enum flow walk_statement(struct walk *walk, struct node *node);
-enum flow walk_loop(struct walk *walk, struct node *node);
-struct value walk_call(struct walk *walk, struct node *node);
+struct value walk_evaluate(struct walk *walk, struct syntax *node);
+struct place walk_place(struct walk *walk, struct syntax *node);
+enum flow walk_statement(struct walk *walk, struct syntax *node);
+enum flow walk_loop(struct walk *walk, struct syntax *node);
+struct value walk_call(struct walk *walk, struct syntax *node);
 
 /* Narrows variables by a condition that is true, or false. False when it cannot be. */
-bool walk_assume(struct walk *walk, struct node *condition, bool truth);
+bool walk_assume(struct walk *walk, struct syntax *condition, bool truth);
 
 /* A call of a function that is not defined here: its effect on memory and its result. */
-struct value walk_external(struct walk *walk, struct node *node, const struct value *arguments, int count);
+struct value walk_external(struct walk *walk, struct syntax *node, const struct value *arguments, int count);
 
 /* Memory. */
 int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,
                 const struct type *type, int64_t size);
 int walk_variable(struct walk *walk, const struct variable *variable); /* its object */
-struct value walk_load(struct walk *walk, struct place place, const struct node *node);
-void walk_store(struct walk *walk, struct place place, struct value value, const struct node *node);
+struct value walk_load(struct walk *walk, struct place place, const struct syntax *node);
+void walk_store(struct walk *walk, struct place place, struct value value, const struct syntax *node);
 struct value walk_address(const struct walk *walk, int object);
 /* `size` bytes at a pointer are read or written; false when that is outside of its slot. */
-bool walk_access(struct walk *walk, struct value pointer, int64_t size, bool is_write, const struct node *node);
+bool walk_access(struct walk *walk, struct value pointer, int64_t size, bool is_write, const struct syntax *node);
 /* The integers behind a pointer are of this range from now on. */
 void walk_set_content(struct walk *walk, struct value pointer, int64_t size, struct content content);
 struct content walk_content(const struct walk *walk, struct value pointer);
@@ -190,15 +190,15 @@ void walk_drop(struct walk *walk, struct state *saved);
 void walk_merge(struct walk *walk, const struct state *other, int count);
 
 /* The arena is of this type. False when one was told before. */
-bool walk_set_arena(struct walk *walk, const struct type *type, const struct node *node);
+bool walk_set_arena(struct walk *walk, const struct type *type, const struct syntax *node);
 
 /* Kernels. */
 bool walk_is_kernel(struct function *function);
 bool walk_orchestrates(struct function *function);
 
-struct note *walk_note(struct walk *walk, struct node *node);
-void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct node *node, uint64_t loops,
-               const char *format, ...) __attribute__((format(printf, 6, 7)));
+struct note *walk_note(struct walk *walk, struct syntax *node);
+void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
+               uint64_t loops, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* The loops whose counters, halved, may say more of a value at the place at hand; 0: it is exactly so. */
 uint64_t walk_doubt(const struct walk *walk, struct value value);
@@ -206,7 +206,7 @@ uint64_t walk_doubt(const struct walk *walk, struct value value);
 /* "arena.saved.block[3].mlp.gelu" */
 const char *walk_slot_name(const struct walk *walk, struct value pointer);
 /* An expression, shortly, for messages: "g[i]" */
-const char *walk_spell(struct walk *walk, const struct node *node);
+const char *walk_spell(struct walk *walk, const struct syntax *node);
 
 /* The claims of what was learned. */
 void walk_claims(struct walk *walk);

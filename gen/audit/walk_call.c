@@ -9,22 +9,22 @@ enum { DEEPEST_CALL = 64 };
 
 static bool touches_pointers(struct function *function);
 
-static bool find_lasting_pointer(struct node *node, void *data) {
+static bool find_lasting_pointer(struct syntax *node, void *data) {
   bool *found = data;
-  if (node->kind == NODE_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
+  if (node->kind == SYNTAX_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
     *found = true;
-  if (node->kind == NODE_CALL && node->function != NULL && !*found) *found = touches_pointers(node->function);
+  if (node->kind == SYNTAX_CALL && node->function != NULL && !*found) *found = touches_pointers(node->function);
   return !*found;
 }
 
 static bool touches_pointers(struct function *function) {
-  if (function->touches_pointers == 0) {
-    function->touches_pointers = -1; /* for what calls itself */
+  if (function->role->touches_pointers == 0) {
+    function->role->touches_pointers = -1; /* for what calls itself */
     bool found = false;
-    node_walk(function->body, find_lasting_pointer, &found);
-    if (found) function->touches_pointers = 1;
+    syntax_walk(function->body, find_lasting_pointer, &found);
+    if (found) function->role->touches_pointers = 1;
   }
-  return function->touches_pointers > 0;
+  return function->role->touches_pointers > 0;
 }
 
 static bool has_kernel_parameters(const struct function *function) {
@@ -39,28 +39,28 @@ static bool has_kernel_parameters(const struct function *function) {
 }
 
 bool walk_is_kernel(struct function *function) {
-  if (function->is_kernel == 0) {
+  if (function->role->is_kernel == 0) {
     bool kernel = function->body != NULL && has_kernel_parameters(function) && !touches_pointers(function);
-    function->is_kernel = kernel ? 1 : -1;
+    function->role->is_kernel = kernel ? 1 : -1;
   }
-  return function->is_kernel > 0;
+  return function->role->is_kernel > 0;
 }
 
-static bool find_kernel(struct node *node, void *data) {
+static bool find_kernel(struct syntax *node, void *data) {
   bool *found = data;
-  if (node->kind == NODE_CALL && node->function != NULL && node->function->body != NULL)
+  if (node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL)
     *found = *found || walk_is_kernel(node->function) || walk_orchestrates(node->function);
   return !*found;
 }
 
 bool walk_orchestrates(struct function *function) {
-  if (function->orchestrates == 0) {
-    function->orchestrates = -1;
+  if (function->role->orchestrates == 0) {
+    function->role->orchestrates = -1;
     bool found = false;
-    node_walk(function->body, find_kernel, &found);
-    function->orchestrates = found ? 1 : -1;
+    syntax_walk(function->body, find_kernel, &found);
+    function->role->orchestrates = found ? 1 : -1;
   }
-  return function->orchestrates > 0;
+  return function->role->orchestrates > 0;
 }
 
 /* ---- Frames ---- */
@@ -84,7 +84,7 @@ static struct value run_body(struct walk *walk, struct function *function, struc
   struct frame *caller = walk->frame;
   bool hot = walk->hot;
   walk->frame = frame;
-  walk->hot = function->is_hot;
+  walk->hot = function->role->is_hot;
   walk->depth++;
   walk_statement(walk, function->body);
   walk->depth--;
@@ -96,7 +96,7 @@ static struct value run_body(struct walk *walk, struct function *function, struc
 /* ---- Arguments ---- */
 
 /* A pointer that is passed for a parameter with an extent: the parameter is its own slot of that many elements. */
-static struct value narrow_argument(struct walk *walk, struct node *call, const struct function *function, int which,
+static struct value narrow_argument(struct walk *walk, struct syntax *call, const struct function *function, int which,
                                     struct value value) {
   const struct variable *parameter = function->parameters[which];
   int64_t needed = parameter->type->count * parameter->type->element->size;
@@ -122,14 +122,14 @@ static struct value narrow_argument(struct walk *walk, struct node *call, const 
   return value;
 }
 
-static void take_arguments(struct walk *walk, struct node *node, const struct function *function,
+static void take_arguments(struct walk *walk, struct syntax *node, const struct function *function,
                            struct value *arguments) {
   for (int i = 0; i < function->n_parameters; i++) {
     const struct type *type = function->parameters[i]->type;
     arguments[i] = i + 1 < node->n_parts ? walk_evaluate(walk, node->parts[i + 1]) : value_of_type(type, 0);
-    if (type->kind == TYPE_ARRAY && type->count >= 0 && function->is_hot)
+    if (type->kind == TYPE_ARRAY && type->count >= 0 && function->role->is_hot)
       arguments[i] = narrow_argument(walk, node, function, i, arguments[i]);
-    if (!walk->hot && function->is_hot) arguments[i].origin = ORIGIN_STEP;
+    if (!walk->hot && function->role->is_hot) arguments[i].origin = ORIGIN_STEP;
   }
 }
 
@@ -195,7 +195,7 @@ static void check_extents(struct walk *walk, const struct function *function, in
     if (object->size <= 0 || ranges == NULL) continue;
     int64_t from = ranges->items[0].from, to = ranges->items[ranges->count - 1].to;
     int64_t size = object->type->element->size;
-    struct node place = {.where = function->where};
+    struct syntax place = {.where = function->where};
     if (from > 0 || to < object->size)
       walk_fail(walk, FAILURE_PART, VERDICT_BROKEN, &place, 0, "%s %s elements %lld to %lld of '%s', which has %lld",
                 function->name, state->written != NULL ? "writes" : "reads", (long long)(from / size),
@@ -247,7 +247,7 @@ static const struct summary *summarise(struct walk *walk, struct function *funct
   return once;
 }
 
-static void apply_ranges(struct walk *walk, struct node *node, int which, struct value pointer,
+static void apply_ranges(struct walk *walk, struct syntax *node, int which, struct value pointer,
                          const struct ranges *ranges, bool is_write) {
   for (int i = 0; ranges != NULL && pointer.object >= 0 && i < ranges->count; i++) {
     struct value at = pointer;
@@ -265,7 +265,7 @@ static bool overlap(struct value a, struct value b) {
 
 /* Parameters of one call that share memory though one is written: as different members of a union, or where the
  * kernel hands both to a function that does not allow it. */
-static void check_apart(struct walk *walk, struct node *node, const struct summary *summary,
+static void check_apart(struct walk *walk, struct syntax *node, const struct summary *summary,
                         const struct value *arguments) {
   int count = summary->function->n_parameters;
   for (int i = 0; i < count; i++)
@@ -290,7 +290,7 @@ static void set_stored(struct walk *walk, const struct type *type, struct value 
   walk_set_content(walk, pointer, pointer.span, stored);
 }
 
-static struct value call_kernel(struct walk *walk, struct node *node, struct function *function,
+static struct value call_kernel(struct walk *walk, struct syntax *node, struct function *function,
                                 const struct value *arguments) {
   struct content *contents = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *contents);
   for (int i = 0; i < function->n_parameters; i++)
@@ -312,22 +312,22 @@ static struct value call_kernel(struct walk *walk, struct node *node, struct fun
 
 /* ---- All ---- */
 
-static struct value call_other(struct walk *walk, struct node *node) {
+static struct value call_other(struct walk *walk, struct syntax *node) {
   struct value *arguments = arena_alloc(walk->memory, ((size_t)node->n_parts + 1) * sizeof *arguments);
   for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = walk_evaluate(walk, node->parts[i]);
   if (node->function == NULL || node->function->body != NULL) return value_of_type(node->type, ORIGIN_CONFIG);
   return walk_external(walk, node, arguments, node->n_parts - 1);
 }
 
-struct value walk_call(struct walk *walk, struct node *node) {
+struct value walk_call(struct walk *walk, struct syntax *node) {
   struct function *function = node->function;
-  bool followed =
-      function != NULL && function->body != NULL && (function->is_hot || walk->starts) && walk->depth < DEEPEST_CALL;
+  bool followed = function != NULL && function->body != NULL && (function->role->is_hot || walk->starts) &&
+                  walk->depth < DEEPEST_CALL;
   if (!followed) return call_other(walk, node);
   struct value *arguments = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   bool hot = walk->hot;
   take_arguments(walk, node, function, arguments);
-  walk->hot = function->is_hot;
+  walk->hot = function->role->is_hot;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
   walk->hot = hot;

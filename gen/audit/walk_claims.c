@@ -19,51 +19,51 @@ static const char *origin_word(unsigned origin) {
 static bool does_tensor_work(struct function *function);
 
 /* Loops, and calls of what works on tensors. */
-static bool find_tensor_work(struct node *node, void *data) {
+static bool find_tensor_work(struct syntax *node, void *data) {
   bool *found = data;
-  bool loop = node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
-  bool call = node->kind == NODE_CALL && node->function != NULL && does_tensor_work(node->function);
+  bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
+  bool call = node->kind == SYNTAX_CALL && node->function != NULL && does_tensor_work(node->function);
   *found = *found || loop || call;
   return !*found;
 }
 
 static bool does_tensor_work(struct function *function) {
-  if (function->does_tensor_work == 0) {
+  if (function->role->does_tensor_work == 0) {
     enum effect effect = function->body == NULL ? external_effect(function->name) : EFFECT_ARITHMETIC;
     bool found = effect == EFFECT_PRODUCT || effect == EFFECT_COLLECTIVE || walk_is_kernel(function);
-    function->does_tensor_work = -1; /* for what calls itself */
-    node_walk(function->body, find_tensor_work, &found);
-    if (found) function->does_tensor_work = 1;
+    function->role->does_tensor_work = -1; /* for what calls itself */
+    syntax_walk(function->body, find_tensor_work, &found);
+    if (found) function->role->does_tensor_work = 1;
   }
-  return function->does_tensor_work > 0;
+  return function->role->does_tensor_work > 0;
 }
 
-static bool find_way_out(struct node *node, void *data) {
+static bool find_way_out(struct syntax *node, void *data) {
   bool *found = data;
-  *found = *found || node->kind == NODE_BREAK || node->kind == NODE_CONTINUE || node->kind == NODE_GOTO ||
-           node->kind == NODE_SWITCH;
+  *found = *found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_CONTINUE || node->kind == SYNTAX_GOTO ||
+           node->kind == SYNTAX_SWITCH;
   return !*found;
 }
 
-static bool find_return(struct node *node, void *data) {
+static bool find_return(struct syntax *node, void *data) {
   bool *found = data;
-  *found = *found || node->kind == NODE_RETURN;
+  *found = *found || node->kind == SYNTAX_RETURN;
   return !*found;
 }
 
 /* Whether the arms of a choice only compute and assign. A function without work on tensors may end early: it skips
  * none. */
-static bool only_assigns(struct function *function, struct node *node) {
+static bool only_assigns(struct function *function, struct syntax *node) {
   bool work = false, out = false, returns = false;
   for (int i = 1; i < node->n_parts; i++) {
-    node_walk(node->parts[i], find_tensor_work, &work);
-    node_walk(node->parts[i], find_way_out, &out);
-    node_walk(node->parts[i], find_return, &returns);
+    syntax_walk(node->parts[i], find_tensor_work, &work);
+    syntax_walk(node->parts[i], find_way_out, &out);
+    syntax_walk(node->parts[i], find_return, &returns);
   }
   return !work && !out && !(returns && does_tensor_work(function));
 }
 
-static void count_choice(struct branch_check *check, const struct node *node, unsigned origin) {
+static void count_choice(struct branch_check *check, const struct syntax *node, unsigned origin) {
   if (origin == 0) {
     check->shape_choices++;
     return;
@@ -73,7 +73,7 @@ static void count_choice(struct branch_check *check, const struct node *node, un
              walk_spell(check->walk, node->parts[0]));
 }
 
-static void check_choice(struct branch_check *check, struct node *node) {
+static void check_choice(struct branch_check *check, struct syntax *node) {
   struct audit *audit = check->walk->audit;
   const struct note *note = node->note;
   unsigned origin = note == NULL || !note->seen ? 0 : note->origin;
@@ -84,7 +84,7 @@ static void check_choice(struct branch_check *check, struct node *node) {
     return;
   }
   bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
-  bool branches = node->kind == NODE_IF || node->kind == NODE_SWITCH;
+  bool branches = node->kind == SYNTAX_IF || node->kind == SYNTAX_SWITCH;
   if (branches && origin != 0 && !border && !only_assigns(check->function, node)) {
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' branches on %s", condition,
                   origin_word(origin));
@@ -93,19 +93,19 @@ static void check_choice(struct branch_check *check, struct node *node) {
   count_choice(check, node, origin);
 }
 
-static bool visit_branch(struct node *node, void *data) {
+static bool visit_branch(struct syntax *node, void *data) {
   struct branch_check *check = data;
-  bool logic = node->kind == NODE_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
-  if (node->kind == NODE_IF || node->kind == NODE_SELECT || node->kind == NODE_SWITCH || logic)
+  bool logic = node->kind == SYNTAX_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
+  if (node->kind == SYNTAX_IF || node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic)
     check_choice(check, node);
-  check->loops += node->kind == NODE_FOR || node->kind == NODE_WHILE || node->kind == NODE_DO;
+  check->loops += node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   return true;
 }
 
-static void walk_hot(struct branch_check *check, bool (*visit)(struct node *node, void *data)) {
+static void walk_hot(struct branch_check *check, bool (*visit)(struct syntax *node, void *data)) {
   for (int i = 0; i < check->walk->tree->n_functions; i++) {
     check->function = check->walk->tree->functions[i];
-    if (check->function->is_hot) node_walk(check->function->body, visit, check);
+    if (check->function->role->is_hot) syntax_walk(check->function->body, visit, check);
   }
 }
 
@@ -151,10 +151,10 @@ struct loop_check {
   int64_t longest;
 };
 
-static bool visit_loop(struct node *node, void *data) {
+static bool visit_loop(struct syntax *node, void *data) {
   struct branch_check *check = data;
   struct loop_check *loops = data;
-  if (node->kind != NODE_FOR && node->kind != NODE_WHILE && node->kind != NODE_DO) return true;
+  if (node->kind != SYNTAX_FOR && node->kind != SYNTAX_WHILE && node->kind != SYNTAX_DO) return true;
   const struct note *note = node->note;
   struct audit *audit = check->walk->audit;
   if (note == NULL || !note->seen) return true;

@@ -3,16 +3,16 @@
 
 #include "gen/audit/walk.h"
 
-static const struct type *value_type(const struct node *node) {
+static const struct type *value_type(const struct syntax *node) {
   return node->type;
 }
 
-static struct node *bare(struct node *node) {
-  while (node->kind == NODE_CAST) node = node->parts[0];
+static struct syntax *bare(struct syntax *node) {
+  while (node->kind == SYNTAX_CAST) node = node->parts[0];
   return node;
 }
 
-struct note *walk_note(struct walk *walk, struct node *node) {
+struct note *walk_note(struct walk *walk, struct syntax *node) {
   if (node->note == NULL) node->note = arena_alloc(walk->memory, sizeof *node->note);
   return node->note;
 }
@@ -53,7 +53,7 @@ static struct value move(struct value at, struct value index, int64_t size, int 
   return at;
 }
 
-static bool check_index(struct walk *walk, const struct node *node, const struct type *array, struct value at,
+static bool check_index(struct walk *walk, const struct syntax *node, const struct type *array, struct value at,
                         struct value index) {
   if (index.kind != VALUE_INTEGER || array->count < 0) return true;
   if (index.low >= 0 && index.high < array->count) return true;
@@ -65,11 +65,11 @@ static bool check_index(struct walk *walk, const struct node *node, const struct
   return false;
 }
 
-static struct place index_place(struct walk *walk, struct node *node) {
+static struct place index_place(struct walk *walk, struct syntax *node) {
   const struct type *outer = node->parts[0]->type;
-  struct node *base = bare(node->parts[0]);
-  bool is_array = base->type->kind == TYPE_ARRAY && base->kind != NODE_VARIABLE;
-  if (base->kind == NODE_VARIABLE) is_array = base->type->kind == TYPE_ARRAY && !base->variable->is_parameter;
+  struct syntax *base = bare(node->parts[0]);
+  bool is_array = base->type->kind == TYPE_ARRAY && base->kind != SYNTAX_VARIABLE;
+  if (base->kind == SYNTAX_VARIABLE) is_array = base->type->kind == TYPE_ARRAY && !base->variable->is_parameter;
   struct value at;
   const struct type *type = base->type;
   if (type->kind == TYPE_VECTOR) {
@@ -96,7 +96,7 @@ static struct place index_place(struct walk *walk, struct node *node) {
   return (struct place){moved, node->type};
 }
 
-static struct place member_place(struct walk *walk, struct node *node) {
+static struct place member_place(struct walk *walk, struct syntax *node) {
   struct place whole = walk_place(walk, node->parts[0]);
   const struct type *record = node->parts[0]->type;
   if (record->kind != TYPE_RECORD || whole.at.object < 0 || record->members[node->member].offset < 0)
@@ -113,20 +113,20 @@ static struct place member_place(struct walk *walk, struct node *node) {
   return (struct place){at, node->type};
 }
 
-struct place walk_place(struct walk *walk, struct node *node) {
+struct place walk_place(struct walk *walk, struct syntax *node) {
   switch (node->kind) {
-  case NODE_VARIABLE:
+  case SYNTAX_VARIABLE:
     return (struct place){walk_address(walk, walk_variable(walk, node->variable)), node->variable->type};
-  case NODE_INDEX:
+  case SYNTAX_INDEX:
     return index_place(walk, node);
-  case NODE_MEMBER:
+  case SYNTAX_MEMBER:
     return member_place(walk, node);
-  case NODE_CAST: {
+  case SYNTAX_CAST: {
     struct place place = walk_place(walk, node->parts[0]);
     place.type = node->type;
     return place;
   }
-  case NODE_UNARY:
+  case SYNTAX_UNARY:
     if (node->operation == OPERATOR_DEREFERENCE) {
       struct value at = walk_evaluate(walk, node->parts[0]);
       return (struct place){at.kind == VALUE_POINTER ? at : value_unknown_pointer(at.origin), node->type};
@@ -141,7 +141,7 @@ struct place walk_place(struct walk *walk, struct node *node) {
 
 /* ---- Operators ---- */
 
-static struct value evaluate_arithmetic(struct walk *walk, struct node *node, enum operator_kind operation,
+static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, enum operator_kind operation,
                                         struct value a, struct value b) {
   const struct type *type = node->type;
   unsigned origin = a.origin | b.origin;
@@ -166,7 +166,7 @@ static struct value evaluate_arithmetic(struct walk *walk, struct node *node, en
 }
 
 /* a && b, a || b: the second is looked at under what the first says. */
-static struct value evaluate_logic(struct walk *walk, struct node *node) {
+static struct value evaluate_logic(struct walk *walk, struct syntax *node) {
   struct value first = walk_evaluate(walk, node->parts[0]);
   struct note *note = walk_note(walk, node);
   note->seen = true;
@@ -188,17 +188,17 @@ static struct value evaluate_logic(struct walk *walk, struct node *node) {
   return result;
 }
 
-static bool same_expression(const struct node *a, const struct node *b) {
-  while (a->kind == NODE_CAST) a = a->parts[0];
-  while (b->kind == NODE_CAST) b = b->parts[0];
+static bool same_expression(const struct syntax *a, const struct syntax *b) {
+  while (a->kind == SYNTAX_CAST) a = a->parts[0];
+  while (b->kind == SYNTAX_CAST) b = b->parts[0];
   if (a->kind != b->kind || a->operation != b->operation || a->n_parts != b->n_parts) return false;
   switch (a->kind) {
-  case NODE_INTEGER:
+  case SYNTAX_INTEGER:
     return a->integer == b->integer;
-  case NODE_VARIABLE:
+  case SYNTAX_VARIABLE:
     return a->variable == b->variable;
-  case NODE_BINARY:
-  case NODE_INDEX:
+  case SYNTAX_BINARY:
+  case SYNTAX_INDEX:
     return same_expression(a->parts[0], b->parts[0]) && same_expression(a->parts[1], b->parts[1]);
   default:
     return false;
@@ -206,9 +206,9 @@ static bool same_expression(const struct node *a, const struct node *b) {
 }
 
 /* a < b ? a : b is the least of both, and its like the most: 1 and 2; 0 for another choice. */
-static int find_extreme(struct node *node) {
-  struct node *condition = bare(node->parts[0]);
-  if (condition->kind != NODE_BINARY || condition->type->kind != TYPE_INTEGER) return 0;
+static int find_extreme(struct syntax *node) {
+  struct syntax *condition = bare(node->parts[0]);
+  if (condition->kind != SYNTAX_BINARY || condition->type->kind != TYPE_INTEGER) return 0;
   bool less = condition->operation == OPERATOR_LESS || condition->operation == OPERATOR_LESS_EQUAL;
   bool greater = condition->operation == OPERATOR_GREATER || condition->operation == OPERATOR_GREATER_EQUAL;
   if (!less && !greater) return 0;
@@ -230,7 +230,7 @@ static struct value extreme_of(struct value a, struct value b, bool least) {
   return value;
 }
 
-static struct value evaluate_select(struct walk *walk, struct node *node) {
+static struct value evaluate_select(struct walk *walk, struct syntax *node) {
   struct value condition = walk_evaluate(walk, node->parts[0]);
   struct note *note = walk_note(walk, node);
   note->seen = true;
@@ -264,10 +264,10 @@ static struct value evaluate_select(struct walk *walk, struct node *node) {
   return value;
 }
 
-static struct value evaluate_unary(struct walk *walk, struct node *node) {
+static struct value evaluate_unary(struct walk *walk, struct syntax *node) {
   if (node->operation == OPERATOR_ADDRESS) {
-    struct node *operand = bare(node->parts[0]);
-    if (operand->kind == NODE_FUNCTION) return value_number(0);
+    struct syntax *operand = bare(node->parts[0]);
+    if (operand->kind == SYNTAX_FUNCTION) return value_number(0);
     return walk_place(walk, node->parts[0]).at;
   }
   if (node->operation == OPERATOR_DEREFERENCE) return walk_load(walk, walk_place(walk, node), node);
@@ -289,7 +289,7 @@ static struct value evaluate_unary(struct walk *walk, struct node *node) {
   return result;
 }
 
-static struct value evaluate_assign(struct walk *walk, struct node *node) {
+static struct value evaluate_assign(struct walk *walk, struct syntax *node) {
   struct value value = walk_evaluate(walk, node->parts[1]);
   struct place place = walk_place(walk, node->parts[0]);
   if (node->operation != OPERATOR_NONE) {
@@ -300,7 +300,7 @@ static struct value evaluate_assign(struct walk *walk, struct node *node) {
   return value;
 }
 
-static struct value evaluate_increment(struct walk *walk, struct node *node) {
+static struct value evaluate_increment(struct walk *walk, struct syntax *node) {
   struct place place = walk_place(walk, node->parts[0]);
   struct value old = walk_load(walk, place, node->parts[0]);
   struct value value = evaluate_arithmetic(walk, node, OPERATOR_ADD, old, value_integer(node->integer, node->integer));
@@ -308,7 +308,7 @@ static struct value evaluate_increment(struct walk *walk, struct node *node) {
   return node->prefix ? value : old;
 }
 
-static struct value evaluate_cast(struct walk *walk, struct node *node) {
+static struct value evaluate_cast(struct walk *walk, struct syntax *node) {
   struct value value = walk_evaluate(walk, node->parts[0]);
   if (node->type->kind == TYPE_VOID || node->type->kind == TYPE_FUNCTION) return value;
   if (node->type->kind == TYPE_POINTER && value.kind == VALUE_POINTER && value.object == walk->arena_object)
@@ -317,56 +317,56 @@ static struct value evaluate_cast(struct walk *walk, struct node *node) {
   return value_convert(value, node->type);
 }
 
-static void evaluate_parts(struct walk *walk, struct node *node, int first) {
+static void evaluate_parts(struct walk *walk, struct syntax *node, int first) {
   for (int i = first; i < node->n_parts; i++)
-    if (node->parts[i] != NULL && node->parts[i]->kind != NODE_STEP) walk_evaluate(walk, node->parts[i]);
+    if (node->parts[i] != NULL && node->parts[i]->kind != SYNTAX_DESIGNATOR) walk_evaluate(walk, node->parts[i]);
 }
 
-struct value walk_evaluate(struct walk *walk, struct node *node) {
+struct value walk_evaluate(struct walk *walk, struct syntax *node) {
   switch (node->kind) {
-  case NODE_INTEGER:
+  case SYNTAX_INTEGER:
     return value_integer(node->integer, node->integer);
-  case NODE_REAL: {
+  case SYNTAX_REAL: {
     struct value value = value_number(0);
     value.is_known = true;
     value.real = node->real;
     return value;
   }
-  case NODE_STRING:
+  case SYNTAX_STRING:
     return value_unknown_pointer(0);
-  case NODE_VARIABLE:
+  case SYNTAX_VARIABLE:
     if (node->variable->is_parameter && node->variable->type->kind == TYPE_ARRAY)
       return walk->states[walk_variable(walk, node->variable)].value;
     return walk_load(walk, walk_place(walk, node), node);
-  case NODE_MEMBER:
-  case NODE_INDEX:
+  case SYNTAX_MEMBER:
+  case SYNTAX_INDEX:
     return walk_load(walk, walk_place(walk, node), node);
-  case NODE_UNARY:
+  case SYNTAX_UNARY:
     return evaluate_unary(walk, node);
-  case NODE_INCREMENT:
+  case SYNTAX_INCREMENT:
     return evaluate_increment(walk, node);
-  case NODE_BINARY: {
+  case SYNTAX_BINARY: {
     if (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR) return evaluate_logic(walk, node);
     struct value a = walk_evaluate(walk, node->parts[0]), b = walk_evaluate(walk, node->parts[1]);
     return node->operation == OPERATOR_COMMA ? b : evaluate_arithmetic(walk, node, node->operation, a, b);
   }
-  case NODE_ASSIGN:
+  case SYNTAX_ASSIGN:
     return evaluate_assign(walk, node);
-  case NODE_SELECT:
+  case SYNTAX_SELECT:
     return evaluate_select(walk, node);
-  case NODE_CAST:
+  case SYNTAX_CAST:
     return evaluate_cast(walk, node);
-  case NODE_CALL:
+  case SYNTAX_CALL:
     return walk_call(walk, node);
-  case NODE_LITERAL:
-  case NODE_LIST:
-  case NODE_ITEM:
+  case SYNTAX_COMPOUND_LITERAL:
+  case SYNTAX_LIST:
+  case SYNTAX_DESIGNATED:
     evaluate_parts(walk, node, 0);
     return value_of_type(value_type(node), 0);
-  case NODE_STATEMENTS:
+  case SYNTAX_STATEMENTS:
     walk_statement(walk, node->parts[0]);
     return value_of_type(node->type, ORIGIN_DATA);
-  case NODE_FUNCTION:
+  case SYNTAX_FUNCTION:
     return value_number(0);
   default:
     evaluate_parts(walk, node, 0);
@@ -409,20 +409,21 @@ static enum operator_kind mirrored(enum operator_kind operation) {
 }
 
 /* The variable of v or v + constant, whose value is followed; NULL for another expression. */
-static struct state *variable_of(struct walk *walk, struct node *node, int64_t *added) {
+static struct state *variable_of(struct walk *walk, struct syntax *node, int64_t *added) {
   node = bare(node);
   *added = 0;
-  if (node->kind == NODE_BINARY && node->operation == OPERATOR_ADD && bare(node->parts[1])->kind == NODE_INTEGER) {
+  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD && bare(node->parts[1])->kind == SYNTAX_INTEGER) {
     *added = bare(node->parts[1])->integer;
     node = bare(node->parts[0]);
   }
-  if (node->kind != NODE_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER) return NULL;
+  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER)
+    return NULL;
   struct state *state = &walk->states[walk_variable(walk, node->variable)];
   return state->value.kind == VALUE_INTEGER ? state : NULL;
 }
 
 /* Narrows `subject` by subject operator other. */
-static bool narrow(struct walk *walk, struct node *subject, enum operator_kind operation, struct value other) {
+static bool narrow(struct walk *walk, struct syntax *subject, enum operator_kind operation, struct value other) {
   int64_t added;
   struct state *state = variable_of(walk, subject, &added);
   if (state == NULL || other.kind != VALUE_INTEGER) return true;
@@ -445,11 +446,11 @@ static bool narrow(struct walk *walk, struct node *subject, enum operator_kind o
   return true;
 }
 
-bool walk_assume(struct walk *walk, struct node *condition, bool truth) {
+bool walk_assume(struct walk *walk, struct syntax *condition, bool truth) {
   condition = bare(condition);
-  if (condition->kind == NODE_UNARY && condition->operation == OPERATOR_NOT)
+  if (condition->kind == SYNTAX_UNARY && condition->operation == OPERATOR_NOT)
     return walk_assume(walk, condition->parts[0], !truth);
-  if (condition->kind != NODE_BINARY) return true;
+  if (condition->kind != SYNTAX_BINARY) return true;
   enum operator_kind operation = condition->operation;
   if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
     return walk_assume(walk, condition->parts[0], truth) && walk_assume(walk, condition->parts[1], truth);

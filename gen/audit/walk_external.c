@@ -6,7 +6,7 @@
 
 struct call {
   struct walk *walk;
-  struct node *node;
+  struct syntax *node;
   const struct value *arguments;
   int count;
   uint64_t doubt; /* loops that make the sizes at hand ranges */
@@ -77,8 +77,8 @@ static int64_t matrix_bytes(int64_t rows, int64_t columns, int64_t step, int64_t
 }
 
 static int64_t pointed_size(const struct call *call, int which) {
-  const struct node *argument = call->node->parts[which + 1];
-  while (argument->kind == NODE_CAST && argument->type->kind != TYPE_POINTER) argument = argument->parts[0];
+  const struct syntax *argument = call->node->parts[which + 1];
+  while (argument->kind == SYNTAX_CAST && argument->type->kind != TYPE_POINTER) argument = argument->parts[0];
   const struct type *type = argument->type;
   return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
 }
@@ -279,7 +279,7 @@ static struct value call_unknown(const struct call *call) {
   for (int i = 0; i < call->count; i++) {
     struct value at = call->arguments[i];
     origin |= at.origin;
-    const struct node *argument = call->node->parts[i + 1];
+    const struct syntax *argument = call->node->parts[i + 1];
     bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
     if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.span < 0 || at.low < 0) continue;
     if (at.low < at.span) touch(call, i, at.span - at.high, true);
@@ -288,7 +288,7 @@ static struct value call_unknown(const struct call *call) {
   return value_of_type(call->node->type, origin);
 }
 
-struct value walk_external(struct walk *walk, struct node *node, const struct value *arguments, int count) {
+struct value walk_external(struct walk *walk, struct syntax *node, const struct value *arguments, int count) {
   struct call call = {walk, node, arguments, count, 0};
   for (int i = 0; i < count; i++)
     if (arguments[i].kind == VALUE_INTEGER && arguments[i].low != arguments[i].high) call.doubt |= arguments[i].loops;
@@ -325,7 +325,7 @@ static void mark_states(struct walk *walk, const struct type *arena) {
   }
 }
 
-bool walk_set_arena(struct walk *walk, const struct type *type, const struct node *node) {
+bool walk_set_arena(struct walk *walk, const struct type *type, const struct syntax *node) {
   struct object *arena = &walk->objects[walk->arena_object];
   if (arena->type != NULL || type->kind != TYPE_RECORD) return false;
   bool hot = walk->hot;

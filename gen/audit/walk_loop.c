@@ -10,17 +10,17 @@ struct assigned_search {
   struct note *note;
 };
 
-static struct node *bare(struct node *node) {
-  while (node->kind == NODE_CAST) node = node->parts[0];
+static struct syntax *bare(struct syntax *node) {
+  while (node->kind == SYNTAX_CAST) node = node->parts[0];
   return node;
 }
 
-static bool collect_assigned(struct node *node, void *data) {
+static bool collect_assigned(struct syntax *node, void *data) {
   struct assigned_search *search = data;
   struct note *note = search->note;
-  if (node->kind != NODE_ASSIGN && node->kind != NODE_INCREMENT) return true;
-  struct node *target = bare(node->parts[0]);
-  if (target->kind != NODE_VARIABLE) return true;
+  if (node->kind != SYNTAX_ASSIGN && node->kind != SYNTAX_INCREMENT) return true;
+  struct syntax *target = bare(node->parts[0]);
+  if (target->kind != SYNTAX_VARIABLE) return true;
   for (int i = 0; i < note->n_assigned; i++)
     if (note->assigned[i] == target->variable) return true;
   note->assigned = arena_grow(search->walk->memory, note->assigned, note->n_assigned, &note->assigned_capacity,
@@ -29,12 +29,12 @@ static bool collect_assigned(struct node *node, void *data) {
   return true;
 }
 
-static void find_assigned(struct walk *walk, struct node *loop, struct note *note) {
+static void find_assigned(struct walk *walk, struct syntax *loop, struct note *note) {
   if (note->has_assigned) return;
   note->has_assigned = true;
   struct assigned_search search = {walk, note};
   for (int i = 0; i < loop->n_parts; i++)
-    if (loop->kind != NODE_FOR || i > 0) node_walk(loop->parts[i], collect_assigned, &search);
+    if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
 }
 
 /* What the loop assigns may be anything at the start of a turn. */
@@ -54,37 +54,37 @@ static void forget_assigned(struct walk *walk, const struct note *note, const st
 
 /* ---- Loops that are followed turn by turn ---- */
 
-static bool find_kernel_call(struct node *node, void *data) {
+static bool find_kernel_call(struct syntax *node, void *data) {
   bool *found = data;
-  if (node->kind == NODE_CALL && node->function != NULL &&
+  if (node->kind == SYNTAX_CALL && node->function != NULL &&
       (walk_is_kernel(node->function) || walk_orchestrates(node->function)))
     *found = true;
   return !*found;
 }
 
-static bool calls_kernels(struct node *loop) {
+static bool calls_kernels(struct syntax *loop) {
   bool found = false;
-  node_walk(loop, find_kernel_call, &found);
+  syntax_walk(loop, find_kernel_call, &found);
   return found;
 }
 
 enum { MOST_TURNS = 4096, MOST_SMALL_TURNS = 64 };
 
-static struct node *part(struct node *loop, int which) {
-  if (loop->kind == NODE_FOR) return loop->parts[which];
-  int condition = loop->kind == NODE_WHILE ? 0 : 1;
+static struct syntax *part(struct syntax *loop, int which) {
+  if (loop->kind == SYNTAX_FOR) return loop->parts[which];
+  int condition = loop->kind == SYNTAX_WHILE ? 0 : 1;
   if (which == 1) return loop->n_parts > condition ? loop->parts[condition] : NULL;
   return which == 3 && loop->n_parts > !condition ? loop->parts[!condition] : NULL;
 }
 
-static struct value condition_of(struct walk *walk, struct node *loop) {
-  struct node *condition = part(loop, 1);
+static struct value condition_of(struct walk *walk, struct syntax *loop) {
+  struct syntax *condition = part(loop, 1);
   return condition == NULL ? value_integer(1, 1) : walk_evaluate(walk, condition);
 }
 
 /* Runs the loop turn by turn while its condition is certain. The number of turns; -1 when it is not, or above
  * `most`. */
-static int64_t unroll(struct walk *walk, struct node *loop, int64_t most, enum flow *flow) {
+static int64_t unroll(struct walk *walk, struct syntax *loop, int64_t most, enum flow *flow) {
   for (int64_t turns = 0; turns <= most; turns++) {
     struct value condition = condition_of(walk, loop);
     walk_note(walk, loop)->origin |= condition.origin;
@@ -105,21 +105,21 @@ struct counting {
   struct variable *counter;
   int64_t step, added; /* counter + added is compared */
   enum operator_kind operation;
-  struct node *bound;
+  struct syntax *bound;
 };
 
-static bool read_step(struct walk *walk, struct node *step, struct counting *counting) {
+static bool read_step(struct walk *walk, struct syntax *step, struct counting *counting) {
   if (step == NULL) return false;
   step = bare(step);
-  struct node *target = step->n_parts > 0 ? bare(step->parts[0]) : NULL;
-  if (target == NULL || target->kind != NODE_VARIABLE || target->variable->type->kind != TYPE_INTEGER) return false;
+  struct syntax *target = step->n_parts > 0 ? bare(step->parts[0]) : NULL;
+  if (target == NULL || target->kind != SYNTAX_VARIABLE || target->variable->type->kind != TYPE_INTEGER) return false;
   counting->counter = target->variable;
-  if (step->kind == NODE_INCREMENT) {
+  if (step->kind == SYNTAX_INCREMENT) {
     counting->step = step->integer;
     return true;
   }
-  bool adds = step->kind == NODE_ASSIGN && step->operation == OPERATOR_ADD;
-  bool subtracts = step->kind == NODE_ASSIGN && step->operation == OPERATOR_SUBTRACT;
+  bool adds = step->kind == SYNTAX_ASSIGN && step->operation == OPERATOR_ADD;
+  bool subtracts = step->kind == SYNTAX_ASSIGN && step->operation == OPERATOR_SUBTRACT;
   if (!adds && !subtracts) return false;
   struct value size = walk_evaluate(walk, step->parts[1]);
   if (size.kind != VALUE_INTEGER || size.low != size.high || size.low <= 0) return false;
@@ -128,18 +128,18 @@ static bool read_step(struct walk *walk, struct node *step, struct counting *cou
 }
 
 /* Whether `node` is the counter, or the counter and a constant. */
-static bool is_counter(struct node *node, const struct variable *counter, int64_t *added) {
+static bool is_counter(struct syntax *node, const struct variable *counter, int64_t *added) {
   node = bare(node);
   *added = 0;
-  if (node->kind == NODE_BINARY && node->operation == OPERATOR_ADD && constant_integer(node->parts[1], added))
+  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD && constant_integer(node->parts[1], added))
     node = bare(node->parts[0]);
-  return node->kind == NODE_VARIABLE && node->variable == counter;
+  return node->kind == SYNTAX_VARIABLE && node->variable == counter;
 }
 
-static bool read_condition(struct node *condition, struct counting *counting) {
+static bool read_condition(struct syntax *condition, struct counting *counting) {
   if (condition == NULL) return false;
   condition = bare(condition);
-  if (condition->kind != NODE_BINARY) return false;
+  if (condition->kind != SYNTAX_BINARY) return false;
   counting->operation = condition->operation;
   counting->bound = condition->parts[1];
   if (is_counter(condition->parts[0], counting->counter, &counting->added)) return true;
@@ -161,22 +161,24 @@ struct counter_search {
   int count;
 };
 
-static bool count_assignments(struct node *node, void *data) {
+static bool count_assignments(struct syntax *node, void *data) {
   struct counter_search *search = data;
-  bool assigns_it = (node->kind == NODE_ASSIGN || node->kind == NODE_INCREMENT) &&
-                    bare(node->parts[0])->kind == NODE_VARIABLE && bare(node->parts[0])->variable == search->counter;
-  bool takes_address = node->kind == NODE_UNARY && node->operation == OPERATOR_ADDRESS &&
-                       bare(node->parts[0])->kind == NODE_VARIABLE && bare(node->parts[0])->variable == search->counter;
+  bool assigns_it = (node->kind == SYNTAX_ASSIGN || node->kind == SYNTAX_INCREMENT) &&
+                    bare(node->parts[0])->kind == SYNTAX_VARIABLE && bare(node->parts[0])->variable == search->counter;
+  bool takes_address = node->kind == SYNTAX_UNARY && node->operation == OPERATOR_ADDRESS &&
+                       bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
+                       bare(node->parts[0])->variable == search->counter;
   search->count += assigns_it || takes_address;
   return true;
 }
 
 /* Whether the loop counts: for (...; counter < bound; counter += step), the body leaving the counter alone. */
-static bool read_counting(struct walk *walk, struct node *loop, struct counting *counting) {
-  if (loop->kind != NODE_FOR || !read_step(walk, loop->parts[2], counting) || !read_condition(loop->parts[1], counting))
+static bool read_counting(struct walk *walk, struct syntax *loop, struct counting *counting) {
+  if (loop->kind != SYNTAX_FOR || !read_step(walk, loop->parts[2], counting) ||
+      !read_condition(loop->parts[1], counting))
     return false;
   struct counter_search search = {counting->counter, 0};
-  node_walk(loop->parts[3], count_assignments, &search);
+  syntax_walk(loop->parts[3], count_assignments, &search);
   bool up = counting->step > 0;
   bool fits = up ? counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_LESS_EQUAL ||
                        (counting->operation == OPERATOR_NOT_EQUAL && counting->step == 1)
@@ -193,7 +195,7 @@ static int64_t last_value(const struct counting *counting, int64_t bound) {
 }
 
 struct turns {
-  struct node *loop;
+  struct syntax *loop;
   const struct note *note;
   int object;
   uint64_t bit;       /* of this loop */
@@ -273,7 +275,7 @@ static struct value value_behind(const struct counting *counting, const struct e
   return value;
 }
 
-static void fail_unbounded(struct walk *walk, const struct node *loop, unsigned origin, uint64_t loops) {
+static void fail_unbounded(struct walk *walk, const struct syntax *loop, unsigned origin, uint64_t loops) {
   bool chosen = (origin & (ORIGIN_DATA | ORIGIN_CONFIG)) != 0;
   walk_fail(walk, FAILURE_LOOP, chosen && loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, loop, loops,
             "how often this loop in '%s' turns %s", walk->frame->function->name,
@@ -283,7 +285,7 @@ static void fail_unbounded(struct walk *walk, const struct node *loop, unsigned 
 }
 
 /* A loop without a known number of turns: its body once, over anything. */
-static void run_unknown(struct walk *walk, struct node *loop, struct note *note, const struct variable *counter) {
+static void run_unknown(struct walk *walk, struct syntax *loop, struct note *note, const struct variable *counter) {
   bool twice = !walk->hot && calls_kernels(loop);
   for (int i = 0; i < (twice ? 2 : 1); i++) {
     forget_assigned(walk, note, NULL);
@@ -294,7 +296,7 @@ static void run_unknown(struct walk *walk, struct node *loop, struct note *note,
   forget_assigned(walk, note, NULL);
 }
 
-static void run_counting(struct walk *walk, struct node *loop, struct note *note, const struct counting *counting) {
+static void run_counting(struct walk *walk, struct syntax *loop, struct note *note, const struct counting *counting) {
   int object = walk_variable(walk, counting->counter);
   struct extent extent = measure(walk, counting, object);
   note->origin |= extent.start.origin | extent.bound.origin;
@@ -340,14 +342,14 @@ static bool assigns_pointer(const struct note *note) {
   return false;
 }
 
-enum flow walk_loop(struct walk *walk, struct node *node) {
+enum flow walk_loop(struct walk *walk, struct syntax *node) {
   struct note *note = walk_note(walk, node);
   note->seen = true;
   if (walk->depth == 0) walk->starts = false;
   find_assigned(walk, node, note);
   enum flow flow = FLOW_NEXT;
-  if (node->kind == NODE_FOR && node->parts[0] != NULL) walk_statement(walk, node->parts[0]);
-  if (node->kind == NODE_DO) walk_statement(walk, part(node, 3));
+  if (node->kind == SYNTAX_FOR && node->parts[0] != NULL) walk_statement(walk, node->parts[0]);
+  if (node->kind == SYNTAX_DO) walk_statement(walk, part(node, 3));
   struct counting counting = {0};
   bool counts = read_counting(walk, node, &counting);
   bool every = walk->n_loops == 0 && !walk->in_kernel && calls_kernels(node);

@@ -8,8 +8,8 @@
 
 /* ---- Messages ---- */
 
-void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct node *node, uint64_t loops,
-               const char *format, ...) {
+void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
+               uint64_t loops, const char *format, ...) {
   if (!walk->hot) return;
   va_list args;
   va_start(args, format);
@@ -39,47 +39,47 @@ const char *walk_slot_name(const struct walk *walk, struct value pointer) {
   return text_string(&text);
 }
 
-static void spell(struct text *text, const struct node *node, int depth) {
+static void spell(struct text *text, const struct syntax *node, int depth) {
   if (depth > 6) {
     text_puts(text, "...");
     return;
   }
   switch (node->kind) {
-  case NODE_INTEGER:
+  case SYNTAX_INTEGER:
     text_printf(text, "%lld", (long long)node->integer);
     break;
-  case NODE_VARIABLE:
+  case SYNTAX_VARIABLE:
     text_puts(text, node->variable->name);
     break;
-  case NODE_MEMBER: {
-    const struct node *base = node->parts[0];
-    bool arrow = base->kind == NODE_UNARY && base->operation == OPERATOR_DEREFERENCE;
+  case SYNTAX_MEMBER: {
+    const struct syntax *base = node->parts[0];
+    bool arrow = base->kind == SYNTAX_UNARY && base->operation == OPERATOR_DEREFERENCE;
     spell(text, arrow ? base->parts[0] : base, depth + 1);
     if (node->text[0] != '\0') text_printf(text, "%s%s", arrow ? "->" : ".", node->text);
     break;
   }
-  case NODE_INDEX:
+  case SYNTAX_INDEX:
     spell(text, node->parts[0], depth + 1);
     text_puts(text, "[");
     spell(text, node->parts[1], depth + 1);
     text_puts(text, "]");
     break;
-  case NODE_CAST:
+  case SYNTAX_CAST:
     spell(text, node->parts[0], depth);
     break;
-  case NODE_UNARY:
+  case SYNTAX_UNARY:
     text_puts(text, operator_spelling(node->operation));
     spell(text, node->parts[0], depth + 1);
     break;
-  case NODE_BINARY:
+  case SYNTAX_BINARY:
     spell(text, node->parts[0], depth + 1);
     text_printf(text, " %s ", operator_spelling(node->operation));
     spell(text, node->parts[1], depth + 1);
     break;
-  case NODE_ASSIGN:
+  case SYNTAX_ASSIGN:
     spell(text, node->parts[0], depth + 1);
     break;
-  case NODE_CALL:
+  case SYNTAX_CALL:
     text_printf(text, "%s(...)", node->function != NULL ? node->function->name : "?");
     break;
   default:
@@ -87,7 +87,7 @@ static void spell(struct text *text, const struct node *node, int depth) {
   }
 }
 
-const char *walk_spell(struct walk *walk, const struct node *node) {
+const char *walk_spell(struct walk *walk, const struct syntax *node) {
   struct text text = text_in(walk->memory);
   spell(&text, node, 0);
   return text_string(&text);
@@ -196,7 +196,7 @@ void walk_flush(struct walk *walk) {
 }
 
 static void touch_arena(struct walk *walk, struct value pointer, int64_t from, int64_t to, bool is_write,
-                        const struct node *node) {
+                        const struct syntax *node) {
   struct effect_entry effect = {is_write, from, to, pointer.path, node};
   if (walk->n_loops == 0) {
     apply(walk, &effect);
@@ -222,7 +222,7 @@ static bool is_unbounded(struct value at) {
   return (at.origin & ORIGIN_DATA) != 0 && (at.high > INT32_MAX || at.low < INT32_MIN);
 }
 
-static void fail_bounds(struct walk *walk, struct value at, int64_t size, const struct node *node) {
+static void fail_bounds(struct walk *walk, struct value at, int64_t size, const struct syntax *node) {
   if (at.origin & ORIGIN_TOLD) return;
   const char *what = walk_spell(walk, node), *slot = walk_slot_name(walk, at);
   long long unit = size > 0 ? size : 1, reached = at.low < 0 ? (at.low - unit + 1) / unit : at.high / unit;
@@ -239,7 +239,7 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
               what, reached, slot, at.span / unit);
 }
 
-static void read_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct node *node) {
+static void read_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct syntax *node) {
   struct object *object = &walk->objects[at.object];
   struct state *state = &walk->states[at.object];
   int64_t missing;
@@ -278,7 +278,7 @@ static void take_incoming(struct walk *walk, const struct object *object, struct
   state->has_stored = true;
 }
 
-static void write_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct node *node) {
+static void write_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct syntax *node) {
   struct object *object = &walk->objects[at.object];
   struct state *state = &walk->states[at.object];
   if (object->kind == OBJECT_ARENA) {
@@ -291,7 +291,7 @@ static void write_object(struct walk *walk, struct value at, int64_t from, int64
   if (walk->hot) object->is_set_hot = true;
 }
 
-bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write, const struct node *node) {
+bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write, const struct syntax *node) {
   walk->n_accesses++;
   bool good = at.object >= 0 && at.span >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.span;
   if (!good) {
@@ -374,15 +374,15 @@ static struct value constant_at(struct walk *walk, struct place place, unsigned 
   return value;
 }
 
-static struct value load_lasting(struct walk *walk, struct place place, const struct node *node) {
+static struct value load_lasting(struct walk *walk, struct place place, const struct syntax *node) {
   struct object *object = &walk->objects[place.at.object];
-  bool element = node->kind == NODE_INDEX; /* a table of numbers */
+  bool element = node->kind == SYNTAX_INDEX; /* a table of numbers */
   unsigned origin = object->is_set_hot || element ? ORIGIN_DATA : ORIGIN_CONFIG;
   if (object->variable->is_constant && object->variable->initial != NULL) return constant_at(walk, place, 0);
   return value_of_type(place.type, origin);
 }
 
-struct value walk_load(struct walk *walk, struct place place, const struct node *node) {
+struct value walk_load(struct walk *walk, struct place place, const struct syntax *node) {
   if (place.type->kind == TYPE_ARRAY) return place.at; /* decays */
   if (place.type->kind == TYPE_FUNCTION) return value_number(0);
   if (is_whole_scalar(walk, place)) {
@@ -408,7 +408,7 @@ struct value walk_load(struct walk *walk, struct place place, const struct node 
   return value;
 }
 
-void walk_store(struct walk *walk, struct place place, struct value value, const struct node *node) {
+void walk_store(struct walk *walk, struct place place, struct value value, const struct syntax *node) {
   if (is_whole_scalar(walk, place)) {
     walk->states[place.at.object].value = value_convert(value, place.type);
     walk->states[place.at.object].written = ranges_add(walk->memory, NULL, 0, place.type->size);

@@ -1,7 +1,7 @@
 /* Statements other than loops. */
 #include "gen/audit/walk.h"
 
-static enum flow walk_block(struct walk *walk, struct node *node) {
+static enum flow walk_block(struct walk *walk, struct syntax *node) {
   for (int i = 0; i < node->n_parts; i++) {
     enum flow flow = walk_statement(walk, node->parts[i]);
     if (flow != FLOW_NEXT) return flow;
@@ -11,6 +11,7 @@ static enum flow walk_block(struct walk *walk, struct node *node) {
 
 static void declare(struct walk *walk, struct variable *variable) {
   if (variable->lasting) return;
+  for (int i = 0; i < variable->n_sizes; i++) walk_evaluate(walk, variable->sizes[i]);
   int object = walk_variable(walk, variable);
   walk->objects[object] = (struct object){.kind = OBJECT_LOCAL,
                                           .name = variable->name,
@@ -30,20 +31,20 @@ static void declare(struct walk *walk, struct variable *variable) {
 }
 
 /* One arm of a choice, under what its condition says; FLOW_RETURN for an arm that cannot be. */
-static enum flow walk_arm(struct walk *walk, struct node *node, bool truth) {
+static enum flow walk_arm(struct walk *walk, struct syntax *node, bool truth) {
   if (!walk_assume(walk, node->parts[0], truth)) return FLOW_RETURN;
-  struct node *arm = node->parts[truth ? 1 : 2];
+  struct syntax *arm = node->parts[truth ? 1 : 2];
   return arm == NULL ? FLOW_NEXT : walk_statement(walk, arm);
 }
 
-static enum flow walk_if(struct walk *walk, struct node *node) {
+static enum flow walk_if(struct walk *walk, struct syntax *node) {
   struct value condition = walk_evaluate(walk, node->parts[0]);
   struct note *note = walk_note(walk, node);
   note->seen = true;
   note->origin |= condition.origin;
   int truth = value_truth(condition);
   if (truth >= 0) {
-    struct node *arm = node->parts[truth ? 1 : 2];
+    struct syntax *arm = node->parts[truth ? 1 : 2];
     return arm == NULL ? FLOW_NEXT : walk_statement(walk, arm);
   }
   int count = walk->n_objects;
@@ -62,7 +63,7 @@ static enum flow walk_if(struct walk *walk, struct node *node) {
   return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
 }
 
-static enum flow walk_return(struct walk *walk, struct node *node) {
+static enum flow walk_return(struct walk *walk, struct syntax *node) {
   struct frame *frame = walk->frame;
   struct value value = node->n_parts > 0 ? walk_evaluate(walk, node->parts[0]) : value_number(0);
   frame->result = frame->returned ? value_join(frame->result, value) : value;
@@ -70,35 +71,37 @@ static enum flow walk_return(struct walk *walk, struct node *node) {
   return FLOW_RETURN;
 }
 
-enum flow walk_statement(struct walk *walk, struct node *node) {
+enum flow walk_statement(struct walk *walk, struct syntax *node) {
   switch (node->kind) {
-  case NODE_BLOCK:
+  case SYNTAX_BLOCK:
     return walk_block(walk, node);
-  case NODE_DECLARE:
+  case SYNTAX_DECLARE:
     declare(walk, node->variable);
     return FLOW_NEXT;
-  case NODE_IF:
+  case SYNTAX_IF:
     return walk_if(walk, node);
-  case NODE_FOR:
-  case NODE_WHILE:
-  case NODE_DO:
+  case SYNTAX_FOR:
+  case SYNTAX_WHILE:
+  case SYNTAX_DO:
     return walk_loop(walk, node);
-  case NODE_RETURN:
+  case SYNTAX_RETURN:
     return walk_return(walk, node);
-  case NODE_BREAK:
+  case SYNTAX_BREAK:
     return FLOW_BREAK;
-  case NODE_CONTINUE:
+  case SYNTAX_CONTINUE:
     return FLOW_CONTINUE;
-  case NODE_EMPTY:
-  case NODE_GOTO:
-  case NODE_ASSEMBLER:
+  case SYNTAX_EMPTY:
+  case SYNTAX_GOTO:
+  case SYNTAX_ASSEMBLER:
     return FLOW_NEXT;
-  case NODE_SWITCH:
-  case NODE_LABEL: {
+  case SYNTAX_SWITCH:
+  case SYNTAX_CASE:
+  case SYNTAX_DEFAULT:
+  case SYNTAX_LABEL: {
     struct note *note = walk_note(walk, node);
     note->seen = true;
-    if (node->kind == NODE_SWITCH && node->n_parts > 0) note->origin |= walk_evaluate(walk, node->parts[0]).origin;
-    for (int i = node->kind == NODE_SWITCH; i < node->n_parts; i++) walk_statement(walk, node->parts[i]);
+    if (node->kind == SYNTAX_SWITCH && node->n_parts > 0) note->origin |= walk_evaluate(walk, node->parts[0]).origin;
+    for (int i = node->kind == SYNTAX_SWITCH; i < node->n_parts; i++) walk_statement(walk, node->parts[i]);
     return FLOW_NEXT;
   }
   default:

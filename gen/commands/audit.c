@@ -47,7 +47,8 @@ int command_audit(const struct options *options) {
   struct words flags = words_in(options->arena);
   add_flags(options, &flags);
   struct audit_options audit_options = {
-      .parse = {.flags = (const char *const *)flags.items, .n_flags = flags.count},
+      .flags = (const char *const *)flags.items,
+      .n_flags = flags.count,
       .root = options->root,
       .object = options->object,
   };

@@ -5,7 +5,7 @@
 #include "gen/commands/options.h"
 #include "gen/plan/program.h"
 
-struct model;
+struct tree;
 
 struct travel {
   const struct options *options;
@@ -13,7 +13,7 @@ struct travel {
   struct diagnostics diags;
   enum program_kind kind;
   struct job *job;
-  struct model *model;
+  struct tree *model;
   struct program *program;
   const char *dumped; /* the IR behind options->dump */
 };

@@ -5,31 +5,30 @@
 
 /* ---- The usual arithmetic conversions ---- */
 
-static const struct ctype ctype_float = {.kind = CTYPE_REAL, .name = "float", .bits = 32};
-
-static const struct ctype *promote(const struct ctype *type) {
-  return type->kind == CTYPE_INTEGER && type->bits < 32 ? &ctype_int : type;
+static const struct type *promote(const struct type *type) {
+  return ctype_of(type) == CTYPE_INTEGER && ctype_bits(type) < 32 ? &type_int : type;
 }
 
-static const struct ctype *common_type(const struct ctype *a, const struct ctype *b) {
-  if (a->kind == CTYPE_REAL || b->kind == CTYPE_REAL) {
-    bool wide = (a->kind == CTYPE_REAL && a->bits == 64) || (b->kind == CTYPE_REAL && b->bits == 64);
-    return wide ? &ctype_double : &ctype_float;
+static const struct type *common_type(const struct type *a, const struct type *b) {
+  if (ctype_of(a) == CTYPE_REAL || ctype_of(b) == CTYPE_REAL) {
+    bool wide =
+        (ctype_of(a) == CTYPE_REAL && ctype_bits(a) == 64) || (ctype_of(b) == CTYPE_REAL && ctype_bits(b) == 64);
+    return wide ? &type_double : &type_float;
   }
   a = promote(a);
   b = promote(b);
-  if (a->bits != b->bits) return a->bits > b->bits ? a : b;
+  if (ctype_bits(a) != ctype_bits(b)) return ctype_bits(a) > ctype_bits(b) ? a : b;
   return a->is_signed ? b : a;
 }
 
 /* ---- Reals ---- */
 
-static struct datum real_result(double value, const struct ctype *type) {
-  return (struct datum){.kind = DATUM_REAL, .type = type, .real = type->bits == 32 ? (float)value : value};
+static struct datum real_result(double value, const struct type *type) {
+  return (struct datum){.kind = DATUM_REAL, .type = type, .real = ctype_bits(type) == 32 ? (float)value : value};
 }
 
-static struct datum real_operation(struct evaluator *evaluator, enum operation operation, double a, double b,
-                                   const struct ctype *type, struct location where) {
+static struct datum real_operation(struct evaluator *evaluator, enum operator_kind operation, double a, double b,
+                                   const struct type *type, struct location where) {
   switch (operation) {
   case OPERATOR_MULTIPLY:
     return real_result(a * b, type);
@@ -59,8 +58,8 @@ static struct datum real_operation(struct evaluator *evaluator, enum operation o
 
 /* ---- Unsigned integers: modulo 2^bits ---- */
 
-static struct datum unsigned_operation(struct evaluator *evaluator, enum operation operation, uint64_t a, uint64_t b,
-                                       const struct ctype *type, struct location where) {
+static struct datum unsigned_operation(struct evaluator *evaluator, enum operator_kind operation, uint64_t a,
+                                       uint64_t b, const struct type *type, struct location where) {
   uint64_t value = 0;
   if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
     evaluate_fail(evaluator, where, NULL, "division of %llu by zero", (unsigned long long)a);
@@ -104,13 +103,13 @@ static struct datum unsigned_operation(struct evaluator *evaluator, enum operati
   default:
     evaluate_fail(evaluator, where, NULL, "a model cannot use this operator");
   }
-  if (type->bits < 64) value &= (UINT64_C(1) << type->bits) - 1;
+  if (ctype_bits(type) < 64) value &= (UINT64_C(1) << ctype_bits(type)) - 1;
   return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
 }
 
 /* ---- Signed integers: overflow is an error ---- */
 
-static bool signed_value(enum operation operation, int64_t a, int64_t b, int64_t *value) {
+static bool signed_value(enum operator_kind operation, int64_t a, int64_t b, int64_t *value) {
   switch (operation) {
   case OPERATOR_MULTIPLY:
     return !__builtin_mul_overflow(a, b, value);
@@ -155,37 +154,37 @@ static bool signed_value(enum operation operation, int64_t a, int64_t b, int64_t
   }
 }
 
-static struct datum signed_operation(struct evaluator *evaluator, enum operation operation, int64_t a, int64_t b,
-                                     const struct ctype *type, struct location where) {
+static struct datum signed_operation(struct evaluator *evaluator, enum operator_kind operation, int64_t a, int64_t b,
+                                     const struct type *type, struct location where) {
   if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
     evaluate_fail(evaluator, where, NULL, "division of %lld by zero", (long long)a);
   int64_t value = 0;
   bool fits = signed_value(operation, a, b, &value);
-  int64_t limit = type->bits < 64 ? (INT64_C(1) << (type->bits - 1)) - 1 : INT64_MAX;
+  int64_t limit = ctype_bits(type) < 64 ? (INT64_C(1) << (ctype_bits(type) - 1)) - 1 : INT64_MAX;
   if (!fits || value > limit || value < -limit - 1)
     evaluate_fail(evaluator, where, "compute in long, or in double",
                   "signed overflow: the result of %lld and %lld does not fit into '%s'", (long long)a, (long long)b,
                   type->name);
   bool comparison = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
-  return (struct datum){.kind = DATUM_INTEGER, .type = comparison ? &ctype_int : type, .integer = value};
+  return (struct datum){.kind = DATUM_INTEGER, .type = comparison ? &type_int : type, .integer = value};
 }
 
-static struct datum shift(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
+static struct datum shift(struct evaluator *evaluator, enum operator_kind operation, struct datum a, struct datum b,
                           struct location where) {
-  const struct ctype *type = promote(a.type);
+  const struct type *type = promote(a.type);
   bool negative = type->is_signed && a.integer < 0;
-  if (b.integer < 0 || b.integer >= type->bits || (negative && operation == OPERATOR_LEFT))
+  if (b.integer < 0 || b.integer >= ctype_bits(type) || (negative && operation == OPERATOR_LEFT))
     evaluate_fail(evaluator, where, NULL, "shift of %s by %s places", datum_text(evaluator->arena, a),
                   datum_text(evaluator->arena, b));
   uint64_t value = (uint64_t)a.integer;
   if (operation == OPERATOR_RIGHT) {
     value = negative ? ~(~value >> b.integer) : value >> b.integer; /* as every compiler: the sign fills */
   } else {
-    if (type->is_signed && value >> (type->bits - 1 - b.integer) != 0)
+    if (type->is_signed && value >> (ctype_bits(type) - 1 - b.integer) != 0)
       evaluate_fail(evaluator, where, "compute in unsigned long", "signed overflow: %s << %s does not fit into '%s'",
                     datum_text(evaluator->arena, a), datum_text(evaluator->arena, b), type->name);
     value <<= b.integer;
-    if (type->bits < 64) value &= (UINT64_C(1) << type->bits) - 1;
+    if (ctype_bits(type) < 64) value &= (UINT64_C(1) << ctype_bits(type)) - 1;
   }
   return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
 }
@@ -202,29 +201,29 @@ static void need_number(struct evaluator *evaluator, struct datum datum, struct 
   evaluate_fail(evaluator, where, help, "an operator on %s", datum_text(evaluator->arena, datum));
 }
 
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
-                                 struct location where) {
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
+                                 struct datum b, struct location where) {
   need_number(evaluator, a, where);
   need_number(evaluator, b, where);
   if (operation == OPERATOR_LEFT || operation == OPERATOR_RIGHT) return shift(evaluator, operation, a, b, where);
-  const struct ctype *type = common_type(a.type, b.type);
+  const struct type *type = common_type(a.type, b.type);
   a = convert_datum(evaluator, a, type, where);
   b = convert_datum(evaluator, b, type, where);
-  if (type->kind == CTYPE_REAL) return real_operation(evaluator, operation, a.real, b.real, type, where);
+  if (ctype_of(type) == CTYPE_REAL) return real_operation(evaluator, operation, a.real, b.real, type, where);
   if (type->is_signed) return signed_operation(evaluator, operation, a.integer, b.integer, type, where);
   return unsigned_operation(evaluator, operation, (uint64_t)a.integer, (uint64_t)b.integer, type, where);
 }
 
-struct datum evaluate_sign(struct evaluator *evaluator, enum operation operation, struct datum a,
+struct datum evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
                            struct location where) {
   need_number(evaluator, a, where);
-  const struct ctype *type = promote(a.type);
-  struct datum zero = {.kind = DATUM_INTEGER, .type = &ctype_int};
+  const struct type *type = promote(a.type);
+  struct datum zero = {.kind = DATUM_INTEGER, .type = &type_int};
   if (operation == OPERATOR_PLUS) return convert_datum(evaluator, a, type, where);
-  if (operation == OPERATOR_MINUS && type->kind == CTYPE_REAL) return real_result(-a.real, type);
+  if (operation == OPERATOR_MINUS && ctype_of(type) == CTYPE_REAL) return real_result(-a.real, type);
   if (operation == OPERATOR_MINUS) return evaluate_arithmetic(evaluator, OPERATOR_SUBTRACT, zero, a, where);
-  if (type->kind == CTYPE_REAL) evaluate_fail(evaluator, where, NULL, "'~' needs a whole number");
+  if (ctype_of(type) == CTYPE_REAL) evaluate_fail(evaluator, where, NULL, "'~' needs a whole number");
   struct datum ones = {.kind = DATUM_INTEGER, .type = type, .integer = -1};
-  if (!type->is_signed && type->bits < 64) ones.integer = (int64_t)((UINT64_C(1) << type->bits) - 1);
+  if (!type->is_signed && ctype_bits(type) < 64) ones.integer = (int64_t)((UINT64_C(1) << ctype_bits(type)) - 1);
   return evaluate_arithmetic(evaluator, OPERATOR_BIT_XOR, a, ones, where);
 }

@@ -32,14 +32,14 @@ static struct datum separate(struct evaluator *evaluator, struct datum argument,
 
 /* ---- The model's own functions ---- */
 
-static void name_parameter(struct evaluator *evaluator, const struct ctype *type, const struct datum *cell,
+static void name_parameter(struct evaluator *evaluator, const struct type *type, const struct datum *cell,
                            const char *name) {
   if (cell->kind == DATUM_TENSOR) builder_name(evaluator->builder, cell->tensor, name);
-  if (cell->kind == DATUM_POINTER || (cell->kind == DATUM_AGGREGATE && type->kind == CTYPE_ARRAY))
+  if (cell->kind == DATUM_POINTER || (cell->kind == DATUM_AGGREGATE && ctype_of(type) == CTYPE_ARRAY))
     for (int64_t i = 0; i < cell->count; i++) name_parameter(evaluator, type->element, &cell->items[i], name);
   else if (cell->kind == DATUM_AGGREGATE)
-    for (int i = 0; i < type->n_fields; i++)
-      name_parameter(evaluator, type->fields[i].type, &cell->items[i], type->fields[i].name);
+    for (int i = 0; i < type->n_members; i++)
+      name_parameter(evaluator, type->members[i].type, &cell->items[i], type->members[i].name);
 }
 
 /* Runs a function whose parameters stand in its slots. */
@@ -53,7 +53,7 @@ static void run_body(struct evaluator *evaluator, struct activation *activation)
   evaluator->activation = activation;
   evaluator->n_activations++;
   enum flow flow = evaluate_statement(evaluator, function->body);
-  if (flow != FLOW_RETURN && function->result->kind != CTYPE_VOID)
+  if (flow != FLOW_RETURN && ctype_of(function->result) != CTYPE_VOID)
     evaluate_fail(evaluator, function->where, NULL, "'%s' ends without a return", function->name);
   evaluator->n_activations--;
   evaluator->activation = activation->caller;
@@ -121,6 +121,11 @@ static void run_region(struct evaluator *evaluator, struct activation *activatio
   end_region(evaluator, &activation->result, &binding);
 }
 
+/* A function whose result holds tensors is kept as a region of the graph, unless it is inline. */
+static bool is_region(const struct function *function) {
+  return ctype_has_tensor(function->result) && !function->is_inline;
+}
+
 struct datum call_function(struct evaluator *evaluator, const struct function *function, const struct datum *arguments,
                            struct location call_site) {
   struct activation *activation = arena_alloc(evaluator->arena, sizeof *activation);
@@ -131,7 +136,7 @@ struct datum call_function(struct evaluator *evaluator, const struct function *f
   for (int i = 0; i < function->n_parameters; i++)
     store_datum(evaluator, &activation->slots[i], arguments[i], function->parameters[i]->type, NULL, call_site);
   activation->result = (struct datum){.kind = DATUM_VOID};
-  if (function->is_region && evaluator->activation != NULL)
+  if (is_region(function) && evaluator->activation != NULL)
     run_region(evaluator, activation);
   else
     run_body(evaluator, activation);
@@ -206,32 +211,33 @@ static void check_variadic(struct evaluator *evaluator, const struct syntax *nod
 static struct datum call_operation(struct evaluator *evaluator, const struct op_function *function,
                                    const struct syntax *node, const struct datum *values) {
   struct arguments arguments = {0};
-  for (int i = 0; i < node->n_parts; i++) {
-    if (i >= node->integer) check_variadic(evaluator, node->parts[i], values[i]);
-    add_argument(evaluator, &arguments, node->parts[i], values[i]);
+  for (int i = 0; i + 1 < node->n_parts; i++) {
+    if (i >= node->function->n_parameters) check_variadic(evaluator, node->parts[i + 1], values[i]);
+    add_argument(evaluator, &arguments, node->parts[i + 1], values[i]);
   }
   evaluate_step(evaluator, node->where, 20);
   builder_at(evaluator->builder, node->where);
   int errors = evaluator->diags->errors;
   struct value *value = builder_call(evaluator->builder, function, arguments.items, arguments.count);
   if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
-  if (value == NULL) evaluate_fail(evaluator, node->where, NULL, "'%s' gave nothing", node->text);
+  if (value == NULL) evaluate_fail(evaluator, node->where, NULL, "'%s' gave nothing", function->name);
   return datum_tensor(value);
 }
 
 /* ---- All ---- */
 
 struct datum evaluate_call(struct evaluator *evaluator, const struct syntax *node) {
-  struct datum *values = arena_alloc(evaluator->arena, ((size_t)node->n_parts + 1) * sizeof *values);
-  bool assertion = strcmp(node->text, "__assert_fail") == 0;
+  const char *name = node->function->name;
+  struct datum *values = arena_alloc(evaluator->arena, (size_t)node->n_parts * sizeof *values);
+  bool assertion = strcmp(name, "__assert_fail") == 0;
   if (assertion)
     evaluate_fail(evaluator, node->where, NULL, "the model's assertion does not hold: %s",
-                  evaluate(evaluator, node->parts[0]).string);
-  for (int i = 0; i < node->n_parts; i++) values[i] = evaluate(evaluator, node->parts[i]);
-  if (node->function != NULL) return call_function(evaluator, node->function, values, node->where);
-  const struct native *native = native_find(node->text);
+                  evaluate(evaluator, node->parts[1]).string);
+  for (int i = 0; i + 1 < node->n_parts; i++) values[i] = evaluate(evaluator, node->parts[i + 1]);
+  if (model_owns(node->function)) return call_function(evaluator, node->function, values, node->where);
+  const struct native *native = native_find(name);
   if (native != NULL) return native->call(evaluator, native, node, values);
-  const struct op_function *function = op_function_find(node->text);
+  const struct op_function *function = op_function_find(name);
   if (function != NULL) return call_operation(evaluator, function, node, values);
-  evaluate_fail(evaluator, node->where, NULL, "a model cannot call '%s'", node->text);
+  evaluate_fail(evaluator, node->where, NULL, "a model cannot call '%s'", name);
 }

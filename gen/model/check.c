@@ -32,41 +32,72 @@ const char *model_similar_function(struct arena *arena, const char *name) {
 }
 
 static void check_call(struct checker *checker, const struct syntax *node) {
-  if (node->function != NULL) {
-    reach(checker, node->function);
+  const struct function *function = node->function;
+  if (model_owns(function)) {
+    reach(checker, function);
     return;
   }
-  bool known = native_find(node->text) != NULL || op_function_find(node->text) != NULL ||
-               strcmp(node->text, "__assert_fail") == 0;
+  const char *name = function->name;
+  bool known = native_find(name) != NULL || op_function_find(name) != NULL || strcmp(name, "__assert_fail") == 0;
   if (known) return;
-  diag_error(checker->diags, node->where, "a model cannot call '%s'", node->text);
-  const char *similar = node->system ? NULL : model_similar_function(checker->arena, node->text);
+  diag_error(checker->diags, node->where, "a model cannot call '%s'", name);
+  const char *similar = function->is_system ? NULL : model_similar_function(checker->arena, name);
   if (similar != NULL)
     diag_help(checker->diags, "did you mean '%s'?", similar);
   else
     diag_help(checker->diags, "a model is read, not run: it calls tensor functions, its own functions, and math.h");
 }
 
-static void check_type(struct checker *checker, const struct ctype *type, struct location where) {
-  if (type->kind != CTYPE_OTHER) return;
+static void check_type(struct checker *checker, const struct type *type, struct location where) {
+  if (ctype_of(type) != CTYPE_OTHER) return;
   diag_error(checker->diags, where, "a model cannot have a value of type '%s'", type->name);
   diag_help(checker->diags, "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them");
 }
 
+static void check_node(struct checker *checker, const struct syntax *node);
+
+static void check_outside(struct checker *checker, const struct syntax *node, const struct outside *outside) {
+  diag_error(checker->diags, node->where, "a model cannot use %s", outside->what);
+  diag_help(checker->diags, "%s", outside->help);
+}
+
+static void check_declaration(struct checker *checker, const struct variable *variable) {
+  check_type(checker, variable->type, variable->where);
+  check_node(checker, variable->initial);
+  for (int i = 0; i < variable->n_sizes; i++) check_node(checker, variable->sizes[i]);
+}
+
+/* A statement where a label may stand: directly in a switch's block, or behind another label. */
+static void check_labelled(struct checker *checker, const struct syntax *node) {
+  const struct outside *outside = subset_outside(node);
+  bool label = node->kind == SYNTAX_CASE || node->kind == SYNTAX_DEFAULT;
+  if (!label || outside != NULL) {
+    check_node(checker, node);
+    return;
+  }
+  if (node->kind == SYNTAX_CASE) check_node(checker, node->parts[0]);
+  check_labelled(checker, node->parts[node->n_parts - 1]);
+}
+
 static void check_node(struct checker *checker, const struct syntax *node) {
   if (node == NULL) return;
-  if (node->kind == SYNTAX_UNSUPPORTED) {
-    diag_error(checker->diags, node->where, "a model cannot use %s", node->text);
-    if (node->help != NULL) diag_help(checker->diags, "%s", node->help);
+  bool label = node->kind == SYNTAX_CASE || node->kind == SYNTAX_DEFAULT;
+  const struct outside *outside = subset_outside(node);
+  if (outside == NULL && label) outside = subset_label();
+  if (outside != NULL) {
+    check_outside(checker, node, outside);
     return;
   }
   if (node->kind == SYNTAX_CALL) check_call(checker, node);
-  if (node->kind == SYNTAX_DECLARE) {
-    check_type(checker, node->variable->type, node->variable->where);
-    check_node(checker, node->variable->initial);
-    for (int i = 0; i < node->variable->n_sizes; i++) check_node(checker, node->variable->sizes[i]);
+  if (node->kind == SYNTAX_DECLARE) check_declaration(checker, node->variable);
+  if (node->kind == SYNTAX_SWITCH) {
+    check_node(checker, node->parts[0]);
+    for (int i = 0; i < node->parts[1]->n_parts; i++) check_labelled(checker, node->parts[1]->parts[i]);
+    return;
   }
-  for (int i = 0; i < node->n_parts; i++) check_node(checker, node->parts[i]);
+  bool assertion = node->kind == SYNTAX_CALL && strcmp(node->function->name, "__assert_fail") == 0;
+  int count = assertion ? 2 : node->n_parts; /* what it asserts; the rest is for a terminal */
+  for (int i = node->kind == SYNTAX_CALL; i < count; i++) check_node(checker, node->parts[i]);
 }
 
 static void check_function(struct checker *checker, const struct function *function) {

@@ -5,8 +5,8 @@
 /* One number or string of the config: a field, or inside a nested struct or array ("experts.count", "widths.0"). */
 struct leaf {
   const char *path;
-  const struct ctype *type;
-  const struct field *field; /* of the outermost struct */
+  const struct type *type;
+  const struct member *field; /* of the outermost struct */
   struct datum *cell;
   bool given;
 };
@@ -16,16 +16,16 @@ struct leaves {
   int count, capacity;
 };
 
-static struct location field_where(const struct field *field) {
-  return (struct location){.file = field->file, .line = field->line};
+static struct location field_where(const struct member *field) {
+  return (struct location){.file = field->where.file, .line = field->where.line};
 }
 
-static bool is_plain(const struct ctype *type) {
-  return type->kind == CTYPE_INTEGER || type->kind == CTYPE_REAL || type->kind == CTYPE_STRING;
+static bool is_plain(const struct type *type) {
+  return ctype_of(type) == CTYPE_INTEGER || ctype_of(type) == CTYPE_REAL || ctype_of(type) == CTYPE_STRING;
 }
 
-static void add_leaves(struct evaluator *evaluator, const char *path, const struct ctype *type,
-                       const struct field *field, struct datum *cell, struct leaves *leaves) {
+static void add_leaves(struct evaluator *evaluator, const char *path, const struct type *type,
+                       const struct member *field, struct datum *cell, struct leaves *leaves) {
   if (!ctype_is_aggregate(type)) {
     if (!is_plain(type))
       evaluate_fail(evaluator, field_where(field), "a config has numbers, booleans, strings and enums",
@@ -35,7 +35,7 @@ static void add_leaves(struct evaluator *evaluator, const char *path, const stru
     return;
   }
   for (int64_t i = 0; i < cell->count; i++) {
-    const struct field *part = type->kind == CTYPE_STRUCT ? &type->fields[i] : NULL;
+    const struct member *part = ctype_of(type) == CTYPE_STRUCT ? &type->members[i] : NULL;
     const char *name = part != NULL ? part->name : arena_printf(evaluator->arena, "%lld", (long long)i);
     const char *below = path[0] == '\0' ? name : arena_printf(evaluator->arena, "%s.%s", path, name);
     add_leaves(evaluator, below, ctype_part(type, i), field != NULL ? field : part, &cell->items[i], leaves);
@@ -45,7 +45,7 @@ static void add_leaves(struct evaluator *evaluator, const char *path, const stru
 /* ---- One value ---- */
 
 static bool set_enum(const struct leaf *leaf, const struct config_value *value, struct diagnostics *diags) {
-  const struct ctype *type = leaf->type;
+  const struct type *type = leaf->type;
   const char **names = arena_alloc(diags->arena, ((size_t)type->n_enumerators + 1) * sizeof *names);
   for (int i = 0; i < type->n_enumerators; i++) {
     names[i] = type->enumerators[i].name;
@@ -59,47 +59,47 @@ static bool set_enum(const struct leaf *leaf, const struct config_value *value, 
   return false;
 }
 
-static bool integer_fits(const struct config_value *value, const struct ctype *type) {
+static bool integer_fits(const struct config_value *value, const struct type *type) {
   if (type->is_bool) return true;
   if (!type->is_signed && value->integer < 0) return false;
-  int bits = type->is_signed ? type->bits - 1 : type->bits;
+  int bits = type->is_signed ? ctype_bits(type) - 1 : ctype_bits(type);
   if (bits >= 63) return true;
   int64_t limit = INT64_C(1) << bits;
   return value->integer < limit && (!type->is_signed || value->integer >= -limit);
 }
 
 static bool set_number(const struct leaf *leaf, const struct config_value *value) {
-  const struct ctype *type = leaf->type;
-  bool real = type->kind == CTYPE_REAL;
+  const struct type *type = leaf->type;
+  bool real = ctype_of(type) == CTYPE_REAL;
   bool number = value->kind == CONFIG_INT || (real && value->kind == CONFIG_REAL);
   if (type->is_bool ? value->kind != CONFIG_BOOL : !number) return false;
   *leaf->cell = (struct datum){.kind = real ? DATUM_REAL : DATUM_INTEGER, .type = type, .integer = value->integer};
-  if (real) leaf->cell->real = type->bits == 32 ? (float)value->real : value->real;
+  if (real) leaf->cell->real = ctype_bits(type) == 32 ? (float)value->real : value->real;
   return true;
 }
 
-static const char *wanted(const struct ctype *type) {
-  if (type->kind == CTYPE_STRING) return "a string";
-  if (type->kind == CTYPE_REAL) return "a number";
+static const char *wanted(const struct type *type) {
+  if (ctype_of(type) == CTYPE_STRING) return "a string";
+  if (ctype_of(type) == CTYPE_REAL) return "a number";
   if (type->is_bool) return "true or false";
   return "a whole number";
 }
 
 static void set_leaf(struct evaluator *evaluator, struct leaf *leaf, const struct config_value *value) {
   struct diagnostics *diags = evaluator->diags;
-  const struct ctype *type = leaf->type;
+  const struct type *type = leaf->type;
   leaf->given = true;
-  if (type->kind == CTYPE_INTEGER && type->n_enumerators > 0) {
+  if (ctype_of(type) == CTYPE_INTEGER && type->n_enumerators > 0) {
     set_enum(leaf, value, diags);
     return;
   }
-  if (type->kind == CTYPE_STRING && value->kind == CONFIG_STRING) {
+  if (ctype_of(type) == CTYPE_STRING && value->kind == CONFIG_STRING) {
     *leaf->cell = datum_string(value->string);
     return;
   }
-  bool number = type->kind == CTYPE_INTEGER || type->kind == CTYPE_REAL;
+  bool number = ctype_of(type) == CTYPE_INTEGER || ctype_of(type) == CTYPE_REAL;
   if (number && set_number(leaf, value)) {
-    if (type->kind == CTYPE_REAL || integer_fits(value, type)) return;
+    if (ctype_of(type) == CTYPE_REAL || integer_fits(value, type)) return;
     diag_error(diags, value->where, "'%s' does not fit into '%s'", leaf->path, type->name);
   } else {
     diag_error(diags, value->where, "'%s' must be %s", leaf->path, wanted(type));
@@ -128,7 +128,7 @@ static void report_unknown(struct evaluator *evaluator, const struct leaves *lea
 }
 
 /* What the job leaves open and the model's defaults say. */
-static void take_defaults(struct evaluator *evaluator, const struct ctype *type, struct leaves *leaves) {
+static void take_defaults(struct evaluator *evaluator, const struct type *type, struct leaves *leaves) {
   for (int i = 0; i < evaluator->program->n_lasting; i++) {
     const struct variable *variable = evaluator->program->lasting[i];
     if (strcmp(variable->name, "defaults") != 0 || variable->type != type || variable->initial == NULL) continue;
@@ -147,7 +147,7 @@ static void report_missing(struct evaluator *evaluator, const struct leaf *leaf,
             leaf->path);
 }
 
-struct datum config_datum(struct evaluator *evaluator, const struct ctype *type, const struct model_request *request) {
+struct datum config_datum(struct evaluator *evaluator, const struct type *type, const struct model_request *request) {
   int errors = evaluator->diags->errors;
   struct location where = {.file = evaluator->program->file};
   struct datum config = fresh_datum(evaluator, type, false, where);

@@ -7,6 +7,6 @@
 
 /* A value of `type` whose fields are the request's values, and the model's `defaults` where it has none. Every
  * mismatch is reported, at its place in the job; then the evaluation ends. */
-struct datum config_datum(struct evaluator *evaluator, const struct ctype *type, const struct model_request *request);
+struct datum config_datum(struct evaluator *evaluator, const struct type *type, const struct model_request *request);
 
 #endif

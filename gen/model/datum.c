@@ -1,11 +1,11 @@
 #include "gen/model/datum.h"
 
 struct datum datum_integer(int64_t integer) {
-  return (struct datum){.kind = DATUM_INTEGER, .type = &ctype_int, .integer = integer};
+  return (struct datum){.kind = DATUM_INTEGER, .type = &type_int, .integer = integer};
 }
 
 struct datum datum_real(double real) {
-  return (struct datum){.kind = DATUM_REAL, .type = &ctype_double, .real = real};
+  return (struct datum){.kind = DATUM_REAL, .type = &type_double, .real = real};
 }
 
 struct datum datum_tensor(struct value *tensor) {

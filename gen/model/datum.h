@@ -20,8 +20,8 @@ enum datum_kind {
 
 struct datum {
   enum datum_kind kind;
-  bool fixed;               /* a pointer: what it points to cannot be assigned */
-  const struct ctype *type; /* of a number */
+  bool fixed;              /* a pointer: what it points to cannot be assigned */
+  const struct type *type; /* of a number */
   union {
     int64_t integer; /* unsigned 64-bit values as the same bits */
     double real;

@@ -6,7 +6,7 @@
 
 #include "gen/ir/builder.h"
 #include "gen/model/datum.h"
-#include "gen/model/syntax.h"
+#include "gen/model/subset.h"
 
 /* A running call of one of the model's functions. */
 struct activation {
@@ -21,7 +21,7 @@ struct evaluator {
   struct arena *arena;
   struct diagnostics *diags;
   struct builder *builder;
-  const struct model *program;
+  const struct tree *program;
   struct activation *activation;
   int n_activations;
   int depth;              /* nesting of evaluation, so that the generator's own stack is bounded */
@@ -68,27 +68,30 @@ bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node);
 /* ---- Values ---- */
 
 /* A new variable of a type. zero: numbers are 0 as in a partly initialized struct; otherwise all is unset. */
-struct datum fresh_datum(struct evaluator *evaluator, const struct ctype *type, bool zero, struct location where);
+struct datum fresh_datum(struct evaluator *evaluator, const struct type *type, bool zero, struct location where);
 
 /* A copy that shares nothing with the original. */
 struct datum copy_datum(struct evaluator *evaluator, struct datum datum, struct location where);
 
 /* The value as a type, by C's conversions. A number that does not fit is an error. */
-struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct ctype *type,
+struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct type *type,
                            struct location where);
 
 /* Writes a value into a cell, and names a tensor after what holds it. */
-void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct ctype *type,
+void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct type *type,
                  const char *name, struct location where);
 
 /* The value of `initial` for an object of a type; with `partial`, what the list leaves out stays unset. */
-struct datum initialize(struct evaluator *evaluator, const struct ctype *type, const struct syntax *initial,
+struct datum initialize(struct evaluator *evaluator, const struct type *type, const struct syntax *initial,
                         bool partial);
 
+/* What a string literal holds, from its spelling: quotes and escapes, adjacent ones joined. */
+const char *string_value(struct arena *arena, const char *spelling);
+
 /* a operation b on numbers, and operation a. */
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operation operation, struct datum a, struct datum b,
-                                 struct location where);
-struct datum evaluate_sign(struct evaluator *evaluator, enum operation operation, struct datum a,
+struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
+                                 struct datum b, struct location where);
+struct datum evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
                            struct location where);
 
 /* ---- Calls ---- */
@@ -117,6 +120,10 @@ const struct native *native_find(const char *name);
 
 /* The tensor function with the name nearest to `name`; NULL when none is near. */
 const char *model_similar_function(struct arena *arena, const char *name);
+
+/* Whether a function is defined in the model's own files; the one of this name, NULL when there is none. */
+bool model_owns(const struct function *function);
+const struct function *model_function(const struct tree *program, const char *name);
 
 /* Reports every construct and every call outside the subset that `entry` can reach. False when there were any. */
 bool check_reachable(struct arena *arena, const struct function *entry, struct diagnostics *diags);

@@ -36,7 +36,7 @@ static struct place member_place(struct evaluator *evaluator, const struct synta
   struct place base = evaluate_place(evaluator, node->parts[0]);
   if (base.cell->kind != DATUM_AGGREGATE)
     evaluate_fail(evaluator, node->where, NULL, "this struct is read before it has a value");
-  return (struct place){&base.cell->items[node->field], base.fixed};
+  return (struct place){&base.cell->items[node->member], base.fixed};
 }
 
 /* A value that is not stored anywhere, as the place of its parts. */
@@ -180,12 +180,12 @@ static struct datum decay(struct evaluator *evaluator, const struct syntax *node
 
 static struct datum cast(struct evaluator *evaluator, const struct syntax *node) {
   const struct syntax *inner = node->parts[0];
-  if (node->type->kind == CTYPE_POINTER && inner->type->kind == CTYPE_ARRAY) return decay(evaluator, node);
+  if (ctype_of(node->type) == CTYPE_POINTER && ctype_of(inner->type) == CTYPE_ARRAY) return decay(evaluator, node);
   return convert_datum(evaluator, evaluate(evaluator, inner), node->type, node->where);
 }
 
 static struct datum index_value(struct evaluator *evaluator, const struct syntax *node) {
-  if (node->parts[0]->type->kind != CTYPE_STRING) return read_place(evaluator, node);
+  if (ctype_of(node->parts[0]->type) != CTYPE_STRING) return read_place(evaluator, node);
   struct datum text = evaluate(evaluator, node->parts[0]), offset = evaluate(evaluator, node->parts[1]);
   if (offset.kind != DATUM_INTEGER || offset.integer < 0 || offset.integer > (int64_t)strlen(text.string))
     evaluate_fail(evaluator, node->where, NULL, "index %s is outside the string \"%s\"",
@@ -194,13 +194,15 @@ static struct datum index_value(struct evaluator *evaluator, const struct syntax
 }
 
 static struct datum expression(struct evaluator *evaluator, const struct syntax *node) {
+  const struct outside *outside = subset_outside(node);
+  if (outside != NULL) evaluate_fail(evaluator, node->where, outside->help, "a model cannot use %s", outside->what);
   switch (node->kind) {
   case SYNTAX_INTEGER:
     return (struct datum){.kind = DATUM_INTEGER, .type = node->type, .integer = node->integer};
   case SYNTAX_REAL:
     return (struct datum){.kind = DATUM_REAL, .type = node->type, .real = node->real};
-  case SYNTAX_TEXT:
-    return datum_string(node->text);
+  case SYNTAX_STRING:
+    return datum_string(string_value(evaluator->arena, node->text));
   case SYNTAX_VARIABLE:
   case SYNTAX_MEMBER:
     return read_place(evaluator, node);
@@ -216,14 +218,12 @@ static struct datum expression(struct evaluator *evaluator, const struct syntax 
     return binary(evaluator, node);
   case SYNTAX_ASSIGN:
     return assign(evaluator, node);
-  case SYNTAX_CONDITIONAL:
+  case SYNTAX_SELECT:
     return evaluate(evaluator, evaluate_truth(evaluator, node->parts[0]) ? node->parts[1] : node->parts[2]);
   case SYNTAX_CAST:
     return cast(evaluator, node);
   case SYNTAX_COMPOUND_LITERAL:
     return initialize(evaluator, node->type, node->parts[0], false);
-  case SYNTAX_UNSUPPORTED:
-    evaluate_fail(evaluator, node->where, node->help, "a model cannot use %s", node->text);
   default:
     evaluate_fail(evaluator, node->where, NULL, "a model cannot use this here");
   }

@@ -5,13 +5,15 @@
 #include "gen/model/evaluate.h"
 #include "gen/model/model.h"
 
-static const struct function *find_entry(const struct model *program, const char *entry, struct arena *arena,
+static const struct function *find_entry(const struct tree *program, const char *entry, struct arena *arena,
                                          struct diagnostics *diags) {
-  const struct function *function = program_function(program, entry);
+  const struct function *function = model_function(program, entry);
   if (function != NULL) return function;
   const char **names = arena_alloc(arena, ((size_t)program->n_functions + 1) * sizeof *names);
-  for (int i = 0; i < program->n_functions; i++) names[i] = program->functions[i]->name;
-  const char *similar = nearest_word(entry, names, program->n_functions);
+  int count = 0;
+  for (int i = 0; i < program->n_functions; i++)
+    if (model_owns(program->functions[i])) names[count++] = program->functions[i]->name;
+  const char *similar = nearest_word(entry, names, count);
   struct location where = {.file = program->file};
   if (similar != NULL)
     diag_error(diags, where, "the model has no function '%s'; did you mean '%s'?", entry, similar);
@@ -48,7 +50,7 @@ static struct datum input_datum(struct evaluator *evaluator, const struct variab
 
 static struct datum entry_argument(struct evaluator *evaluator, const struct variable *parameter, struct scope *root,
                                    const struct model_request *request) {
-  switch (parameter->type->kind) {
+  switch (ctype_of(parameter->type)) {
   case CTYPE_SCOPE:
     return datum_scope(root);
   case CTYPE_TENSOR:
@@ -63,7 +65,7 @@ static struct datum entry_argument(struct evaluator *evaluator, const struct var
 
 static bool has_config(const struct function *function) {
   for (int i = 0; i < function->n_parameters; i++)
-    if (function->parameters[i]->type->kind == CTYPE_STRUCT) return true;
+    if (ctype_of(function->parameters[i]->type) == CTYPE_STRUCT) return true;
   return false;
 }
 
@@ -113,7 +115,7 @@ static bool run_guarded(struct evaluator *evaluator, const struct function *func
   return true;
 }
 
-struct graph *model_graph(struct arena *arena, const struct model *program, const struct model_request *request,
+struct graph *model_graph(struct arena *arena, const struct tree *program, const struct model_request *request,
                           struct diagnostics *diags) {
   const struct function *function = find_entry(program, request->entry, arena, diags);
   if (function == NULL || !check_reachable(arena, function, diags)) return NULL;

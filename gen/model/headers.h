@@ -3,12 +3,7 @@
 #ifndef ACCEL_MODEL_HEADERS_H
 #define ACCEL_MODEL_HEADERS_H
 
-#include "gen/base/arena.h"
-
-struct header {
-  const char *name; /* "accel/model.h" */
-  const char *text;
-};
+#include "gen/c/parse.h"
 
 enum { HEADER_COUNT = 5 };
 

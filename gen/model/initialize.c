@@ -7,21 +7,21 @@ struct items {
   int next;
 };
 
-static void fill_braced(struct evaluator *evaluator, const struct ctype *type, struct datum *target,
+static void fill_braced(struct evaluator *evaluator, const struct type *type, struct datum *target,
                         const struct syntax *list);
 
-static bool takes_whole(const struct ctype *type, const struct syntax *item) {
-  return !ctype_is_aggregate(type) || item->kind == SYNTAX_LIST || item->type->kind == CTYPE_STRUCT;
+static bool takes_whole(const struct type *type, const struct syntax *item) {
+  return !ctype_is_aggregate(type) || item->kind == SYNTAX_LIST || ctype_of(item->type) == CTYPE_STRUCT;
 }
 
-static void no_text_array(struct evaluator *evaluator, const struct ctype *type, const struct syntax *item) {
-  if (type->kind == CTYPE_ARRAY && item->type->kind == CTYPE_ARRAY && item->kind != SYNTAX_LIST)
+static void no_text_array(struct evaluator *evaluator, const struct type *type, const struct syntax *item) {
+  if (ctype_of(type) == CTYPE_ARRAY && ctype_of(item->type) == CTYPE_ARRAY && item->kind != SYNTAX_LIST)
     evaluate_fail(evaluator, item->where, "write const char *name = \"...\"",
                   "a model cannot use an array of characters");
 }
 
 /* One object from one item: a value, or a {...} of its own. */
-static void fill_whole(struct evaluator *evaluator, const struct ctype *type, struct datum *target,
+static void fill_whole(struct evaluator *evaluator, const struct type *type, struct datum *target,
                        const struct syntax *item) {
   if (item->kind == SYNTAX_LIST && ctype_is_aggregate(type)) {
     fill_braced(evaluator, type, target, item);
@@ -33,8 +33,7 @@ static void fill_whole(struct evaluator *evaluator, const struct ctype *type, st
 }
 
 /* One object from as many items of the surrounding {...} as it has places: inner braces may be left out. */
-static void fill_flat(struct evaluator *evaluator, const struct ctype *type, struct datum *target,
-                      struct items *items) {
+static void fill_flat(struct evaluator *evaluator, const struct type *type, struct datum *target, struct items *items) {
   no_text_array(evaluator, type, items->list->parts[items->next]);
   if (takes_whole(type, items->list->parts[items->next])) {
     fill_whole(evaluator, type, target, items->list->parts[items->next++]);
@@ -47,14 +46,14 @@ static void fill_flat(struct evaluator *evaluator, const struct ctype *type, str
 }
 
 /* The index that a designator names in an object of a type. */
-static int64_t step_index(struct evaluator *evaluator, const struct ctype *type, const struct datum *target,
+static int64_t step_index(struct evaluator *evaluator, const struct type *type, const struct datum *target,
                           const struct syntax *step) {
   int64_t index = -1;
-  if (step->kind == SYNTAX_FIELD_STEP) {
-    if (type->kind == CTYPE_STRUCT) index = ctype_field(type, step->text);
+  if (step->kind == SYNTAX_DESIGNATOR) {
+    if (ctype_of(type) == CTYPE_STRUCT) index = type_member(type, step->text);
   } else {
     struct datum value = evaluate(evaluator, step);
-    if (type->kind == CTYPE_ARRAY && value.kind == DATUM_INTEGER) index = value.integer;
+    if (ctype_of(type) == CTYPE_ARRAY && value.kind == DATUM_INTEGER) index = value.integer;
   }
   if (index < 0 || target->kind != DATUM_AGGREGATE || index >= target->count)
     evaluate_fail(evaluator, step->where, NULL, "a model cannot use this designator");
@@ -62,7 +61,7 @@ static int64_t step_index(struct evaluator *evaluator, const struct ctype *type,
 }
 
 /* .a[1].b = value: gives the index of its first step, where the list goes on. */
-static int64_t fill_designated(struct evaluator *evaluator, const struct ctype *type, struct datum *target,
+static int64_t fill_designated(struct evaluator *evaluator, const struct type *type, struct datum *target,
                                const struct syntax *item) {
   int64_t first = -1;
   for (int i = 0; i + 1 < item->n_parts; i++) {
@@ -75,7 +74,7 @@ static int64_t fill_designated(struct evaluator *evaluator, const struct ctype *
   return first;
 }
 
-static void fill_braced(struct evaluator *evaluator, const struct ctype *type, struct datum *target,
+static void fill_braced(struct evaluator *evaluator, const struct type *type, struct datum *target,
                         const struct syntax *list) {
   struct items items = {list, 0};
   int64_t place = 0;
@@ -93,7 +92,7 @@ static void fill_braced(struct evaluator *evaluator, const struct ctype *type, s
   }
 }
 
-struct datum initialize(struct evaluator *evaluator, const struct ctype *type, const struct syntax *initial,
+struct datum initialize(struct evaluator *evaluator, const struct type *type, const struct syntax *initial,
                         bool partial) {
   struct datum made;
   if (initial->kind == SYNTAX_LIST) {

@@ -26,20 +26,20 @@ struct model_request {
 };
 
 /* A parsed model: one parse serves several entries. */
-struct model;
+struct tree;
 
 /* Parses a model and everything that it includes. `file` is as the user named it. NULL with errors in `diags` when the
  * file cannot be read or is not C. */
-struct model *model_parse(struct arena *arena, const char *file, struct diagnostics *diags);
+struct tree *model_parse(struct arena *arena, const char *file, struct diagnostics *diags);
 
 /* The same from text that is in memory. */
-struct model *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
+struct tree *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
 
 /* Whether the model defines this function. */
-bool model_has(const struct model *model, const char *entry);
+bool model_has(const struct tree *model, const char *entry);
 
 /* The graph of one entry. NULL with errors in `diags`. */
-struct graph *model_graph(struct arena *arena, const struct model *model, const struct model_request *request,
+struct graph *model_graph(struct arena *arena, const struct tree *model, const struct model_request *request,
                           struct diagnostics *diags);
 
 #endif

@@ -24,16 +24,16 @@ void evaluate_check_name(struct evaluator *evaluator, const char *name, struct l
 static struct datum call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                             const struct datum *arguments) {
   (void)native;
-  evaluate_check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  evaluate_check_name(evaluator, arguments[1].string, node->parts[2]->where);
   return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, arguments[1].string));
 }
 
 static struct datum call_nth(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                              const struct datum *arguments) {
   (void)native;
-  evaluate_check_name(evaluator, arguments[1].string, node->parts[1]->where);
+  evaluate_check_name(evaluator, arguments[1].string, node->parts[2]->where);
   if (arguments[2].integer < 0)
-    evaluate_fail(evaluator, node->parts[2]->where, NULL, "scopes count from 0, not from %lld",
+    evaluate_fail(evaluator, node->parts[3]->where, NULL, "scopes count from 0, not from %lld",
                   (long long)arguments[2].integer);
   const char *name = arena_printf(evaluator->arena, "%s.%lld", arguments[1].string, (long long)arguments[2].integer);
   return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
@@ -43,10 +43,10 @@ static struct datum call_init(struct evaluator *evaluator, const struct native *
                               const struct datum *arguments) {
   struct initializer init = {.kind = INIT_ZEROS};
   if (strcmp(native->name, "init_ones") == 0) init.kind = INIT_ONES;
-  if (node->n_parts == 2) {
+  if (node->n_parts == 3) {
     double size = arguments[1].real;
     if (!(size >= 0) || isinf(size))
-      evaluate_fail(evaluator, node->parts[1]->where, NULL, "'%s' needs a finite number that is not negative, not %g",
+      evaluate_fail(evaluator, node->parts[2]->where, NULL, "'%s' needs a finite number that is not negative, not %g",
                     native->name, size);
     bool normal = strcmp(native->name, "init_normal") == 0;
     init = normal ? (struct initializer){INIT_NORMAL, 0, size} : (struct initializer){INIT_UNIFORM, -size, size};
@@ -62,13 +62,13 @@ static struct datum call_dim(struct evaluator *evaluator, const struct native *n
   struct shape shape = arguments[0].tensor->shape;
   int axis = shape_axis(shape, arguments[1].integer);
   if (axis < 0)
-    evaluate_fail(evaluator, node->parts[1]->where, NULL, "there is no axis %lld: the tensor has shape %s",
+    evaluate_fail(evaluator, node->parts[2]->where, NULL, "there is no axis %lld: the tensor has shape %s",
                   (long long)arguments[1].integer, shape_text(evaluator->arena, shape));
   return convert_datum(evaluator,
                        (struct datum){.kind = DATUM_INTEGER,
-                                      .type = &(const struct ctype){CTYPE_INTEGER, .bits = 64, .is_signed = true},
+                                      .type = &(const struct type){TYPE_INTEGER, .size = 8, .is_signed = true},
                                       .integer = shape.dim[axis]},
-                       &ctype_int, node->where);
+                       &type_int, node->where);
 }
 
 static struct datum call_rank(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
@@ -84,7 +84,7 @@ static struct datum call_strcmp(struct evaluator *evaluator, const struct native
   (void)native;
   for (int i = 0; i < 2; i++)
     if (arguments[i].kind != DATUM_STRING)
-      evaluate_fail(evaluator, node->parts[i]->where, NULL, "strcmp needs strings, not %s",
+      evaluate_fail(evaluator, node->parts[i + 1]->where, NULL, "strcmp needs strings, not %s",
                     datum_text(evaluator->arena, arguments[i]));
   int order = strcmp(arguments[0].string, arguments[1].string);
   return datum_integer((order > 0) - (order < 0));
@@ -100,13 +100,14 @@ static struct datum call_abs(struct evaluator *evaluator, const struct native *n
 static struct datum call_math(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                               const struct datum *arguments) {
   int expected = native->unary != NULL ? 1 : 2;
+  const char *name = node->function->name;
   for (int i = 0; i < expected; i++)
-    if (node->n_parts != expected || arguments[i].kind != DATUM_REAL)
-      evaluate_fail(evaluator, node->where, NULL, "a model cannot call this '%s': include <math.h>", node->text);
+    if (node->n_parts != expected + 1 || arguments[i].kind != DATUM_REAL)
+      evaluate_fail(evaluator, node->where, NULL, "a model cannot call this '%s': include <math.h>", name);
   double a = arguments[0].real;
   double value = native->unary != NULL ? native->unary(a) : native->binary(a, arguments[1].real);
   if (!isfinite(value))
-    evaluate_fail(evaluator, node->where, NULL, "the result of %s(%s%s) is not a finite number", node->text,
+    evaluate_fail(evaluator, node->where, NULL, "the result of %s(%s%s) is not a finite number", name,
                   datum_text(evaluator->arena, arguments[0]),
                   expected == 1 ? "" : arena_printf(evaluator->arena, ", %g", arguments[1].real));
   return convert_datum(evaluator, datum_real(value), node->type, node->where);

@@ -4,10 +4,10 @@
 /* ---- Declarations ---- */
 
 /* The type of a variable-length array, its sizes evaluated: sizes[0] belongs to the innermost dimension. */
-static const struct ctype *sized_type(struct evaluator *evaluator, const struct variable *variable,
-                                      const struct ctype *type, int *next) {
-  if (type->kind != CTYPE_ARRAY) return type;
-  struct ctype *sized = arena_alloc(evaluator->arena, sizeof *sized);
+static const struct type *sized_type(struct evaluator *evaluator, const struct variable *variable,
+                                     const struct type *type, int *next) {
+  if (ctype_of(type) != CTYPE_ARRAY) return type;
+  struct type *sized = arena_alloc(evaluator->arena, sizeof *sized);
   *sized = *type;
   sized->element = sized_type(evaluator, variable, type->element, next);
   if (*next >= variable->n_sizes) return sized;
@@ -22,7 +22,7 @@ static const struct ctype *sized_type(struct evaluator *evaluator, const struct 
 static void declare(struct evaluator *evaluator, const struct variable *variable) {
   if (variable->lasting) return;
   int next = 0;
-  const struct ctype *type = sized_type(evaluator, variable, variable->type, &next);
+  const struct type *type = sized_type(evaluator, variable, variable->type, &next);
   struct datum *cell = &evaluator->activation->slots[variable->slot];
   *cell = fresh_datum(evaluator, type, false, variable->where);
   if (variable->initial == NULL) return;
@@ -35,9 +35,17 @@ static void declare(struct evaluator *evaluator, const struct variable *variable
 
 enum { MOST_LOOPS = 16 }; /* open in one region, for the builder */
 
+static bool find_tensor(struct syntax *node, void *data) {
+  bool *found = data;
+  *found = *found || ctype_of(node->type) == CTYPE_TENSOR;
+  return !*found;
+}
+
 /* Whether the builder hears of a loop: only where it makes tensors. */
 static bool begin_loop(struct evaluator *evaluator, const struct syntax *node) {
-  bool told = node->tensors && evaluator->n_loops < MOST_LOOPS;
+  bool tensors = false;
+  for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], find_tensor, &tensors);
+  bool told = tensors && evaluator->n_loops < MOST_LOOPS;
   if (!told) return false;
   evaluator->n_loops++;
   builder_loop_begin(evaluator->builder);

@@ -5,13 +5,13 @@
 
 enum { LARGEST_ARRAY = 1 << 20 };
 
-struct datum fresh_datum(struct evaluator *evaluator, const struct ctype *type, bool zero, struct location where) {
-  if (type->kind == CTYPE_OTHER)
+struct datum fresh_datum(struct evaluator *evaluator, const struct type *type, bool zero, struct location where) {
+  if (ctype_of(type) == CTYPE_OTHER)
     evaluate_fail(evaluator, where,
                   "a model has numbers, strings, enums, tensors, scopes, and structs and arrays of them",
                   "a model cannot have a value of type '%s'", type->name);
-  if (zero && type->kind == CTYPE_INTEGER) return (struct datum){.kind = DATUM_INTEGER, .type = type};
-  if (zero && type->kind == CTYPE_REAL) return (struct datum){.kind = DATUM_REAL, .type = type};
+  if (zero && ctype_of(type) == CTYPE_INTEGER) return (struct datum){.kind = DATUM_INTEGER, .type = type};
+  if (zero && ctype_of(type) == CTYPE_REAL) return (struct datum){.kind = DATUM_REAL, .type = type};
   if (!ctype_is_aggregate(type)) return (struct datum){.kind = DATUM_UNSET};
   int64_t count = ctype_parts(type);
   if (count < 0 || count > LARGEST_ARRAY)
@@ -39,13 +39,13 @@ static const char *const tensor_truth_help =
     "what a model decides must be known when it is read: ask for shapes with dim(x, axis), and choose between elements "
     "with maximum, minimum, relu, or mul by a mask";
 
-static bool fits(int64_t value, const struct ctype *type) {
-  if (type->bits >= 64) return true;
-  int64_t limit = INT64_C(1) << (type->bits - 1);
+static bool fits(int64_t value, const struct type *type) {
+  if (ctype_bits(type) >= 64) return true;
+  int64_t limit = INT64_C(1) << (ctype_bits(type) - 1);
   return value >= -limit && value < limit;
 }
 
-static struct datum to_integer(struct evaluator *evaluator, struct datum datum, const struct ctype *type,
+static struct datum to_integer(struct evaluator *evaluator, struct datum datum, const struct type *type,
                                struct location where) {
   if (type->is_bool) {
     bool truth = datum.kind == DATUM_REAL ? datum.real != 0 : datum.integer != 0;
@@ -53,28 +53,28 @@ static struct datum to_integer(struct evaluator *evaluator, struct datum datum, 
   }
   int64_t value = datum.integer;
   if (datum.kind == DATUM_REAL) {
-    double limit = ldexp(1, type->is_signed ? type->bits - 1 : type->bits);
+    double limit = ldexp(1, type->is_signed ? ctype_bits(type) - 1 : ctype_bits(type));
     double least = type->is_signed ? -limit : 0;
     double whole = trunc(datum.real);
     if (!(whole >= least && whole < limit))
       evaluate_fail(evaluator, where, NULL, "%g does not fit into '%s'", datum.real, type->name);
     value = type->is_signed || whole < ldexp(1, 63) ? (int64_t)whole : (int64_t)(uint64_t)whole;
   } else if (type->is_signed) {
-    bool huge = !datum.type->is_signed && datum.type->bits == 64 && value < 0;
+    bool huge = !datum.type->is_signed && ctype_bits(datum.type) == 64 && value < 0;
     if (huge || !fits(value, type))
       evaluate_fail(evaluator, where, "use a wider type, such as long", "%s does not fit into '%s'",
                     datum_text(evaluator->arena, datum), type->name);
-  } else if (type->bits < 64) {
-    value = (int64_t)((uint64_t)value & ((UINT64_C(1) << type->bits) - 1));
+  } else if (ctype_bits(type) < 64) {
+    value = (int64_t)((uint64_t)value & ((UINT64_C(1) << ctype_bits(type)) - 1));
   }
   return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = value};
 }
 
-static struct datum to_real(struct datum datum, const struct ctype *type) {
+static struct datum to_real(struct datum datum, const struct type *type) {
   double value = datum.real;
   if (datum.kind == DATUM_INTEGER)
     value = datum.type->is_signed ? (double)datum.integer : (double)(uint64_t)datum.integer;
-  if (type->bits == 32) value = (float)value;
+  if (ctype_bits(type) == 32) value = (float)value;
   return (struct datum){.kind = DATUM_REAL, .type = type, .real = value};
 }
 
@@ -82,10 +82,10 @@ static bool is_number(struct datum datum) {
   return datum.kind == DATUM_INTEGER || datum.kind == DATUM_REAL;
 }
 
-struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct ctype *type,
+struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct type *type,
                            struct location where) {
   bool number = is_number(datum);
-  switch (type->kind) {
+  switch (ctype_of(type)) {
   case CTYPE_VOID:
     return (struct datum){.kind = DATUM_VOID};
   case CTYPE_INTEGER:
@@ -112,7 +112,9 @@ struct datum convert_datum(struct evaluator *evaluator, struct datum datum, cons
   case CTYPE_POINTER:
     if (datum.kind == DATUM_POINTER) return datum;
     break;
-  case CTYPE_ARRAY:
+  case CTYPE_ARRAY: /* a pointer, where a parameter is written as an array */
+    if (datum.kind == DATUM_AGGREGATE || datum.kind == DATUM_POINTER) return datum;
+    break;
   case CTYPE_STRUCT:
     if (datum.kind == DATUM_AGGREGATE) return datum;
     break;
@@ -133,7 +135,7 @@ bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node) {
   evaluate_fail(evaluator, node->where, NULL, "%s cannot be a condition", datum_text(evaluator->arena, datum));
 }
 
-void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct ctype *type,
+void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct type *type,
                  const char *name, struct location where) {
   datum = convert_datum(evaluator, datum, type, where);
   *cell = copy_datum(evaluator, datum, where);

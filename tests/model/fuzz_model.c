@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   const char *text = arena_copy(arena, data, size);
   if (strstr(text, "#include \"/") == NULL && strstr(text, "#include </") == NULL) {
     struct asked asked = ask_comments(arena, text);
-    const struct model *program = model_parse_text(arena, "fuzz.c", text, &diags);
+    const struct tree *program = model_parse_text(arena, "fuzz.c", text, &diags);
     if (program != NULL) read_graph(arena, program, &asked, &diags);
   }
   arena_free(arena);

@@ -52,7 +52,7 @@ struct asked ask_comments(struct arena *arena, const char *text) {
   return asked;
 }
 
-struct graph *read_graph(struct arena *arena, const struct model *program, const struct asked *asked,
+struct graph *read_graph(struct arena *arena, const struct tree *program, const struct asked *asked,
                          struct diagnostics *diags) {
   const struct model_input inputs[] = {{"tokens", shape_of(2, 12, 64), DTYPE_INT32},
                                        {"targets", shape_of(2, 12, 64), DTYPE_INT32},

@@ -20,7 +20,7 @@ void ask_config(struct arena *arena, struct asked *asked, const char *line);
 struct asked ask_comments(struct arena *arena, const char *text);
 
 /* The graph of a parsed model, with tokens and targets [12][64], features [12][30] and labels [12] as data. */
-struct graph *read_graph(struct arena *arena, const struct model *program, const struct asked *asked,
+struct graph *read_graph(struct arena *arena, const struct tree *program, const struct asked *asked,
                          struct diagnostics *diags);
 
 /* The whole file as a string; NULL when it cannot be read. */

@@ -109,7 +109,7 @@ static void test_bad(const char *name) {
   struct diagnostics diags = diagnostics_in(arena);
   const char *path = arena_printf(arena, "tests/model/bad/%s.c", name);
   struct asked asked = ask_comments(arena, read_file(arena, path));
-  const struct model *program = model_parse(arena, path, &diags);
+  const struct tree *program = model_parse(arena, path, &diags);
   const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &asked, &diags);
   const char *messages = printed(arena, &diags);
   if (graph != NULL || diags.errors == 0) messages = arena_printf(arena, "%sit was read without an error\n", messages);
@@ -124,7 +124,7 @@ static void test_graph(const char *folder, const char *name, const char *config)
   const char *path = arena_printf(arena, "%s/%s.c", folder, name);
   struct asked asked = ask_comments(arena, read_file(arena, path));
   ask_config(arena, &asked, config);
-  const struct model *program = model_parse(arena, path, &diags);
+  const struct tree *program = model_parse(arena, path, &diags);
   const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &asked, &diags);
   const char *text = graph == NULL ? printed(arena, &diags) : graph_text(arena, graph);
   compare(arena, arena_printf(arena, "%s/%s", folder, name),
@@ -135,7 +135,7 @@ static void test_graph(const char *folder, const char *name, const char *config)
 static int read_one(const char *path) {
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
-  const struct model *program = model_parse(arena, path, &diags);
+  const struct tree *program = model_parse(arena, path, &diags);
   struct asked asked = {.entry = "model"};
   bool good = program != NULL && read_graph(arena, program, &asked, &diags) != NULL;
   fputs(printed(arena, &diags), stdout);

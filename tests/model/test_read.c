@@ -27,7 +27,7 @@ static void one_parse_serves_many_entries(void **state) {
   (void)state;
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
-  const struct model *program = model_parse_text(arena, "small.c", small, &diags);
+  const struct tree *program = model_parse_text(arena, "small.c", small, &diags);
   assert_non_null(program);
   assert_true(model_has(program, "model"));
   assert_true(model_has(program, "predict"));
@@ -51,7 +51,7 @@ static void an_error_leaves_the_parse_usable(void **state) {
   (void)state;
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
-  const struct model *program = model_parse_text(arena, "small.c", small, &diags);
+  const struct tree *program = model_parse_text(arena, "small.c", small, &diags);
   struct asked asked = {.entry = "model"};
   assert_null(read_graph(arena, program, &asked, &diags));
   assert_int_equal(diags.errors, 1);
@@ -67,7 +67,7 @@ static void the_same_model_gives_the_same_graph(void **state) {
   const char *texts[2];
   for (int i = 0; i < 2; i++) {
     struct diagnostics diags = diagnostics_in(arena);
-    const struct model *program = model_parse(arena, "examples/models/gpt2.c", &diags);
+    const struct tree *program = model_parse(arena, "examples/models/gpt2.c", &diags);
     struct asked asked = {.entry = "model"};
     ask_config(arena, &asked, "n_layer=3 n_head=2 n_embd=8 vocab_size=256 block_size=64");
     texts[i] = graph_text(arena, read_graph(arena, program, &asked, &diags));
@@ -119,7 +119,7 @@ static void gpt2_is_read_quickly(void **state) {
     clock_gettime(CLOCK_MONOTONIC, &start);
     struct arena *arena = arena_new();
     struct diagnostics diags = diagnostics_in(arena);
-    const struct model *program = model_parse(arena, "examples/models/gpt2.c", &diags);
+    const struct tree *program = model_parse(arena, "examples/models/gpt2.c", &diags);
     struct asked asked = {.entry = "model"};
     ask_config(arena, &asked, "n_layer=12 n_head=12 n_embd=768 vocab_size=50257 block_size=1024");
     assert_non_null(read_graph(arena, program, &asked, &diags));

@@ -104,7 +104,7 @@ static struct bench read_model(const struct model_case *at) {
                                   .n_config = at->n_config,
                                   .inputs = at->table ? table_inputs : token_inputs,
                                   .n_inputs = 2};
-  struct model *source = model_parse(arena, at->file, &diags);
+  struct tree *source = model_parse(arena, at->file, &diags);
   if (source != NULL) bench.graph = model_graph(arena, source, &request, &diags);
   if (bench.graph != NULL)
     bench.backward = differentiate(builder_on(bench.graph, &diags), &(struct seed){.constant = 1});

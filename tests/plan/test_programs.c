@@ -87,7 +87,7 @@ static struct graph *read_graph(struct bench *bench, const struct model_case *at
                                   .n_config = at->n_config,
                                   .inputs = at->table ? table_inputs : token_inputs,
                                   .n_inputs = 2};
-  struct model *source = model_parse(bench->arena, at->file, diags);
+  struct tree *source = model_parse(bench->arena, at->file, diags);
   struct graph *graph = source != NULL ? model_graph(bench->arena, source, &request, diags) : NULL;
   if (graph == NULL) diag_print(diags, stderr, false);
   assert_non_null(graph);

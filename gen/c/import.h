@@ -1,10 +1,10 @@
-/* Import: libclang's cursors to the tree. Only the files of this header and parse.c know libclang. */
-#ifndef ACCEL_AUDIT_IMPORT_H
-#define ACCEL_AUDIT_IMPORT_H
+/* Import: libclang's cursors to the tree. Only the files of this header know libclang. */
+#ifndef ACCEL_C_IMPORT_H
+#define ACCEL_C_IMPORT_H
 
 #include <clang-c/Index.h>
 
-#include "gen/audit/tree.h"
+#include "gen/c/tree.h"
 
 /* A declaration and what it became. */
 struct declared {
@@ -19,14 +19,22 @@ struct importer {
   struct diagnostics *diags;
   struct tree *tree;
   CXTranslationUnit unit;
+  bool outline;
   CXFile last_file;
   const char *last_file_name;
   struct {
     struct declared *items;
     int count, capacity;
   } declared[DECLARED_BUCKETS];
-  struct type *scalars[SCALAR_KINDS]; /* by libclang's kind */
-  struct function *function;          /* the one that is being read; NULL at file level */
+  struct {
+    const struct type **items;
+    int count, capacity;
+  } scalars[SCALAR_KINDS]; /* by libclang's kind; one for each name */
+  struct {
+    const struct type **items;
+    int count, capacity;
+  } open_records;            /* whose members are being read */
+  struct function *function; /* the one that is being read; NULL at file level */
   int depth;
 };
 
@@ -42,27 +50,34 @@ struct location import_range(struct importer *importer, CXSourceRange range);
 
 /* The children of a cursor. */
 struct cursors import_children(struct importer *importer, CXCursor cursor);
+bool import_is_expression(CXCursor cursor);
 
 /* What a declaration became, NULL when it is new; and its entry. */
 void *import_known(struct importer *importer, CXCursor declaration);
 void import_remember(struct importer *importer, CXCursor declaration, void *made);
 
-/* The whole file: functions, variables, marks. */
+/* The whole source: functions and variables. */
 void import_unit(struct importer *importer);
 
-/* Pragmas, attributes, macros and directives of the file itself, from its tokens. */
-void import_marks(struct importer *importer);
+/* The tokens of the file itself. */
+void import_tokens(struct importer *importer);
 
 const struct type *import_type(struct importer *importer, CXType type);
 struct variable *import_variable(struct importer *importer, CXCursor cursor);
 struct function *import_function(struct importer *importer, CXCursor cursor);
-struct node *import_statement(struct importer *importer, CXCursor cursor);
-struct node *import_expression(struct importer *importer, CXCursor cursor);
+struct syntax *import_statement(struct importer *importer, CXCursor cursor);
+struct syntax *import_expression(struct importer *importer, CXCursor cursor);
 
 /* A node for a cursor, with room for n_parts parts. */
-struct node *import_node(struct importer *importer, enum node_kind kind, CXCursor cursor, int n_parts);
+struct syntax *import_node(struct importer *importer, enum syntax_kind kind, CXCursor cursor, int n_parts);
 
 /* A node that the tree has no word for, with all children as parts, so that calls below it are seen. */
-struct node *import_unknown(struct importer *importer, CXCursor cursor);
+struct syntax *import_unknown(struct importer *importer, CXCursor cursor, enum unknown_kind unknown);
+
+/* A node in the place of one that is nested too deep. */
+struct syntax *import_deep(struct importer *importer, CXCursor cursor, enum unknown_kind unknown);
+
+/* How deep expressions and statements may be nested. */
+enum { IMPORT_DEEPEST = 800 };
 
 #endif

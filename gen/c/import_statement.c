@@ -1,11 +1,11 @@
 /* Statements. */
 #include <string.h>
 
-#include "gen/audit/import.h"
+#include "gen/c/import.h"
 
-static struct node *import_all(struct importer *importer, enum node_kind kind, CXCursor cursor) {
+static struct syntax *import_all(struct importer *importer, enum syntax_kind kind, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
-  struct node *node = import_node(importer, kind, cursor, children.count);
+  struct syntax *node = import_node(importer, kind, cursor, children.count);
   node->n_parts = 0;
   for (int i = 0; i < children.count; i++) {
     enum CXCursorKind child = clang_getCursorKind(children.items[i]);
@@ -15,22 +15,22 @@ static struct node *import_all(struct importer *importer, enum node_kind kind, C
   return node;
 }
 
-static struct node *import_declaration(struct importer *importer, CXCursor cursor) {
+static struct syntax *import_declaration(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
-  struct node *node = import_node(importer, NODE_BLOCK, cursor, children.count);
+  struct syntax *node = import_node(importer, SYNTAX_BLOCK, cursor, children.count);
   node->n_parts = 0;
   for (int i = 0; i < children.count; i++) {
     if (clang_getCursorKind(children.items[i]) != CXCursor_VarDecl) continue;
-    struct node *part = import_node(importer, NODE_DECLARE, children.items[i], 0);
+    struct syntax *part = import_node(importer, SYNTAX_DECLARE, children.items[i], 0);
     part->variable = import_variable(importer, children.items[i]);
     node->parts[node->n_parts++] = part;
   }
   return node;
 }
 
-static struct node *import_if(struct importer *importer, CXCursor cursor) {
-  struct node *node = import_all(importer, NODE_IF, cursor);
-  struct node *whole = import_node(importer, NODE_IF, cursor, 3);
+static struct syntax *import_if(struct importer *importer, CXCursor cursor) {
+  struct syntax *node = import_all(importer, SYNTAX_IF, cursor);
+  struct syntax *whole = import_node(importer, SYNTAX_IF, cursor, 3);
   for (int i = 0; i < 3 && i < node->n_parts; i++) whole->parts[i] = node->parts[i];
   return whole;
 }
@@ -60,12 +60,13 @@ static bool find_heads(CXTranslationUnit unit, CXCursor cursor, bool present[3])
   return done && head == 2;
 }
 
-static struct node *import_for(struct importer *importer, CXCursor cursor) {
+static struct syntax *import_for(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
   bool present[3] = {true, true, true};
   bool known = children.count == 4 || find_heads(importer->unit, cursor, present);
-  if (!known || present[0] + present[1] + present[2] + 1 != children.count) return import_unknown(importer, cursor);
-  struct node *node = import_node(importer, NODE_FOR, cursor, 4);
+  if (!known || present[0] + present[1] + present[2] + 1 != children.count)
+    return import_unknown(importer, cursor, UNKNOWN_FOR);
+  struct syntax *node = import_node(importer, SYNTAX_FOR, cursor, 4);
   int next = 0;
   for (int i = 0; i < 3; i++)
     if (present[i]) node->parts[i] = import_statement(importer, children.items[next++]);
@@ -73,24 +74,24 @@ static struct node *import_for(struct importer *importer, CXCursor cursor) {
   return node;
 }
 
-static struct node *import_return(struct importer *importer, CXCursor cursor) {
+static struct syntax *import_return(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
-  struct node *node = import_node(importer, NODE_RETURN, cursor, children.count);
+  struct syntax *node = import_node(importer, SYNTAX_RETURN, cursor, children.count);
   if (children.count > 0) node->parts[0] = import_expression(importer, children.items[0]);
   return node;
 }
 
 /* A statement with an attribute or a pragma before it has no kind of its own. */
-static struct node *import_marked(struct importer *importer, CXCursor cursor) {
-  struct node *node = import_unknown(importer, cursor);
+static struct syntax *import_marked(struct importer *importer, CXCursor cursor) {
+  struct syntax *node = import_unknown(importer, cursor, UNKNOWN_STATEMENT);
   return node->n_parts == 1 ? node->parts[0] : node;
 }
 
-static struct node *statement(struct importer *importer, CXCursor cursor) {
+static struct syntax *statement(struct importer *importer, CXCursor cursor) {
   enum CXCursorKind kind = clang_getCursorKind(cursor);
   switch (kind) {
   case CXCursor_CompoundStmt:
-    return import_all(importer, NODE_BLOCK, cursor);
+    return import_all(importer, SYNTAX_BLOCK, cursor);
   case CXCursor_DeclStmt:
     return import_declaration(importer, cursor);
   case CXCursor_IfStmt:
@@ -98,43 +99,40 @@ static struct node *statement(struct importer *importer, CXCursor cursor) {
   case CXCursor_ForStmt:
     return import_for(importer, cursor);
   case CXCursor_WhileStmt:
-    return import_all(importer, NODE_WHILE, cursor);
+    return import_all(importer, SYNTAX_WHILE, cursor);
   case CXCursor_DoStmt:
-    return import_all(importer, NODE_DO, cursor);
+    return import_all(importer, SYNTAX_DO, cursor);
   case CXCursor_SwitchStmt:
-    return import_all(importer, NODE_SWITCH, cursor);
+    return import_all(importer, SYNTAX_SWITCH, cursor);
   case CXCursor_CaseStmt:
+    return import_all(importer, SYNTAX_CASE, cursor);
   case CXCursor_DefaultStmt:
+    return import_all(importer, SYNTAX_DEFAULT, cursor);
   case CXCursor_LabelStmt:
-    return import_all(importer, NODE_LABEL, cursor);
+    return import_all(importer, SYNTAX_LABEL, cursor);
   case CXCursor_BreakStmt:
-    return import_node(importer, NODE_BREAK, cursor, 0);
+    return import_node(importer, SYNTAX_BREAK, cursor, 0);
   case CXCursor_ContinueStmt:
-    return import_node(importer, NODE_CONTINUE, cursor, 0);
+    return import_node(importer, SYNTAX_CONTINUE, cursor, 0);
   case CXCursor_ReturnStmt:
     return import_return(importer, cursor);
   case CXCursor_NullStmt:
-    return import_node(importer, NODE_EMPTY, cursor, 0);
+    return import_node(importer, SYNTAX_EMPTY, cursor, 0);
   case CXCursor_GotoStmt:
   case CXCursor_IndirectGotoStmt:
-    return import_node(importer, NODE_GOTO, cursor, 0);
+    return import_node(importer, SYNTAX_GOTO, cursor, 0);
   case CXCursor_GCCAsmStmt:
   case CXCursor_MSAsmStmt:
-    return import_node(importer, NODE_ASSEMBLER, cursor, 0);
+    return import_node(importer, SYNTAX_ASSEMBLER, cursor, 0);
   default:
     return clang_isExpression(kind) ? import_expression(importer, cursor) : import_marked(importer, cursor);
   }
 }
 
-enum { DEEPEST = 600 };
-
-struct node *import_statement(struct importer *importer, CXCursor cursor) {
-  if (importer->depth >= DEEPEST) {
-    diag_error(importer->diags, import_range(importer, clang_getCursorExtent(cursor)), "nested too deep to audit");
-    return import_node(importer, NODE_UNKNOWN, cursor, 0);
-  }
+struct syntax *import_statement(struct importer *importer, CXCursor cursor) {
+  if (importer->depth >= IMPORT_DEEPEST) return import_deep(importer, cursor, UNKNOWN_DEEP_STATEMENT);
   importer->depth++;
-  struct node *node = statement(importer, cursor);
+  struct syntax *node = statement(importer, cursor);
   importer->depth--;
   return node;
 }

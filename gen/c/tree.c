@@ -1,6 +1,11 @@
-#include "gen/audit/tree.h"
+#include "gen/c/tree.h"
 
 #include <string.h>
+
+const struct type type_void = {.kind = TYPE_VOID, .name = "void", .size = -1, .count = -1};
+const struct type type_int = {.kind = TYPE_INTEGER, .name = "int", .size = 4, .is_signed = true, .count = -1};
+const struct type type_float = {.kind = TYPE_REAL, .name = "float", .size = 4, .count = -1};
+const struct type type_double = {.kind = TYPE_REAL, .name = "double", .size = 8, .count = -1};
 
 struct function *tree_function(const struct tree *tree, const char *name) {
   for (int i = 0; i < tree->n_functions; i++)
@@ -14,10 +19,19 @@ struct variable *tree_variable(const struct tree *tree, const char *name) {
   return NULL;
 }
 
-void node_walk(struct node *node, bool (*visit)(struct node *node, void *data), void *data) {
+int type_member(const struct type *type, const char *name) {
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, name) == 0) return i;
+  return -1;
+}
+
+void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data) {
   if (node == NULL || !visit(node, data)) return;
-  if (node->kind == NODE_DECLARE) node_walk(node->variable->initial, visit, data);
-  for (int i = 0; i < node->n_parts; i++) node_walk(node->parts[i], visit, data);
+  if (node->kind == SYNTAX_DECLARE) {
+    for (int i = 0; i < node->variable->n_sizes; i++) syntax_walk(node->variable->sizes[i], visit, data);
+    syntax_walk(node->variable->initial, visit, data);
+  }
+  for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], visit, data);
 }
 
 const char *operator_spelling(enum operator_kind kind) {

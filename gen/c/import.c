@@ -1,5 +1,5 @@
-/* Functions and variables: the outline of a program. */
-#include "gen/audit/import.h"
+/* Functions and variables: the outline of a source. */
+#include "gen/c/import.h"
 
 #include <string.h>
 
@@ -21,30 +21,39 @@ struct cursors import_children(struct importer *importer, CXCursor cursor) {
   return list.cursors;
 }
 
-static const struct type void_type = {.kind = TYPE_VOID, .name = "void", .size = -1};
+bool import_is_expression(CXCursor cursor) {
+  return clang_isExpression(clang_getCursorKind(cursor)) != 0;
+}
 
-struct node *import_node(struct importer *importer, enum node_kind kind, CXCursor cursor, int n_parts) {
-  struct node *node = arena_alloc(importer->arena, sizeof *node);
+struct syntax *import_node(struct importer *importer, enum syntax_kind kind, CXCursor cursor, int n_parts) {
+  struct syntax *node = arena_alloc(importer->arena, sizeof *node);
   node->kind = kind;
   CXSourceRange extent = clang_getCursorExtent(cursor);
   node->where = import_range(importer, extent);
   node->last_line = import_location(importer, clang_getRangeEnd(extent)).line;
-  node->type = &void_type;
+  node->type = &type_void;
   node->n_parts = n_parts;
-  node->parts = arena_alloc(importer->arena, ((size_t)n_parts + 1) * sizeof(struct node *));
+  node->parts = arena_alloc(importer->arena, ((size_t)n_parts + 1) * sizeof(struct syntax *));
   return node;
 }
 
-struct node *import_unknown(struct importer *importer, CXCursor cursor) {
+struct syntax *import_unknown(struct importer *importer, CXCursor cursor, enum unknown_kind unknown) {
   struct cursors children = import_children(importer, cursor);
-  struct node *node = import_node(importer, NODE_UNKNOWN, cursor, children.count);
+  struct syntax *node = import_node(importer, SYNTAX_UNKNOWN, cursor, children.count);
   node->n_parts = 0;
-  node->text = import_string(importer, clang_getCursorKindSpelling(clang_getCursorKind(cursor)));
+  node->unknown = unknown;
   for (int i = 0; i < children.count; i++) {
     enum CXCursorKind kind = clang_getCursorKind(children.items[i]);
     if (clang_isExpression(kind) || clang_isStatement(kind))
       node->parts[node->n_parts++] = import_statement(importer, children.items[i]);
   }
+  return node;
+}
+
+struct syntax *import_deep(struct importer *importer, CXCursor cursor, enum unknown_kind unknown) {
+  struct syntax *node = import_node(importer, SYNTAX_UNKNOWN, cursor, 0);
+  node->unknown = unknown;
+  if (importer->tree->deep.line == 0) importer->tree->deep = node->where;
   return node;
 }
 
@@ -102,29 +111,44 @@ static bool is_const(CXType type) {
   return true;
 }
 
+static struct variable *new_variable(struct importer *importer, CXCursor cursor, const char *name) {
+  struct variable *variable = arena_alloc(importer->arena, sizeof *variable);
+  variable->name = name;
+  variable->is_parameter = clang_getCursorKind(cursor) == CXCursor_ParmDecl;
+  variable->where = import_location(importer, clang_getCursorLocation(cursor));
+  variable->where.length = (int)strlen(name);
+  variable->type = import_type(importer, clang_getCursorType(cursor));
+  variable->is_constant = is_const(clang_getCursorType(cursor));
+  variable->is_system = clang_Location_isInSystemHeader(clang_getCursorLocation(cursor)) != 0;
+  return variable;
+}
+
+/* The sizes of a variable-length array: the expressions below its declaration, which has no initial value. */
+static void import_sizes(struct importer *importer, CXCursor cursor, struct variable *variable) {
+  if (clang_getCanonicalType(clang_getCursorType(cursor)).kind != CXType_VariableArray) return;
+  struct cursors children = import_children(importer, cursor);
+  variable->sizes = arena_alloc(importer->arena, ((size_t)children.count + 1) * sizeof(struct syntax *));
+  for (int i = 0; i < children.count; i++)
+    if (import_is_expression(children.items[i]))
+      variable->sizes[variable->n_sizes++] = import_expression(importer, children.items[i]);
+}
+
 struct variable *import_variable(struct importer *importer, CXCursor cursor) {
   struct variable *variable = import_known(importer, cursor);
   if (variable != NULL) return variable;
   const char *name = import_string(importer, clang_getCursorSpelling(cursor));
   variable = clang_getCursorKind(cursor) == CXCursor_VarDecl ? find_lasting(importer, cursor, name) : NULL;
   bool is_new = variable == NULL;
-  if (is_new) {
-    variable = arena_alloc(importer->arena, sizeof *variable);
-    variable->name = name;
-    variable->is_parameter = clang_getCursorKind(cursor) == CXCursor_ParmDecl;
-    variable->where = import_location(importer, clang_getCursorLocation(cursor));
-    variable->where.length = (int)strlen(name);
-    variable->type = import_type(importer, clang_getCursorType(cursor));
-    variable->is_constant = is_const(clang_getCursorType(cursor));
-  }
+  if (is_new) variable = new_variable(importer, cursor, name);
   import_remember(importer, cursor, variable);
-  if (variable->is_parameter)
+  if (variable->is_parameter) {
     variable->slot = importer->function->n_slots++;
-  else if (is_new)
-    place(importer, variable, cursor);
+    return variable;
+  }
+  if (is_new) place(importer, variable, cursor);
+  import_sizes(importer, cursor, variable);
   CXCursor initial = clang_Cursor_getVarDeclInitializer(cursor);
-  if (!clang_Cursor_isNull(initial) && !variable->is_parameter)
-    variable->initial = import_expression(importer, initial);
+  if (!clang_Cursor_isNull(initial)) variable->initial = import_expression(importer, initial);
   return variable;
 }
 
@@ -139,25 +163,46 @@ static struct function *declare(struct importer *importer, CXCursor cursor, cons
   function->where.length = (int)strlen(name);
   function->header = function->where.file;
   function->is_system = clang_Location_isInSystemHeader(place) != 0;
-  function->index = tree->n_functions;
+  function->is_static = clang_getCursorLinkage(cursor) != CXLinkage_External;
+  if (importer->outline)
+    function->type_name =
+        import_string(importer, clang_getTypeSpelling(clang_getCanonicalType(clang_getCursorType(cursor))));
   tree->functions = arena_grow(importer->arena, tree->functions, tree->n_functions, &tree->functions_capacity,
                                sizeof *tree->functions);
   tree->functions[tree->n_functions++] = function;
   return function;
 }
 
-static void import_body(struct importer *importer, CXCursor cursor, struct function *function) {
-  struct function *outer = importer->function;
-  importer->function = function;
+static void import_parameters(struct importer *importer, CXCursor cursor, struct function *function) {
   int count = clang_Cursor_getNumArguments(cursor);
-  function->parameters = arena_alloc(importer->arena, ((size_t)count + 1) * sizeof(struct variable *));
+  if (count <= 0) return;
+  function->parameters = arena_alloc(importer->arena, (size_t)count * sizeof(struct variable *));
   for (int i = 0; i < count; i++)
     function->parameters[function->n_parameters++] =
         import_variable(importer, clang_Cursor_getArgument(cursor, (unsigned)i));
+}
+
+static void import_body(struct importer *importer, CXCursor cursor, struct function *function) {
   struct cursors children = import_children(importer, cursor);
   for (int i = 0; i < children.count; i++)
     if (clang_getCursorKind(children.items[i]) == CXCursor_CompoundStmt)
       function->body = import_statement(importer, children.items[i]);
+}
+
+/* The definition's place, parameters and body, or what the declaration has of them. */
+static void import_inside(struct importer *importer, CXCursor cursor, struct function *function) {
+  struct function *outer = importer->function;
+  importer->function = function;
+  CXCursor definition = clang_getCursorDefinition(cursor);
+  function->is_defined = clang_Cursor_isNull(definition) == 0;
+  if (function->is_defined) {
+    cursor = definition;
+    function->where = import_location(importer, clang_getCursorLocation(definition));
+    function->where.length = (int)strlen(function->name);
+  }
+  function->is_inline = clang_Cursor_isFunctionInlined(cursor) != 0;
+  import_parameters(importer, cursor, function);
+  if (function->is_defined && !importer->outline) import_body(importer, definition, function);
   importer->function = outer;
 }
 
@@ -168,16 +213,11 @@ struct function *import_function(struct importer *importer, CXCursor cursor) {
   function = declare(importer, canonical, import_string(importer, clang_getCursorSpelling(cursor)));
   import_remember(importer, canonical, function);
   function->result = import_type(importer, clang_getCursorResultType(cursor));
-  CXCursor definition = clang_getCursorDefinition(cursor);
-  if (!clang_Cursor_isNull(definition)) {
-    function->where = import_location(importer, clang_getCursorLocation(definition));
-    function->where.length = (int)strlen(function->name);
-    import_body(importer, definition, function);
-  }
+  import_inside(importer, cursor, function);
   return function;
 }
 
-/* ---- The file ---- */
+/* ---- The source ---- */
 
 /* A declaration that gives a function another name for the linker. */
 static void note_label(struct importer *importer, CXCursor cursor) {
@@ -196,12 +236,12 @@ static enum CXChildVisitResult import_top(CXCursor cursor, CXCursor parent, CXCl
   if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor))) return CXChildVisit_Continue;
   enum CXCursorKind kind = clang_getCursorKind(cursor);
   if (kind == CXCursor_FunctionDecl) note_label(importer, cursor);
-  if (kind == CXCursor_FunctionDecl && clang_isCursorDefinition(cursor)) import_function(importer, cursor);
+  bool wanted = importer->outline || clang_isCursorDefinition(cursor);
+  if (kind == CXCursor_FunctionDecl && wanted) import_function(importer, cursor);
   if (kind == CXCursor_VarDecl) import_variable(importer, cursor);
   return CXChildVisit_Continue;
 }
 
 void import_unit(struct importer *importer) {
   clang_visitChildren(clang_getTranslationUnitCursor(importer->unit), import_top, importer);
-  import_marks(importer);
 }

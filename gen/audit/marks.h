@@ -1,0 +1,23 @@
+/* Marks: what the tree of a program does not show. Pragmas, attributes, macros and directives, from its tokens. */
+#ifndef ACCEL_AUDIT_MARKS_H
+#define ACCEL_AUDIT_MARKS_H
+
+#include "gen/c/tree.h"
+
+enum mark_kind { MARK_PRAGMA, MARK_ATTRIBUTE, MARK_MACRO, MARK_INCLUDE, MARK_CONDITION, MARK_SKIPPED };
+
+struct mark {
+  enum mark_kind kind;
+  const char *text; /* what stands behind the word */
+  struct location where;
+};
+
+struct marks {
+  struct mark *items;
+  int count, capacity;
+};
+
+/* The marks of a program whose tokens were read, in the order of its lines; skipped lines last. */
+struct marks marks_of(struct arena *arena, const struct tree *tree);
+
+#endif

@@ -1,0 +1,32 @@
+/* Parsing: runs libclang over a C source and gives its syntax tree. */
+#ifndef ACCEL_C_PARSE_H
+#define ACCEL_C_PARSE_H
+
+#include "gen/c/tree.h"
+
+/* A header that is in memory: found under <...> without anything installed, and named so in messages. */
+struct header {
+  const char *name; /* "accel/model.h" */
+  const char *text;
+};
+
+/* What to read, and as what. */
+struct parse_request {
+  const char *file;         /* as the user named it */
+  const char *text;         /* what it holds; NULL: to be read */
+  const char *const *flags; /* as a compiler takes them: "-std=c17", "-I", "DIR" */
+  int n_flags;
+  const struct header *headers;
+  int n_headers;
+  bool outline; /* declarations alone, whatever the errors: functions have no bodies */
+  bool tokens;  /* tree->tokens and tree->skipped too */
+};
+
+/* Reads a source. NULL with an error in diags when libclang gives up. A tree whose messages hold an error has nothing
+ * but the messages, unless an outline was asked for. Texts that messages point to are made known to diags. */
+struct tree *tree_parse(struct arena *arena, const struct parse_request *request, struct diagnostics *diags);
+
+/* Whether the compiler found errors. */
+bool tree_has_errors(const struct tree *tree);
+
+#endif
