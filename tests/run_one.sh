@@ -1,0 +1,65 @@
+#!/bin/sh
+# Runs one test file and counts what it says; a file that says nothing in TAP's form or unittest's is one test.
+#
+# usage: run_one.sh GROUP/NAME COMMAND...
+#   build/tests/logs/GROUP-NAME.log     what it printed
+#   build/tests/logs/GROUP-NAME.counts  "passed failed skipped", for the sum
+set -eu
+name=$1
+shift
+log=build/tests/logs/$(echo "$name" | tr / -)
+good=0 bad=0 skips=0 status=0
+
+now() { date +%s%N; }
+
+read_tap() {
+  skips=$(grep -c '^ok .*# SKIP' "$log.log" || true)
+  good=$(($(grep -c '^ok .*' "$log.log" || true) - skips))
+  bad=$(grep -c '^not ok ' "$log.log" || true)
+}
+
+# The counts of Python's unittest: "Ran 12 tests in 0.1s", "FAILED (failures=1, errors=2, skipped=3)".
+read_unittest() {
+  ran=$(sed -n 's/^Ran \([0-9]*\) tests* in .*/\1/p' "$log.log" | tail -1)
+  [ -n "$ran" ] || return 0
+  for word in failures errors skipped; do
+    n=$(sed -n "s/^\(OK\|FAILED\) (.*$word=\([0-9]*\).*/\2/p" "$log.log" | tail -1)
+    if [ "$word" = skipped ]; then skips=${n:-0}; else bad=$((bad + ${n:-0})); fi
+  done
+  good=$((ran - bad - skips))
+}
+
+# What the exit status says beside the file's own counts.
+read_status() {
+  if [ "$status" = 77 ]; then
+    skips=$((skips + 1))
+  elif [ "$status" != 0 ] && [ "$bad" = 0 ]; then
+    bad=1
+  elif [ "$status" = 0 ] && [ $((good + bad + skips)) = 0 ]; then
+    good=1
+  fi
+}
+
+report() {
+  word=ok
+  if [ "$status" = 77 ]; then word=skip; fi
+  if [ "$bad" != 0 ]; then word=FAIL; fi
+  printf '%-5s %-44s %4d tests %8s s\n' "$word" "$name" $((good + bad + skips)) "$time"
+  if [ "$status" = 77 ]; then tail -1 "$log.log" | sed 's/^/        /'; fi
+  grep '^ok .*# SKIP' "$log.log" | sed 's/^/        /' || true
+  if [ "$bad" != 0 ]; then
+    if [ "$status" = 124 ]; then echo "        stopped after 900 s"; fi
+    grep -v '^ok ' "$log.log" | tail -40 | sed 's/^/        /'
+  fi
+}
+
+start=$(now)
+timeout 900 "$@" >"$log.log" 2>&1 </dev/null || status=$?
+time=$(awk "BEGIN { printf \"%.2f\", ($(now) - $start) / 1e9 }")
+read_tap
+if [ $((good + bad + skips)) = 0 ]; then read_unittest; fi
+read_status
+echo "$good $bad $skips" >"$log.counts"
+# One write, as other files report at the same time.
+text=$(report)
+printf '%s\n' "$text"
