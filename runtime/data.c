@@ -53,13 +53,19 @@ static bool open_file(struct data_file *file, struct accel_source source, const 
          check_tokens(file, program->vocabulary, problem);
 }
 
-static void cut(struct data_split *split, const struct data_file *file, const struct accel_program *program,
+static struct dealing dealing_of(const struct accel_program *program, struct world world) {
+  const struct accel_rest *rest = &program->rest;
+  return (struct dealing){program->batch_size, world.size, rest->kept, rest->even, rest->dispatched};
+}
+
+static void cut(struct data *data, const struct data_file *file, const struct accel_program *program,
                 enum accel_split which, int64_t first, int64_t count) {
+  struct data_split *split = &data->split[which];
   split->file = file;
   split->order = is_table(file) ? rt_order_of_rows(program->data_seed, which, program->shuffle, first, count)
                                 : rt_order_of_windows(program->data_seed, which, program->shuffle, first, count,
                                                       program->sequence_length);
-  rt_order_batch(&split->order, program->batch_size);
+  rt_order_deal(&split->order, dealing_of(program, data->world));
 }
 
 static void cut_splits(struct data *data, const struct accel_program *program) {
@@ -67,10 +73,10 @@ static void cut_splits(struct data *data, const struct accel_program *program) {
   int64_t all = file_count(train), kept = all;
   if (eval->path == NULL && program->eval_fraction > 0) {
     kept = (int64_t)((double)all * (1.0 - program->eval_fraction)); /* as nanoGPT cuts: int(n * 0.9) */
-    cut(&data->split[ACCEL_EVAL], train, program, ACCEL_EVAL, kept, all - kept);
+    cut(data, train, program, ACCEL_EVAL, kept, all - kept);
   }
-  if (eval->path != NULL) cut(&data->split[ACCEL_EVAL], eval, program, ACCEL_EVAL, 0, file_count(eval));
-  if (train->path != NULL) cut(&data->split[ACCEL_TRAIN], train, program, ACCEL_TRAIN, 0, kept);
+  if (eval->path != NULL) cut(data, eval, program, ACCEL_EVAL, 0, file_count(eval));
+  if (train->path != NULL) cut(data, train, program, ACCEL_TRAIN, 0, kept);
 }
 
 static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
@@ -103,14 +109,23 @@ static bool check_counted(const struct data *data, const struct accel_program *p
 }
 
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
-  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, program->batch_size, problem)) return false;
+  int64_t round = program->rest.kept ? 1 : program->batch_size * data->world.size;
+  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
   if (!check_counted(data, program, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 
-bool rt_data_open(struct data *data, const struct accel_program *program, const char *train_path,
+int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position) {
+  const struct data_split *split = &data->split[which];
+  const struct dealing *dealing = &split->order.dealing;
+  if (which == ACCEL_EVAL) return position;
+  return rt_dealt_first(dealing, position / dealing->batch, data->world.rank) + position % dealing->batch +
+         split->shift;
+}
+
+bool rt_data_open(struct data *data, const struct accel_program *program, struct world world, const char *train_path,
                   struct problem *problem) {
-  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary};
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .world = world};
   for (enum accel_split split = 0; split < ACCEL_SPLITS; split++) {
     struct accel_source source = program->source[split];
     if (split == ACCEL_TRAIN && train_path != NULL) source.path = train_path;

@@ -52,7 +52,10 @@ static double seconds_left(const struct accel_run *run, int64_t at) {
 static double tokens_per_step(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   const struct sharing *sharing = &run->sharing;
-  double tokens = (double)program->batch_size * (program->sequence_length > 0 ? (double)program->sequence_length : 1);
+  const struct order *order = &run->data.split[ACCEL_TRAIN].order;
+  int64_t samples = order->taken < order->samples ? order->taken : order->samples;
+  double tokens = (double)samples / (double)sharing->in_epoch;
+  if (program->sequence_length > 0) tokens *= (double)program->sequence_length;
   double micro_batches = (double)sharing->in_epoch / (double)rt_share_steps(sharing, sharing->in_epoch);
   return tokens * (sharing->with_epochs ? micro_batches : (double)sharing->in_step);
 }

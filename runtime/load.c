@@ -34,16 +34,23 @@ struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
   return rt_share(&run->sharing, at);
 }
 
+/* The targets of a place without a sample. */
+static void forget(const struct accel_run *run, int64_t count, int32_t *targets) {
+  for (int64_t i = 0; i < count; i++) targets[i] = run->program->rest.no_target;
+}
+
 void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets) {
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  position = rt_data_position(&run->data, which, position);
   for (int64_t i = 0; i < count; i++) {
-    int64_t start = rt_order_start(&split->order, position + split->shift + i);
+    int64_t start = rt_order_start(&split->order, position + i);
     int64_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
     int64_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
     if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
     if (vocabulary > 0 && next >= vocabulary) fail_changed(run, split, next);
+    if (!rt_order_counts(&split->order, position + i)) forget(run, length, targets + i * length);
   }
 }
 
@@ -53,15 +60,18 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length;
   accel_load_windows(run, which, position, count, tokens, targets);
-  for (int64_t i = 0; i < count; i++)
-    rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + split->shift + i, length,
+  position = rt_data_position(&run->data, which, position);
+  for (int64_t i = 0; i < count; i++) {
+    rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + i, length,
             program->vocabulary, tokens + i * length, targets + i * length);
+    if (!rt_order_counts(&split->order, position + i)) forget(run, length, targets + i * length);
+  }
 }
 
 /* A row's features in `features`; returns its label. */
 static float load_row(const struct data_split *split, int64_t position, float *features) {
   const struct table *table = &split->file->table;
-  const float *row = table->values + rt_order_start(&split->order, position + split->shift) * table->columns;
+  const float *row = table->values + rt_order_start(&split->order, position) * table->columns;
   for (int column = 0; column < table->columns - 1; column++) features[column] = row[column];
   return row[table->columns - 1];
 }
@@ -69,14 +79,18 @@ static float load_row(const struct data_split *split, int64_t position, float *f
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                         int32_t *labels) {
   const struct data_split *split = split_of(run, which);
+  position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
-  for (int64_t i = 0; i < count; i++)
+  for (int64_t i = 0; i < count; i++) {
     labels[i] = (int32_t)load_row(split, position + i, features + i * run->program->features);
+    if (!rt_order_counts(&split->order, position + i)) forget(run, 1, labels + i);
+  }
 }
 
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
   const struct data_split *split = split_of(run, which);
+  position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++) labels[i] = load_row(split, position + i, features + i * run->program->features);
 }

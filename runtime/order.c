@@ -3,13 +3,15 @@
 #include "permutation.h"
 #include "philox.h"
 
+static const struct dealing single = {.batch = 1, .ranks = 1};
+
 struct order rt_order_of_rows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count) {
-  return (struct order){seed, split, shuffle, first, count, count, 1, 1};
+  return (struct order){seed, split, shuffle, first, count, single, count, 1, 1};
 }
 
 struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
                                  int64_t length) {
-  struct order order = {seed, split, shuffle, first, 0, 0, length, 1};
+  struct order order = {seed, split, shuffle, first, 0, single, 0, length, 1};
   if (count <= length) return order;
   order.samples = order.taken = (count - 1) / length;
   if (!shuffle || split == ACCEL_EVAL) return order;
@@ -22,8 +24,10 @@ struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shu
   return order;
 }
 
-void rt_order_batch(struct order *order, int64_t batch) {
-  if (order->split == ACCEL_TRAIN) order->taken = order->samples - order->samples % batch;
+void rt_order_deal(struct order *order, struct dealing dealing) {
+  if (order->split == ACCEL_EVAL) return;
+  order->dealing = dealing;
+  order->taken = rt_dealt_positions(&dealing, order->samples);
 }
 
 /* Evaluation always sees the same samples: its epoch is 0. */
@@ -38,10 +42,18 @@ static int64_t offset_of(const struct order *order, uint64_t epoch) {
 }
 
 int64_t rt_order_start(const struct order *order, int64_t position) {
-  uint64_t epoch = epoch_of(order, position), index = (uint64_t)(position % order->taken);
+  bool counts;
+  uint64_t epoch = epoch_of(order, position);
+  uint64_t index = (uint64_t)rt_dealt_sample(&order->dealing, order->samples, position % order->taken, &counts);
   if (order->shuffle) {
     uint64_t stream = RT_STREAM(RT_USE_SHUFFLE, (uint64_t)order->split << 48 | (epoch & 0xffffffffffff));
     index = rt_permute(order->seed, stream, (uint64_t)order->samples, index);
   }
   return order->first + offset_of(order, epoch) + (int64_t)index * order->stride;
+}
+
+bool rt_order_counts(const struct order *order, int64_t position) {
+  bool counts;
+  rt_dealt_sample(&order->dealing, order->samples, position % order->taken, &counts);
+  return counts;
 }

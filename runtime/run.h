@@ -50,7 +50,7 @@ struct accel_run {
   bool skipped;                   /* the newest step ended without its update */
 };
 
-/* The position of the first sample of step `at`, as the program counts positions. */
+/* The position of the first sample of step `at`, beside those of all ranks. */
 int64_t rt_position(const struct accel_run *run, int64_t at);
 
 #endif

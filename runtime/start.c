@@ -48,9 +48,11 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
-  if (!rt_data_open(&run->data, program, data, &problem) || !rt_arena_open(&run->arena, program->arena_bytes, &problem))
+  const struct world world = {.rank = 0, .size = 1};
+  if (!rt_data_open(&run->data, program, world, data, &problem) ||
+      !rt_arena_open(&run->arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
-  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].order.taken / program->batch_size,
+  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].order.taken / (program->batch_size * world.size),
                                   program->micro_batches, program->sync_with_dataloader};
   return run;
 }
@@ -78,7 +80,7 @@ static void print_headline(const struct accel_run *run) {
 }
 
 int64_t rt_position(const struct accel_run *run, int64_t at) {
-  return rt_share(&run->sharing, at).first * run->program->batch_size;
+  return rt_share(&run->sharing, at).first * run->program->batch_size * run->data.world.size;
 }
 
 int64_t accel_first_step(const struct accel_run *run) {

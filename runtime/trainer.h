@@ -72,6 +72,14 @@ struct accel_source {
   enum accel_format format;
 };
 
+/* What becomes of the samples at an epoch's end that do not make a batch for every rank. */
+struct accel_rest {
+  bool kept;         /* they make a round of batches of their own; else the epoch leaves them out */
+  bool even;         /* several ranks: the epoch's first samples fill that round */
+  bool dispatched;   /* or all ranks get equal parts of it */
+  int32_t no_target; /* the target, or label, of a place of a batch that has no sample: the loss leaves it out */
+};
+
 /* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
  * and the others become mask_token. */
 struct accel_masking {
@@ -104,7 +112,7 @@ struct accel_program {
   int64_t steps;
   uint64_t seed;
   uint64_t data_seed;        /* of the samples' order */
-  int64_t batch_size;        /* samples of a micro-batch */
+  int64_t batch_size;        /* samples of a rank's micro-batch */
   int64_t micro_batches;     /* of a step */
   bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
 
@@ -122,6 +130,7 @@ struct accel_program {
   double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
   int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
   bool shuffle;
+  struct accel_rest rest;
   int64_t sequence_length;      /* tokens of a window; 0 for tables */
   int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking; /* for accel_load_masked */
@@ -186,10 +195,11 @@ struct accel_share {
 struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
 
 /* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
- * tokens that follow them, [count][sequence_length] each. Which window a position is: with shuffle, a keyed permutation
- * of all windows per epoch, of which those behind the last whole batch are left out (a window starts at a multiple of
- * the sequence length plus the epoch's offset); without, in file order. A pure function of (seed, split, position), no
- * state. No allocation, no system call. */
+ * tokens that follow them, [count][sequence_length] each. Positions of training count the samples of this rank's
+ * batches, so `position` is the micro-batch's number times batch_size. Which window it is: with shuffle, a keyed
+ * permutation of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset);
+ * without, in file order; program->rest says how an epoch ends. A pure function of (seed, split, position, rank,
+ * ranks), no state. No allocation, no system call. */
 void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets);
 

@@ -11,6 +11,7 @@ static struct accel_program program_of(const struct job *job) {
                                 .source = {{job->data.train.path, formats[job->data.train.format]}},
                                 .eval_fraction = job->data.eval.path == NULL ? job->data.eval_fraction : 0,
                                 .shuffle = job->data.shuffle,
+                                .rest = {.kept = job->data.keep_last},
                                 .sequence_length = is_table ? 0 : job->data.sequence_length,
                                 .features = job->data.features};
 }
@@ -20,7 +21,7 @@ static bool count_samples(struct job *job, const char *key, int64_t *taken, stru
   struct accel_program program = program_of(job);
   struct data data;
   struct problem problem;
-  bool open = rt_data_open(&data, &program, NULL, &problem);
+  bool open = rt_data_open(&data, &program, (struct world){.rank = 0, .size = 1}, NULL, &problem);
   if (open) {
     job->data.samples = data.split[ACCEL_TRAIN].order.samples;
     *taken = data.split[ACCEL_TRAIN].order.taken;
@@ -48,11 +49,18 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   const char *key = in_epochs ? "training.epochs" : "training.samples";
   struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
   int64_t batch = job->data.batch_size, taken = batch;
-  bool needs_data = in_epochs || (sharing.in_step > 1 && sharing.with_epochs);
+  bool has_short = job->data.keep_last; /* batches */
+  bool needs_data = in_epochs || has_short || (sharing.in_step > 1 && sharing.with_epochs);
   if (needs_data && !count_samples(job, key, &taken, diags)) return false;
   sharing.in_epoch = taken / batch;
-  int64_t micro_batches = in_epochs ? job->training.epochs * sharing.in_epoch
-                                    : job->training.samples / batch + (job->training.samples % batch != 0);
+  int64_t epochs = job->training.epochs, rest = 0;
+  if (!in_epochs && has_short) {
+    epochs = job->training.samples / job->data.samples;
+    rest = job->training.samples % job->data.samples;
+  } else if (!in_epochs) {
+    rest = job->training.samples;
+  }
+  int64_t micro_batches = epochs * sharing.in_epoch + rest / batch + (rest % batch != 0);
   job->training.steps = rt_share_steps(&sharing, micro_batches);
   return check_warmup(job, key, diags);
 }

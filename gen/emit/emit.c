@@ -53,7 +53,9 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
   return value;
 }
 
-static struct jinja_value data_value(struct arena *arena, const struct job *job) {
+static struct jinja_value data_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   jinja_set(arena, value, "train", source_value(arena, &job->data.train));
   jinja_set(arena, value, "eval", source_value(arena, &job->data.eval));
@@ -61,6 +63,10 @@ static struct jinja_value data_value(struct arena *arena, const struct job *job)
   set_int(arena, value, "batch_size", job->data.batch_size);
   set_int(arena, value, "samples", job->data.samples);
   set_bool(arena, value, "shuffle", job->data.shuffle);
+  set_bool(arena, value, "keep_last", job->data.keep_last);
+  set_bool(arena, value, "even_batches", job->data.even_batches);
+  set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
+  set_int(arena, value, "no_target", program->border.mean.without);
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);
   set_int(arena, value, "features", job->data.features);
@@ -285,7 +291,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_text(arena, context, "low", low_name(program));
   set_text(arena, context, "gradients_struct", program->trained->structs[program->trained->n_structs - 1]->name);
   set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);
-  jinja_set(arena, context, "data", data_value(arena, job));
+  jinja_set(arena, context, "data", data_value(program));
   jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));

@@ -17,23 +17,34 @@ static void refuse_loss(const struct program *program, const struct node *cause,
 }
 
 /* How micro-batches of unequal weight make one mean. */
-static bool normalize(struct program *program, struct builder *builder, struct diagnostics *diags) {
+static bool normalize(struct program *program, struct builder *builder, const struct node *cause,
+                      struct diagnostics *diags) {
   struct border *border = &program->border;
-  const struct node *cause;
-  struct region *entry = program->graph->entry;
-  struct mean mean = loss_mean(builder, entry, &cause);
-  if (mean.form == MEAN_COUNTED) {
+  if (border->mean.form == MEAN_COUNTED) {
     border->counts = true;
-    mean.count = give_count(builder, entry, mean);
-    border->divisor *= mean.most;
-  } else if (mean.form == MEAN_FIXED) {
+    border->mean.count = give_count(builder, program->graph->entry, border->mean);
+    border->divisor *= border->mean.most;
+  } else if (border->mean.form == MEAN_FIXED) {
     border->by_share = border->short_steps;
   } else {
     refuse_loss(program, cause, diags);
     return false;
   }
-  border->mean = mean;
   return true;
+}
+
+/* Whether a batch may have places without a sample: the loss counts targets of the data, and one value of them is none.
+ */
+static bool check_rest(const struct program *program, struct diagnostics *diags) {
+  const struct region *entry = program->graph->entry;
+  const struct mean *mean = &program->border.mean;
+  for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
+    if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) return true;
+  diag_error(diags, entry->results.items[0]->producer->where,
+             "a batch that samples do not fill needs a loss that can leave targets out, and this one cannot");
+  diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
+  diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set data.drop_last: true");
+  return false;
 }
 
 bool plan_border(struct program *program, struct builder *builder, struct diagnostics *diags) {
@@ -41,7 +52,11 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   struct border *border = &program->border;
   *border = (struct border){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
   border->short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
-  if (job->accumulation.normalize == NORMALIZE_TOKENS && !normalize(program, builder, diags)) return false;
+  const struct node *cause = NULL;
+  bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
+  if (by_tokens || job->data.keep_last) border->mean = loss_mean(builder, program->graph->entry, &cause);
+  if (job->data.keep_last && !check_rest(program, diags)) return false;
+  if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   border->unscales = border->scaler || border->counts || border->by_share;
   border->factor = border->unscales || job->optimizer.clip_grad_norm > 0;

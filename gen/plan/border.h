@@ -18,11 +18,13 @@ struct border {
   bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
   bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
   double divisor;   /* of the seed: gradients of about the size that the step's have */
-  struct mean mean; /* with normalize tokens: how losses join; a count is a result of the entry */
+  struct mean mean; /* with normalize tokens, or without drop_last: how losses join; where it counts, the count is a
+                       result of the entry */
 };
 
 /* Sets program->border, by the job and by what the loss is. With accumulation.normalize tokens the entry may get a
- * second result, "counted". False with an error when the loss is then no mean. */
+ * second result, "counted". False with an error when the loss is then no mean, or cannot leave samples out that are not
+ * there. */
 bool plan_border(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* What the gradient of a micro-batch's loss starts from. */

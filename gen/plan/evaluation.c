@@ -132,12 +132,12 @@ static bool refuse_sum(const struct program *program, const struct value *sum, s
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct region *entry = program->evaluation_entry != NULL ? program->evaluation_entry : program->graph->entry;
-  bool known = program->evaluation_entry == NULL && program->border.counts;
+  bool known = program->evaluation_entry == NULL && program->border.mean.form != MEAN_NONE;
   const struct node *cause;
   struct mean mean = known ? program->border.mean : loss_mean(builder, entry, &cause);
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
   if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
-    program->evaluation_count = known ? mean.count : give_count(builder, entry, mean);
+    program->evaluation_count = known && program->border.counts ? mean.count : give_count(builder, entry, mean);
   return true;
 }

@@ -28,6 +28,14 @@ static void hand_on(struct graph *graph, struct region *callee, struct value *re
     }
 }
 
+/* What the region's value is outside of a call: the caller's own where it is handed in. */
+static const struct value *outside(const struct node *node, const struct value *value, const struct value *otherwise) {
+  const struct region *callee = node->call->callee;
+  for (int i = 0; i < callee->inputs.count; i++)
+    if (callee->inputs.items[i] == value) return node->inputs[i];
+  return otherwise;
+}
+
 /* A result of a called region. A count that it is weighted by comes out of the call beside it. */
 static struct mean mean_of_call(struct search *search, struct node *node, int index) {
   struct region *callee = node->call->callee;
@@ -36,7 +44,7 @@ static struct mean mean_of_call(struct search *search, struct node *node, int in
   if (mean.form == MEAN_COUNTED) {
     hand_on(builder_graph(search->builder), callee, mean.count);
     mean.count = node->outputs[node->n_outputs - 1];
-    mean.of = mean.count;
+    mean.of = outside(node, mean.of, mean.count);
     name_values(builder_arena(search->builder), callee);
   } else if (mean.form != MEAN_NONE) {
     mean.count = node->outputs[index];

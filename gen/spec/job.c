@@ -89,6 +89,9 @@ static void bind_data(struct job *job) {
   job->data.features = (int)integer(job, "data.features");
   job->data.label = (enum data_label)choice(job, "data.label", labels);
   job->data.shuffle = integer(job, "data.shuffle") != 0;
+  job->data.keep_last = integer(job, "data.drop_last") == 0;
+  job->data.even_batches = integer(job, "data.even_batches") != 0;
+  job->data.dispatch_batches = integer(job, "data.dispatch_batches") != 0;
   job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
   if (!job->data.masking.on) return;
   job->data.masking.mask_token = (int)integer(job, "data.masking.mask_token");

@@ -130,6 +130,8 @@ struct job {
     int features;        /* CSV: columns before the label */
     enum data_label label;
     bool shuffle;
+    bool keep_last; /* drop_last is false */
+    bool even_batches, dispatch_batches;
     int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
     struct {

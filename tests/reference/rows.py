@@ -61,7 +61,8 @@ class Rows:
         self.write_data()
         save_file(self.weights, self.trainer.folder / "start.safetensors")
         shuffle = job["data"].get("shuffle", True)
-        self.order = Order(SEED, TRAIN, shuffle, 0, count, batch=batch)
+        keeps = not job["data"].get("drop_last", True)
+        self.order = Order(SEED, TRAIN, shuffle, 0, count, batch=batch, keeps_last=keeps)
 
     def write_data(self):
         lines = [",".join(f"{x:.9g}" for x in row) + f",{label}" for row, label in zip(self.features, self.labels)]
@@ -77,7 +78,8 @@ class Rows:
 
     def indices(self, number):
         """The rows of a micro-batch."""
-        return [self.order.start(number * self.batch + i) for i in range(self.batch)]
+        positions = range(number * self.batch, (number + 1) * self.batch)
+        return [self.order.start(i) for i in positions if self.order.counts(i)]
 
     def micro_batch(self, number):
         rows = self.indices(number)

@@ -17,8 +17,9 @@ class Epochs:
     """The batches of one epoch after another, as rows of the data, for a DataLoader of PyTorch."""
 
     def __init__(self, rows):
-        self.rows, self.epoch, self.batch_size, self.drop_last = rows, -1, rows.batch, True
-        self.count = len(rows.labels) // rows.batch
+        self.rows, self.epoch, self.batch_size = rows, -1, rows.batch
+        self.drop_last = rows.job["data"].get("drop_last", True)
+        self.count = rows.order.taken // rows.batch
 
     def __len__(self):
         return self.count

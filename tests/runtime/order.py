@@ -59,15 +59,16 @@ def permute(seed, stream, n, index):
 
 
 class Order:
-    """samples: in an epoch, of which it takes what makes whole batches; start(position): the first token of a window
-    (length given) or the row."""
+    """samples: in an epoch, of which it takes what makes whole batches, or all, the last batch then short;
+    start(position): the first token of a window (length given) or the row. One rank."""
 
-    def __init__(self, seed, split, shuffle, first, count, length=None, batch=1):
+    def __init__(self, seed, split, shuffle, first, count, length=None, batch=1, keeps_last=False):
         self.seed, self.split, self.shuffle, self.first = seed, split, shuffle, first
         self.samples, self.stride, self.offsets = count, 1, 1
         if length is not None:
             self._cut_windows(count, length)
-        self.taken = self.samples - (self.samples % batch if split == TRAIN else 0)
+        rest = self.samples % batch if split == TRAIN else 0
+        self.taken = self.samples + (batch - rest if keeps_last and rest else -rest)
 
     def _cut_windows(self, count, length):
         self.samples, self.stride = max(0, (count - 1) // length), length
@@ -75,6 +76,9 @@ class Order:
             if self.samples > 1:
                 self.samples = (count - length) // length
             self.offsets = min(length, count - self.samples * length)
+
+    def counts(self, position):
+        return position % self.taken < self.samples
 
     def start(self, position):
         epoch, index = divmod(position, self.taken)

@@ -94,7 +94,7 @@ static void far_positions(void **state) {
 static void whole_batches(void **state) {
   (void)state;
   struct order order = rt_order_of_rows(1, ACCEL_TRAIN, false, 0, 11);
-  rt_order_batch(&order, 4);
+  rt_order_deal(&order, (struct dealing){.batch = 4, .ranks = 1});
   assert_int_equal(order.taken, 8);
   for (int64_t i = 0; i < 20; i++) assert_int_equal(rt_order_start(&order, i), i % 8);
   bool seen[11] = {false};

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 861ef5d33e05dbc1f047be38200d4de82a6c5b5b59e54291e6038ad7d2ab86f7
+ * job    job.yaml, 8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1753,6 +1753,11 @@ static const struct accel_key keys[] = {
     {"data.batch_size", "3", true},
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.even_batches", "true", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "bf16", false},
     {"precision.autocast.enabled", "true", false},
     {"precision.autocast.cache_enabled", "true", false},
@@ -1804,7 +1809,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "861ef5d33e05dbc1f047be38200d4de82a6c5b5b59e54291e6038ad7d2ab86f7",
+    .job_digest = "8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1822,7 +1827,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 59,
+    .n_keys = 64,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
