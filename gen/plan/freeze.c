@@ -19,7 +19,7 @@ struct freezing {
 
 bool is_frozen(const struct job *job, const char *name) {
   for (int i = 0; i < job->model.n_freeze; i++)
-    if (name_matches(job->model.freeze[i].match, name)) return true;
+    if (name_matches(job->model.freeze[i].name, name)) return true;
   return false;
 }
 
@@ -180,7 +180,7 @@ static void collect(struct freezing *freezing, const struct region *region, cons
     ARENA_PUSH(arena, freezing->names, name);
     freezing->trains |= !is_frozen(freezing->job, name);
     for (int k = 0; k < freezing->job->model.n_freeze; k++)
-      freezing->matches[k] |= name_matches(freezing->job->model.freeze[k].match, name);
+      freezing->matches[k] |= name_matches(freezing->job->model.freeze[k].name, name);
   }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
@@ -193,13 +193,13 @@ static bool check_patterns(struct freezing *freezing, const char *const *root, s
   const struct job *job = freezing->job;
   int before = diags->errors;
   for (int i = 0; i < job->model.n_freeze; i++)
-    name_pattern_check(job->model.freeze[i].match, job->model.freeze[i].where, diags);
+    name_pattern_check(job->model.freeze[i].name, job->model.freeze[i].where, diags);
   if (diags->errors > before) return false;
   freezing->matches = arena_alloc(freezing->graph->arena, ((size_t)job->model.n_freeze + 1) * sizeof(bool));
   collect(freezing, freezing->graph->entry, root);
   for (int i = 0; i < job->model.n_freeze; i++)
     if (!freezing->matches[i])
-      name_pattern_unmatched(freezing->graph->arena, job->model.freeze[i].match, &freezing->names,
+      name_pattern_unmatched(freezing->graph->arena, job->model.freeze[i].name, &freezing->names,
                              job->model.freeze[i].where, diags);
   if (diags->errors > before) return false;
   if (freezing->trains) return true;

@@ -10,6 +10,7 @@
 #include "gen/plan/figures.h"
 #include "gen/plan/freeze.h"
 #include "gen/plan/fuse.h"
+#include "gen/plan/gradients.h"
 #include "gen/plan/groups.h"
 #include "gen/plan/keep.h"
 #include "gen/plan/kernels.h"

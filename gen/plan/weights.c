@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "gen/ir/names.h"
-#include "gen/ir/region.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
+#include "gen/plan/weight_walk.h"
 
 /* ---- The tree of names ---- */
 
@@ -17,8 +16,7 @@ static struct weight_node *child_named(const struct weight_node *node, const cha
   return NULL;
 }
 
-/* The node at a dotted path below `node`; NULL where there is none. */
-static struct weight_node *node_at(struct weight_node *node, const char *path) {
+struct weight_node *weight_node_at(struct weight_node *node, const char *path) {
   while (node != NULL && *path != '\0') {
     size_t length = strcspn(path, ".");
     node = child_named(node, path, length);
@@ -46,50 +44,6 @@ static struct weight_node *make_node(struct arena *arena, struct weight_node *ro
   return node;
 }
 
-static const char *join(struct arena *arena, const char *prefix, const char *path) {
-  if (prefix[0] == '\0') return path;
-  return path[0] == '\0' ? prefix : arena_printf(arena, "%s.%s", prefix, path);
-}
-
-/* ---- Walking all calls of the entry ---- */
-
-struct walk {
-  struct program *program;
-  struct diagnostics *diags;
-  bool ok;
-  void (*visit)(struct walk *walk, const struct region *region, const struct node *after, const char *const *prefixes);
-  int *contributions;                      /* plan_gradients: by weight, so far */
-  int *readers;                            /* choose_in_backward: by weight, calls that have it */
-  bool changed;                            /* choose_in_backward */
-  const struct parameter_gradient **first; /* plan_gradients: by weight, the first contribution */
-};
-
-static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes);
-
-static void walk_call(struct walk *walk, const struct node *node, const char *const *prefixes) {
-  struct arena *arena = walk->program->arena;
-  const struct call *call = node->call;
-  int n = call->callee->n_scopes;
-  for (int k = 0; k < call->count; k++) {
-    int iteration = call->forward != NULL ? call->count - 1 - k : k;
-    const char **inner = arena_alloc(arena, ((size_t)n + 1) * sizeof *inner);
-    for (int i = 0; i < n; i++) {
-      const struct scope *scope = call->scopes[i * call->count + iteration];
-      inner[i] = join(arena, prefixes[scope->formal], scope->path);
-    }
-    walk_region(walk, call->callee, inner);
-  }
-}
-
-static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes) {
-  walk->visit(walk, region, NULL, prefixes);
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct node *node = region->nodes.items[i];
-    if (node->call != NULL) walk_call(walk, node, prefixes);
-    walk->visit(walk, region, node, prefixes);
-  }
-}
-
 /* ---- Which scopes are used ---- */
 
 /* Whether the program's tree has the parameter: that of gradients has those whose gradient is stored. */
@@ -112,7 +66,7 @@ bool region_uses_scope(const struct program *program, const struct region *regio
 
 /* ---- Building the tree ---- */
 
-static void add_weight(struct walk *walk, const struct parameter *parameter, const char *path) {
+static void add_weight(struct weight_walk *walk, const struct parameter *parameter, const char *path) {
   struct program *program = walk->program;
   struct weight_node *node = make_node(program->arena, program->root, path);
   if (node->parameter != NULL || node->n_children > 0) {
@@ -129,14 +83,14 @@ static void add_weight(struct walk *walk, const struct parameter *parameter, con
   program->weights[program->n_weights++] = (struct weight){.path = path, .parameter = parameter};
 }
 
-static void visit_parameters(struct walk *walk, const struct region *region, const struct node *after,
+static void visit_parameters(struct weight_walk *walk, const struct region *region, const struct node *after,
                              const char *const *prefixes) {
   if (after != NULL || region->forward != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     if (!has_parameter(walk->program, p)) continue;
     if (p->moved) continue; /* weights stand in the order of the model's source */
-    add_weight(walk, p, join(walk->program->arena, prefixes[p->scope], p->path));
+    add_weight(walk, p, weight_path(walk->program->arena, prefixes[p->scope], p->path));
   }
 }
 
@@ -150,12 +104,13 @@ static struct weight_node **binding(const struct program *program, const struct 
   return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
 }
 
-static void visit_bindings(struct walk *walk, const struct region *region, const struct node *after,
+static void visit_bindings(struct weight_walk *walk, const struct region *region, const struct node *after,
                            const char *const *prefixes) {
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!region_uses_scope(walk->program, region, i)) continue;
-    struct weight_node *node = node_at(walk->program->root, prefixes[i]), **first = binding(walk->program, region, i);
+    struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]),
+                       **first = binding(walk->program, region, i);
     node->bound = true;
     if (node->binder == NULL && !region->group) node->binder = named_region(region);
     if (*first == NULL) *first = node;
@@ -287,13 +242,17 @@ static int64_t offset_of(const struct program *program, const struct weight_node
   return -1;
 }
 
+int64_t weight_offset(const struct program *program, const char *path) {
+  return offset_of(program, weight_node_at(program->root, path));
+}
+
 /* All scopes that a function is called with must be of one type: its parameter's. */
-static void visit_types(struct walk *walk, const struct region *region, const struct node *after,
+static void visit_types(struct weight_walk *walk, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!region_uses_scope(walk->program, region, i)) continue;
-    const struct weight_node *node = node_at(walk->program->root, prefixes[i]);
+    const struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]);
     const struct weight_node *first = *binding(walk->program, region, i);
     const struct weight_struct *type = node->array ? NULL : node->type;
     if (type == (first->array ? NULL : first->type) && type != NULL) continue;
@@ -305,23 +264,8 @@ static void visit_types(struct walk *walk, const struct region *region, const st
   }
 }
 
-static const struct region *entry_backward(const struct graph *graph) {
-  for (int r = 0; r < graph->n_regions; r++)
-    if (graph->regions[r]->forward == graph->entry) return graph->regions[r];
-  return NULL;
-}
-
-/* From the entry, from its copy for evaluation, and from its backward, which may run forward regions of its own. */
-static void walk_entries(struct walk *walk) {
-  const char *root[] = {""};
-  const struct region *backward = entry_backward(walk->program->graph);
-  walk_region(walk, walk->program->graph->entry, root);
-  if (walk->program->evaluation_entry != NULL) walk_region(walk, walk->program->evaluation_entry, root);
-  if (backward != NULL) walk_region(walk, backward, root);
-}
-
 bool plan_weights(struct program *program, struct diagnostics *diags) {
-  struct walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
+  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
   program->root = arena_alloc(program->arena, sizeof *program->root);
   program->root->name = program->root->path = "";
   for (int r = 0; r < program->graph->n_regions; r++)
@@ -329,165 +273,17 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
       program->bindings_stride = program->graph->regions[r]->n_scopes;
   program->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * program->bindings_stride + 1) *
                                                       sizeof *program->bindings);
-  walk_entries(&walk);
+  weight_walk_entries(&walk);
   if (!walk.ok) return false;
   walk.visit = visit_bindings;
-  walk_entries(&walk);
+  weight_walk_entries(&walk);
   struct_of(program, program->root);
   walk.visit = visit_types;
-  walk_entries(&walk);
+  weight_walk_entries(&walk);
   if (!walk.ok) return false;
   for (int i = 0; i < program->n_weights; i++)
-    program->weights[i].offset = offset_of(program, node_at(program->root, program->weights[i].path));
+    program->weights[i].offset = weight_offset(program, program->weights[i].path);
   return true;
-}
-
-/* ---- Frozen parameters ---- */
-
-/* Whether what a loop goes through by an index is an array among the gradients too. */
-static bool same_arrays(const struct program *program, const struct weight_node *node, struct diagnostics *diags) {
-  const struct weight_node *trained = node_at(program->trained->root, node->path);
-  bool good = trained == NULL || !node->array || trained->array;
-  if (!good) {
-    bool freezes = program->n_frozen > 0;
-    struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
-    diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
-               freezes ? "are frozen" : "are updated in the backward", node->path);
-    diag_help(diags, freezes ? "freeze whole layers, and the same parts of all others"
-                             : "let all layers share the same parameters with others, or take optimizer.name: sgd");
-  }
-  for (int i = 0; i < node->n_children && good; i++) good = same_arrays(program, node->children[i], diags);
-  return good;
-}
-
-/* Whether its gradient is stored. */
-static bool has_gradient(const struct weight *weight) {
-  return weight->parameter->value->differentiable && !weight->in_backward;
-}
-
-/* The tree of what is trained, beside a program's own. */
-bool plan_trained(struct program *program, struct diagnostics *diags) {
-  bool some = false;
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
-    if (!weight->parameter->value->differentiable && program->kind == PROGRAM_TRAIN)
-      program->n_frozen += shape_count(weight->parameter->shape);
-    some |= !has_gradient(weight);
-  }
-  if (some && program->kind == PROGRAM_TRAIN) {
-    program->trained = arena_alloc(program->arena, sizeof *program->trained);
-    *program->trained = (struct program){.arena = program->arena, .job = program->job, .graph = program->graph};
-    if (!plan_weights(program->trained, diags)) return false;
-    if (!same_arrays(program, program->root, diags)) return false;
-  }
-  for (int i = 0; i < program->n_weights; i++) {
-    struct weight *weight = &program->weights[i];
-    bool stored = program->trained == program || has_gradient(weight);
-    weight->gradient = stored ? offset_of(program->trained, node_at(program->trained->root, weight->path)) : -1;
-  }
-  return true;
-}
-
-/* ---- Gradients ---- */
-
-static struct weight *weight_named(const struct program *program, const char *path) {
-  for (int i = 0; i < program->n_weights; i++)
-    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
-  return NULL;
-}
-
-static void visit_gradients(struct walk *walk, const struct region *region, const struct node *after,
-                            const char *const *prefixes) {
-  for (int i = 0; i < region->gradients.count; i++) {
-    struct parameter_gradient *gradient = &region->gradients.items[i];
-    bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
-    if (after != NULL ? !node_makes(after, gradient->value) : local) continue;
-    const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
-    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
-    int at = (int)(weight - walk->program->weights);
-    if (walk->contributions[at]++ > 0) gradient->accumulate = true;
-    if (walk->first[at] == NULL) walk->first[at] = gradient;
-    if (walk->first[at] != gradient) weight->tied = true;
-  }
-}
-
-/* A gradient that adds for one parameter and is the first for another needs zeros there. */
-static void visit_zeros(struct walk *walk, const struct region *region, const struct node *after,
-                        const char *const *prefixes) {
-  for (int i = 0; i < region->gradients.count; i++) {
-    const struct parameter_gradient *gradient = &region->gradients.items[i];
-    bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
-    if (after != NULL ? !node_makes(after, gradient->value) : local) continue;
-    const struct parameter *p = &region->forward->parameters.items[gradient->parameter];
-    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
-    if (walk->contributions[weight - walk->program->weights]++ == 0 && gradient->accumulate) weight->zero = true;
-  }
-}
-
-static void visit_readers(struct walk *walk, const struct region *region, const struct node *after,
-                          const char *const *prefixes) {
-  for (int i = 0; i < region->parameters.count && after == NULL; i++) {
-    const struct parameter *p = &region->parameters.items[i];
-    const char *path = join(walk->program->arena, prefixes[p->scope], p->path);
-    walk->readers[weight_named(walk->program, path) - walk->program->weights]++;
-  }
-}
-
-/* One backward function serves all calls of its function, so what one of them cannot do, none does. */
-static void visit_in_backward(struct walk *walk, const struct region *region, const struct node *after,
-                              const char *const *prefixes) {
-  for (int i = 0; i < region->parameters.count && after == NULL && region->forward == NULL; i++) {
-    struct parameter *p = &region->parameters.items[i];
-    struct weight *weight = weight_named(walk->program, join(walk->program->arena, prefixes[p->scope], p->path));
-    if (p->in_backward == weight->in_backward) continue;
-    p->in_backward = weight->in_backward = false;
-    walk->changed = true;
-  }
-}
-
-/* A weight can change within the backward where that has a single gradient for it, and one call alone reads it. */
-static void choose_in_backward(struct program *program, struct walk *walk) {
-  const struct graph *graph = program->graph;
-  const char *root[] = {""};
-  if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->in_backward) return;
-  walk->readers = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof(int));
-  walk->visit = visit_readers;
-  walk_region(walk, graph->entry, root);
-  for (int i = 0; i < program->n_weights; i++) {
-    struct weight *weight = &program->weights[i];
-    weight->in_backward =
-        weight->parameter->value->differentiable && walk->contributions[i] == 1 && walk->readers[i] == 1;
-  }
-  for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->parameters.count; i++)
-      graph->regions[r]->parameters.items[i].in_backward = graph->regions[r]->forward == NULL;
-  walk->visit = visit_in_backward;
-  do {
-    walk->changed = false;
-    walk_entries(walk);
-  } while (walk->changed);
-}
-
-void plan_gradients(struct program *program) {
-  const struct graph *graph = program->graph;
-  const struct region *backward = entry_backward(graph);
-  if (backward == NULL) return;
-  struct walk walk = {.program = program, .visit = visit_gradients};
-  const char *root[] = {""};
-  size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);
-  walk.contributions = arena_alloc(program->arena, bytes);
-  walk.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *walk.first);
-  walk_region(&walk, backward, root);
-  for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
-    for (int i = 0; i < graph->regions[r]->gradients.count; i++)
-      graph->regions[r]->gradients.items[i].accumulate = true;
-  choose_in_backward(program, &walk);
-  memset(walk.contributions, 0, bytes);
-  walk.visit = visit_zeros;
-  walk_region(&walk, backward, root);
-  bool kept = !job_optimizer(program->job)->averages; /* else a step finds the model where the gradients lie */
-  for (int i = 0; i < program->n_weights; i++)        /* a parameter without a gradient keeps zeros */
-    if (walk.contributions[i] == 0) program->weights[i].zero = !kept;
 }
 
 /* ---- Access ---- */
@@ -501,7 +297,7 @@ const struct weight_struct *region_scope_type(const struct program *program, con
 }
 
 static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
-  struct weight_node *node = node_at((struct weight_node *)from, path);
+  struct weight_node *node = weight_node_at((struct weight_node *)from, path);
   const struct weight_node *chain[64];
   int length = 0, count = 0;
   for (; node != from && length < 64; node = node->parent) chain[length++] = node;

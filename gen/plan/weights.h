@@ -1,4 +1,4 @@
-/* Weights: all parameters of a model as one tree of C structures, and the order in which gradients are written. */
+/* Weights: all parameters of a model as one tree of C structures. */
 #ifndef ACCEL_PLAN_WEIGHTS_H
 #define ACCEL_PLAN_WEIGHTS_H
 
@@ -8,15 +8,11 @@
  * called with scopes whose parameters differ in a way that one C structure cannot say. */
 bool plan_weights(struct program *program, struct diagnostics *diags);
 
-/* Decides which parameters are updated within the backward, so that their gradients are not stored, and which gradients
- * are written and which are added: in the order of the backward run, the first contribution to
- * a parameter writes, unless the same code adds elsewhere; then all add and weight.zero asks for zeros before. With
- * several micro-batches all add. Sets the accumulate flags of the graph's gradients. */
-void plan_gradients(struct program *program);
+/* The node at a dotted path below `node`; NULL where there is none. */
+struct weight_node *weight_node_at(struct weight_node *node, const char *path);
 
-/* Fills program->trained and where the gradient of each weight lies, after plan_gradients. False with an error when the
- * layers of a loop are frozen in different parts. */
-bool plan_trained(struct program *program, struct diagnostics *diags);
+/* Bytes from the start of a program's parameters to the one of this name, which it must have. */
+int64_t weight_offset(const struct program *program, const char *path);
 
 /* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
 bool region_uses_scope(const struct program *program, const struct region *region, int formal);

@@ -78,9 +78,9 @@ struct data_source {
   enum data_format format;
 };
 
-/* A pattern over the names of parameters. */
-struct name_pattern {
-  const char *match;
+/* A name, or a pattern of names, and where the job has it. */
+struct named {
+  const char *name;
   struct location where;
 };
 
@@ -101,12 +101,6 @@ struct param_group {
 
 enum { CHUNK_AUTO = -1 };
 
-/* A name and where the job has it. */
-struct named {
-  const char *name;
-  struct location where;
-};
-
 enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
 
 struct job {
@@ -117,7 +111,7 @@ struct job {
     const char *source; /* resolved against the job file's folder */
     struct config_value *config;
     int n_config;
-    struct name_pattern *freeze; /* parameters that are not trained */
+    struct named *freeze; /* parameters that are not trained */
     int n_freeze;
     const char *weights; /* a safetensors file to start from; NULL: fresh weights */
   } model;

@@ -1,0 +1,50 @@
+#include "gen/plan/weight_walk.h"
+
+const char *weight_path(struct arena *arena, const char *prefix, const char *path) {
+  if (prefix[0] == '\0') return path;
+  return path[0] == '\0' ? prefix : arena_printf(arena, "%s.%s", prefix, path);
+}
+
+static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes);
+
+static void walk_call(struct weight_walk *walk, const struct node *node, const char *const *prefixes) {
+  struct arena *arena = walk->program->arena;
+  const struct call *call = node->call;
+  int n = call->callee->n_scopes;
+  for (int k = 0; k < call->count; k++) {
+    int iteration = call->forward != NULL ? call->count - 1 - k : k;
+    const char **inner = arena_alloc(arena, ((size_t)n + 1) * sizeof *inner);
+    for (int i = 0; i < n; i++) {
+      const struct scope *scope = call->scopes[i * call->count + iteration];
+      inner[i] = weight_path(arena, prefixes[scope->formal], scope->path);
+    }
+    walk_region(walk, call->callee, inner);
+  }
+}
+
+static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes) {
+  walk->visit(walk, region, NULL, prefixes);
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->call != NULL) walk_call(walk, node, prefixes);
+    walk->visit(walk, region, node, prefixes);
+  }
+}
+
+void weight_walk_from(struct weight_walk *walk, const struct region *entry) {
+  const char *root[] = {""};
+  walk_region(walk, entry, root);
+}
+
+const struct region *entry_backward(const struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++)
+    if (graph->regions[r]->forward == graph->entry) return graph->regions[r];
+  return NULL;
+}
+
+void weight_walk_entries(struct weight_walk *walk) {
+  const struct region *backward = entry_backward(walk->program->graph);
+  weight_walk_from(walk, walk->program->graph->entry);
+  if (walk->program->evaluation_entry != NULL) weight_walk_from(walk, walk->program->evaluation_entry);
+  if (backward != NULL) weight_walk_from(walk, backward);
+}

@@ -1,0 +1,230 @@
+#include "gen/spec/bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t spec_integer(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? 0 : node->integer;
+}
+
+double spec_real(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? 0 : node->real;
+}
+
+const char *spec_string(const struct job *job, const char *key) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node == NULL ? NULL : node->text;
+}
+
+static const char *beside(struct arena *arena, const char *file, const char *path) {
+  const char *slash = strrchr(file, '/');
+  if (path[0] == '/' || slash == NULL) return path;
+  return arena_printf(arena, "%.*s%s", (int)(slash + 1 - file), file, path);
+}
+
+static struct config_value config_value(const struct spec_entry *entry) {
+  const struct spec_node *node = entry->value;
+  static const enum config_kind kinds[] = {
+      [SPEC_INT] = CONFIG_INT, [SPEC_REAL] = CONFIG_REAL, [SPEC_BOOL] = CONFIG_BOOL, [SPEC_STRING] = CONFIG_STRING};
+  return (struct config_value){.name = entry->key,
+                               .kind = kinds[node->kind],
+                               .integer = node->integer,
+                               .real = node->real,
+                               .string = node->kind == SPEC_STRING ? node->text : NULL,
+                               .where = node->where,
+                               .name_where = entry->key_where};
+}
+
+/* The texts of a list, with their places; none where the key is away. */
+static struct named *names_of(struct arena *arena, const struct job *job, const char *key, int *count) {
+  const struct spec_node *list = spec_find(job->tree, key);
+  *count = list == NULL ? 0 : list->count;
+  struct named *names = arena_alloc(arena, ((size_t)*count + 1) * sizeof *names);
+  for (int i = 0; i < *count; i++)
+    names[i] = (struct named){list->entries[i].value->text, list->entries[i].value->where};
+  return names;
+}
+
+static void bind_model(struct arena *arena, struct job *job, struct diagnostics *diags) {
+  const struct spec_node *config = spec_find(job->tree, "model.config");
+  job->model.source = beside(arena, job->file, spec_string(job, "model.source"));
+  job->model.freeze = names_of(arena, job, "model.freeze", &job->model.n_freeze);
+  job->model.n_config = config->count;
+  job->model.config = arena_alloc(arena, ((size_t)config->count + 1) * sizeof *job->model.config);
+  for (int i = 0; i < config->count; i++) {
+    job->model.config[i] = config_value(&config->entries[i]);
+    if (config->entries[i].value->wide)
+      diag_error(diags, config->entries[i].value->where, "'%s' does not fit 64 bits", config->entries[i].key);
+  }
+}
+
+/* A group's numbers: those that `node` has, else those of `fallback`. */
+static struct optimizer_numbers numbers_of(const struct spec_node *node, struct optimizer_numbers fallback, double lr) {
+  const struct spec_node *rate = spec_find(node, "lr"), *scale = spec_find(node, "lr_scale");
+  const struct spec_node *decay = spec_find(node, "weight_decay"), *betas = spec_find(node, "betas");
+  const struct spec_node *eps = spec_find(node, "eps"), *momentum = spec_find(node, "momentum");
+  struct optimizer_numbers numbers = fallback;
+  if (scale != NULL) numbers.lr_scale = fallback.lr_scale * scale->real;
+  if (rate != NULL) numbers.lr_scale = rate->real / lr;
+  if (decay != NULL) numbers.weight_decay = decay->real;
+  if (betas != NULL) numbers.beta1 = betas->entries[0].value->real;
+  if (betas != NULL) numbers.beta2 = betas->entries[1].value->real;
+  if (eps != NULL) numbers.eps = eps->real;
+  if (momentum != NULL) numbers.momentum = momentum->real;
+  return numbers;
+}
+
+static struct param_group param_group(const struct job *job, const struct spec_node *node) {
+  const struct spec_node *match = spec_find(node, "match"), *adamw = spec_find(node, "adamw");
+  struct param_group group = {.match = match->text, .where = match->where, .adamw = adamw != NULL && adamw->integer};
+  group.numbers = numbers_of(node, job->optimizer.numbers, job->optimizer.lr);
+  group.adamw_numbers = numbers_of(node, job->optimizer.adamw, job->optimizer.lr);
+  group.adamw_numbers.momentum = 0; /* it has none */
+  return group;
+}
+
+static void bind_groups(struct arena *arena, struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "optimizer.param_groups");
+  job->optimizer.n_groups = list == NULL ? 0 : list->count;
+  job->optimizer.groups = arena_alloc(arena, ((size_t)job->optimizer.n_groups + 1) * sizeof *job->optimizer.groups);
+  for (int i = 0; i < job->optimizer.n_groups; i++) job->optimizer.groups[i] = param_group(job, list->entries[i].value);
+}
+
+static void bind_muon(struct job *job) {
+  const struct spec_node *coefficients = spec_find(job->tree, "optimizer.ns_coefficients");
+  const struct spec_node *adamw = spec_find(job->tree, "optimizer.adamw");
+  for (int i = 0; coefficients != NULL && i < 3; i++)
+    job->optimizer.ns_coefficients[i] = coefficients->entries[i].value->real;
+  if (adamw != NULL) job->optimizer.adamw = numbers_of(adamw, (struct optimizer_numbers){0}, job->optimizer.lr);
+}
+
+static void bind_memory(struct arena *arena, struct job *job) {
+  const struct spec_node *chunk = spec_find(job->tree, "memory.cross_entropy_chunk");
+  job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
+  job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
+}
+
+static void bind_optimizer(struct job *job) {
+  const struct optimizer_numbers none = {0};
+  job->optimizer.numbers = numbers_of(spec_find(job->tree, "optimizer"), none, job->optimizer.lr);
+  bind_muon(job);
+}
+
+/* Without a word about it, the scaler is there for the format whose range needs it. */
+static void bind_precision(struct arena *arena, struct job *job) {
+  const struct spec_node *autocast = spec_find(job->tree, "precision.autocast.enabled");
+  const struct spec_node *enabled = spec_find(job->tree, "precision.grad_scaler.enabled");
+  job->precision.autocast = job->precision.mixed != PRECISION_NO && (autocast == NULL || autocast->integer != 0);
+  job->precision.keep_in_fp32 = names_of(arena, job, "precision.keep_in_fp32", &job->precision.n_keep_in_fp32);
+  job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;
+}
+
+const char *const job_metric_names[] = {"accuracy", "perplexity", "f1_macro", "f1_binary", NULL};
+
+bool job_wants_predictions(const struct job *job) {
+  bool wants = false;
+  for (int i = 0; i < METRICS; i++) wants |= job->training.metrics[i] && i != METRIC_PERPLEXITY;
+  return wants;
+}
+
+static void bind_metrics(struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "training.metrics");
+  for (int i = 0; list != NULL && i < list->count; i++)
+    for (int m = 0; m < METRICS; m++)
+      if (strcmp(job_metric_names[m], list->entries[i].value->text) == 0) job->training.metrics[m] = true;
+}
+
+/* The metric that decides is one of the evaluation, whether or not the job lists it. */
+static void bind_stopping(struct job *job) {
+  const char *metric = spec_string(job, "training.early_stopping.metric");
+  const char *mode = spec_string(job, "training.early_stopping.mode");
+  job->training.early_stopping.metric = -1;
+  for (int m = 0; metric != NULL && m < METRICS; m++)
+    if (strcmp(job_metric_names[m], metric) == 0) job->training.early_stopping.metric = m;
+  int decides = job->training.early_stopping.metric;
+  bool greater = decides >= 0 && decides != METRIC_PERPLEXITY;
+  if (mode != NULL) greater = strcmp(mode, "max") == 0;
+  job->training.early_stopping.greater = greater;
+  if (decides >= 0) job->training.metrics[decides] = true;
+}
+
+const char *const job_hook_keys[HOOKS] = {"on_start", "on_step",     "on_eval",    "on_save",
+                                          "on_end",   "on_pre_save", "on_pre_load"};
+
+static void bind_hooks(struct arena *arena, struct job *job) {
+  const char *source = spec_string(job, "hooks.source");
+  if (source == NULL) return;
+  job->hooks.source = beside(arena, job->file, source);
+  /* Compilers must see a path in it, whatever it begins with. */
+  if (job->hooks.source[0] != '/') job->hooks.source = arena_printf(arena, "./%s", job->hooks.source);
+  for (int i = 0; i < HOOKS; i++) {
+    const struct spec_node *name = spec_find(spec_find(job->tree, "hooks"), job_hook_keys[i]);
+    job->hooks.names[i] = name != NULL ? name->text : NULL;
+  }
+}
+
+/* A size such as 16GiB; a number is bytes. 0 where the key is away. */
+static int64_t size_in_bytes(const struct job *job, const char *key, struct diagnostics *diags) {
+  static const struct {
+    const char *name;
+    double bytes;
+  } units[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+               {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+  const struct spec_node *node = spec_find(job->tree, key);
+  if (node == NULL) return 0;
+  if (node->kind != SPEC_STRING) return node->integer;
+  char *unit;
+  double number = strtod(node->text, &unit);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(units[i].name, unit) == 0 && number * units[i].bytes < 0x1p60) return (int64_t)(number * units[i].bytes);
+  diag_error(diags, node->where, "'%s' is no size: write a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB",
+             node->text);
+  return 0;
+}
+
+static void bind_run(struct job *job, struct diagnostics *diags) {
+  job->devices.memory = size_in_bytes(job, "devices.memory", diags);
+  job->training.seed = (uint64_t)spec_integer(job, "training.seed");
+  bind_metrics(job);
+  bind_stopping(job);
+  job->data.keep_last = spec_integer(job, "data.drop_last") == 0;
+  job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
+  bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;
+  job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
+  bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
+  job->data.data_seed = seeded ? (uint64_t)spec_integer(job, "data.data_seed") : job->training.seed;
+  job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;
+}
+
+/* Steps, minutes, or a group of both. */
+static void bind_cadence(struct job *job) {
+  const struct spec_node *every = spec_find(job->tree, "checkpoint.every");
+  job->checkpoint.every = every->kind == SPEC_INT ? every->integer : spec_integer(job, "checkpoint.every.steps");
+  job->checkpoint.minutes =
+      every->kind == SPEC_STRING ? strtod(every->text, NULL) : spec_real(job, "checkpoint.every.minutes");
+}
+
+static void bind_checkpoint(struct job *job, struct diagnostics *diags) {
+  bind_cadence(job);
+  job->checkpoint.max_shard_bytes = size_in_bytes(job, "checkpoint.max_shard_size", diags);
+  job->checkpoint.saves_on_signal = strcmp(spec_string(job, "checkpoint.on_signal"), "save") == 0;
+  job->checkpoint.outlives_errors = strcmp(spec_string(job, "checkpoint.on_save_error"), "continue") == 0;
+}
+
+struct job *job_bind(struct arena *arena, const char *file, const struct spec_node *tree, struct diagnostics *diags) {
+  struct job *job = arena_alloc(arena, sizeof *job);
+  job->file = arena_string(arena, file);
+  job->tree = tree;
+  bind_members(job);
+  bind_model(arena, job, diags);
+  bind_memory(arena, job);
+  bind_optimizer(job);
+  bind_groups(arena, job);
+  bind_precision(arena, job);
+  bind_run(job, diags);
+  bind_checkpoint(job, diags);
+  bind_hooks(arena, job);
+  return job;
+}

@@ -1,0 +1,158 @@
+#include <stddef.h>
+#include <string.h>
+
+#include "gen/spec/bind.h"
+
+/* ---- By type ---- */
+
+struct key {
+  const char *name;
+  size_t member; /* its offset */
+};
+
+/* The compiler refuses a member of another type. */
+#define MEMBER(path, type)                                                                                             \
+  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
+#define REAL(path) MEMBER(path, double)
+#define WHOLE(path) MEMBER(path, int64_t)
+#define INT(path) MEMBER(path, int)
+#define FLAG(path) MEMBER(path, bool)
+#define STRING(path) MEMBER(path, const char *)
+#define CHOICE(path)                                                                                                   \
+  { #path, offsetof(struct job, path) }
+
+static const struct key reals[] = {
+    REAL(data.eval_fraction),
+    REAL(data.masking.probability),
+    REAL(data.masking.random),
+    REAL(data.masking.keep),
+    REAL(precision.grad_scaler.init_scale),
+    REAL(precision.grad_scaler.growth_factor),
+    REAL(precision.grad_scaler.backoff_factor),
+    REAL(optimizer.lr),
+    REAL(optimizer.dampening),
+    REAL(optimizer.alpha),
+    REAL(optimizer.momentum_decay),
+    REAL(optimizer.r),
+    REAL(optimizer.weight_lr_power),
+    REAL(optimizer.beta2_decay),
+    REAL(optimizer.least_scale),
+    REAL(optimizer.clip_threshold),
+    REAL(optimizer.clip_grad_norm),
+    REAL(optimizer.clip_grad_value),
+    REAL(schedule.start_weight_decay),
+    REAL(schedule.warmup_fraction),
+    REAL(schedule.min_lr),
+    REAL(schedule.power),
+    REAL(schedule.gamma),
+    REAL(schedule.pct_start),
+    REAL(schedule.div_factor),
+    REAL(schedule.final_div_factor),
+    REAL(schedule.decay_fraction),
+    REAL(training.early_stopping.threshold),
+    REAL(training.ema.decay),
+    REAL(training.ema.inv_gamma),
+    REAL(training.ema.power),
+    REAL(tracking.noise_decay),
+};
+
+/* Of 64 bits. A word in place of the number, such as "all", is 0. */
+static const struct key wholes[] = {
+    WHOLE(precision.grad_scaler.growth_interval),
+    WHOLE(accumulation.train_batch_size),
+    WHOLE(optimizer.ns_steps),
+    WHOLE(schedule.warmup_steps),
+    WHOLE(schedule.warmup_samples),
+    WHOLE(schedule.decay_samples),
+    WHOLE(schedule.decay_steps),
+    WHOLE(schedule.cycles),
+    WHOLE(schedule.timescale),
+    WHOLE(schedule.step_size),
+    WHOLE(training.early_stopping.patience),
+    WHOLE(training.ema.every),
+    WHOLE(training.steps),
+    WHOLE(training.samples),
+    WHOLE(training.epochs),
+    WHOLE(training.eval_interval),
+    WHOLE(training.eval_iters),
+    WHOLE(checkpoint.iteration),
+    WHOLE(checkpoint.total_limit),
+    WHOLE(tracking.every),
+};
+
+static const struct key ints[] = {
+    INT(data.batch_size),          INT(data.sequence_length),   INT(data.features),
+    INT(data.masking.mask_token),  INT(accumulation.num_steps), INT(memory.checkpoint_every),
+    INT(memory.checkpoint_layers), INT(devices.threads),
+};
+
+static const struct key flags[] = {
+    FLAG(data.shuffle),           FLAG(accumulation.sync_with_dataloader),      FLAG(optimizer.nesterov),
+    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),   FLAG(training.ema.evaluate),
+    FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming), FLAG(checkpoint.background),
+    FLAG(tracking.noise_scale),
+};
+
+static const struct key strings[] = {
+    STRING(model.weights),          STRING(data.train.path),   STRING(data.eval.path),
+    STRING(checkpoint.project_dir), STRING(checkpoint.resume),
+};
+
+/* ---- Enumerations ---- */
+
+#define MOST_WORDS 16
+
+/* The position of a word among these is the enumerator. */
+struct enumeration {
+  struct key key;
+  const char *words[MOST_WORDS];
+};
+
+static const struct enumeration enumerations[] = {
+    {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens"}},
+    {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens"}},
+    {CHOICE(data.label), {"class", "value"}},
+    {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
+    {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
+    {CHOICE(accumulation.normalize), {"batches", "tokens"}},
+    {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
+    {CHOICE(devices.kind), {"cpu"}},
+    {CHOICE(optimizer.name),
+     {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
+      "schedule_free_adamw", "lomo"}},
+    {CHOICE(optimizer.norm_type), {"2", "inf"}},
+    {CHOICE(optimizer.state_dtype), {"float32", "bf16", "8bit"}},
+    {CHOICE(optimizer.adjust_lr_fn), {"original", "match_rms_adamw", "spectral_unclamped"}},
+    {CHOICE(schedule.name),
+     {"constant", "linear", "cosine", "cosine_with_restarts", "polynomial", "inverse_sqrt", "exponential", "step",
+      "one_cycle", "wsd"}},
+    {CHOICE(schedule.wd_incr_style), {"constant", "linear", "cosine"}},
+    {CHOICE(schedule.anneal), {"cosine", "linear"}},
+    {CHOICE(schedule.decay_type), {"linear", "cosine", "sqrt"}},
+    {CHOICE(training.on_nonfinite), {"stop", "skip"}},
+};
+
+/* ---- */
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static int position(const struct enumeration *enumeration, const char *word) {
+  for (int i = 0; i < MOST_WORDS && enumeration->words[i] != NULL; i++)
+    if (strcmp(enumeration->words[i], word) == 0) return i;
+  return 0;
+}
+
+void bind_members(struct job *job) {
+  char *base = (char *)job;
+  for (size_t i = 0; i < COUNT(reals); i++) *(double *)(base + reals[i].member) = spec_real(job, reals[i].name);
+  for (size_t i = 0; i < COUNT(wholes); i++) *(int64_t *)(base + wholes[i].member) = spec_integer(job, wholes[i].name);
+  for (size_t i = 0; i < COUNT(ints); i++) *(int *)(base + ints[i].member) = (int)spec_integer(job, ints[i].name);
+  for (size_t i = 0; i < COUNT(flags); i++) *(bool *)(base + flags[i].member) = spec_integer(job, flags[i].name) != 0;
+  for (size_t i = 0; i < COUNT(strings); i++)
+    *(const char **)(base + strings[i].member) = spec_string(job, strings[i].name);
+  for (size_t i = 0; i < COUNT(enumerations); i++) {
+    const char *word = spec_string(job, enumerations[i].key.name);
+    int at = word != NULL ? position(&enumerations[i], word) : 0;
+    memcpy(base + enumerations[i].key.member, &at, sizeof at); /* enumerations have the size of int */
+  }
+}
