@@ -10,45 +10,22 @@
 
 #include "gen/ir/builder.h"
 #include "gen/ir/evaluate.h"
-#include "gen/model/model.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/fuse.h"
 #include "gen/plan/prune.h"
+#include "tests/ops/examples.h"
 
 enum { BATCH = 2, TOKENS = 5, VOCABULARY = 7, COLUMNS = 3, CLASSES = 4, SAMPLES = 4 };
 
-#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
-#define REAL(key, number) {.name = (key), .kind = CONFIG_REAL, .real = (number)}
-
-struct model_case {
-  const char *file;
-  bool table; /* rows of a table, not tokens */
-  struct config_value config[8];
-  int n_config;
-};
-
 static const struct model_case cases[] = {
-    {"examples/models/gpt2.c",
-     false,
-     {NUMBER("n_layer", 3), NUMBER("n_head", 2), NUMBER("n_embd", 6), NUMBER("vocab_size", VOCABULARY),
-      NUMBER("block_size", TOKENS), REAL("dropout", 0.2)},
-     6},
-    {"examples/models/nanogpt.c",
-     false,
-     {NUMBER("n_layer", 2), NUMBER("n_head", 2), NUMBER("n_embd", 6), NUMBER("vocab_size", VOCABULARY),
-      NUMBER("block_size", TOKENS)},
-     5},
-    {"examples/models/gru_bytes.c",
-     false,
-     {NUMBER("n_embd", 3), NUMBER("width", 5), NUMBER("vocab_size", VOCABULARY), NUMBER("block_size", TOKENS)},
-     4},
-    {"examples/models/mlp_table.c", true, {NUMBER("n_layer", 3), NUMBER("width", 5), NUMBER("n_classes", CLASSES)}, 3},
+    EXAMPLE_GPT("examples/models/gpt2.c", 3, 2, 6, 0.2, VOCABULARY, TOKENS),
+    EXAMPLE_GPT("examples/models/nanogpt.c", 2, 2, 6, 0, VOCABULARY, TOKENS),
+    EXAMPLE_GRU(5, VOCABULARY, TOKENS),
+    EXAMPLE_MLP(3, 5, CLASSES),
 };
 
-static const struct model_input token_inputs[] = {{"tokens", {2, {BATCH, TOKENS}}, DTYPE_INT32},
-                                                  {"targets", {2, {BATCH, TOKENS}}, DTYPE_INT32}};
-static const struct model_input table_inputs[] = {{"features", {2, {BATCH, COLUMNS}}, DTYPE_FLOAT32},
-                                                  {"labels", {1, {BATCH}}, DTYPE_INT32}};
+static const struct model_input token_inputs[] = TOKEN_INPUTS(BATCH, TOKENS);
+static const struct model_input table_inputs[] = TABLE_INPUTS(BATCH, COLUMNS);
 
 /* A parameter's elements, made at the first request. */
 struct weight {

@@ -1,14 +1,12 @@
 """Programs of every optimizer and schedule: no warning under gcc and clang, and as clang-format would have written
 them. TAP."""
 
-import subprocess
 import sys
-import tempfile
 
-from parts import MODELS, TREE, WARNINGS, generate, make_job
+from parts import MODELS, generate, make_job
 from rules import RULES, keys_of
 
-from matrix import library_flags, tool
+from compilers import compiles, formatted, tell  # tests/program
 
 WARMUPS = {"none": {}, "warm": {"warmup_steps": 1234567}, "fraction": {"warmup_fraction": 0.123}}
 FORMS = {
@@ -59,36 +57,13 @@ JOBS |= {
 }
 
 
-def check(text, folder):
-    """Yields (what, None or why it failed)."""
-    flags = [*WARNINGS, *library_flags("--cflags"), "-c", "-o", f"{folder}/program.o", "-x", "c", "-"]
-    for compiler in ("gcc", tool("clang")):
-        if compiler is None:
-            yield "compiles with clang # SKIP not installed", None
-            continue
-        result = subprocess.run([compiler, *flags], input=text, capture_output=True, text=True)
-        yield f"compiles with {compiler}", result.stderr if result.returncode != 0 or result.stderr else None
-    if tool("clang-format") is None:
-        yield "is formatted # SKIP clang-format is not installed", None
-        return
-    style = f"--style=file:{TREE / '.clang-format'}"
-    formatted = subprocess.run([tool("clang-format"), style], input=text, capture_output=True, text=True, check=True)
-    lines = zip(text.splitlines(), formatted.stdout.splitlines())
-    first = next((f"{ours}\n{theirs}" for ours, theirs in lines if ours != theirs), "the end")
-    yield "is formatted", None if formatted.stdout == text else first
-
-
 def main():
     failed = 0
-    for name, groups in JOBS.items():
+    for number, (name, groups) in enumerate(JOBS.items()):
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
-        with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
-            for what, why in check(generate(make_job(steps=999999999999, **groups)), folder):
-                print(f"{'not ok' if why else 'ok'} {name} {what}", flush=True)
-                for line in (why or "").splitlines()[:25]:
-                    print(f"  {line}")
-                failed += why is not None
+        text = generate(make_job(steps=999999999999, **groups))
+        failed += tell(name, [*compiles(text, number), *formatted(text)])
     return 1 if failed else 0
 
 

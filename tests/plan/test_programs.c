@@ -13,27 +13,16 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/builder.h"
-#include "gen/model/model.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/recompute.h"
+#include "tests/ops/examples.h"
 #include "tests/plan/machine.h"
 
 enum { BATCH = 2, TOKENS = 3, VOCABULARY = 7, COLUMNS = 4, CLASSES = 3 };
 
-#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
-
-struct model_case {
-  const char *file;
-  bool table;
-  struct config_value config[6];
-  int n_config;
-};
-
-static const struct model_input token_inputs[] = {{"tokens", {2, {BATCH, TOKENS}}, DTYPE_INT32},
-                                                  {"targets", {2, {BATCH, TOKENS}}, DTYPE_INT32}};
-static const struct model_input table_inputs[] = {{"features", {2, {BATCH, COLUMNS}}, DTYPE_FLOAT32},
-                                                  {"labels", {1, {BATCH}}, DTYPE_INT32}};
+static const struct model_input token_inputs[] = TOKEN_INPUTS(BATCH, TOKENS);
+static const struct model_input table_inputs[] = TABLE_INPUTS(BATCH, COLUMNS);
 
 /* ---- Random numbers and parameters ---- */
 
@@ -185,21 +174,10 @@ static struct job job_number(uint64_t number, int micro_steps, bool chunks) {
 /* ---- The example models ---- */
 
 static const struct model_case examples[] = {
-    {"examples/models/gpt2.c",
-     false,
-     {NUMBER("n_layer", 3), NUMBER("n_head", 2), NUMBER("n_embd", 6), NUMBER("vocab_size", VOCABULARY),
-      NUMBER("block_size", TOKENS)},
-     5},
-    {"examples/models/nanogpt.c",
-     false,
-     {NUMBER("n_layer", 1), NUMBER("n_head", 1), NUMBER("n_embd", 4), NUMBER("vocab_size", VOCABULARY),
-      NUMBER("block_size", TOKENS)},
-     5},
-    {"examples/models/gru_bytes.c",
-     false,
-     {NUMBER("n_embd", 3), NUMBER("width", 5), NUMBER("vocab_size", VOCABULARY), NUMBER("block_size", TOKENS)},
-     4},
-    {"examples/models/mlp_table.c", true, {NUMBER("n_layer", 3), NUMBER("width", 5), NUMBER("n_classes", CLASSES)}, 3},
+    EXAMPLE_GPT("examples/models/gpt2.c", 3, 2, 6, 0, VOCABULARY, TOKENS),
+    EXAMPLE_GPT("examples/models/nanogpt.c", 1, 1, 4, 0, VOCABULARY, TOKENS),
+    EXAMPLE_GRU(5, VOCABULARY, TOKENS),
+    EXAMPLE_MLP(3, 5, CLASSES),
 };
 
 static void test_examples(void **state) {

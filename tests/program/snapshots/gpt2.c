@@ -646,19 +646,19 @@ static void attention_backward_3x2x4x4(float dq[static 272], float dk[static 272
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
         }
         for (size_t i = 0; i < queries; i++)

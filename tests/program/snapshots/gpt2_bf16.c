@@ -546,10 +546,9 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           float kp[4][16] = {0};
           for (j = 0; j < count; j++)
             for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
           for (j = diagonal; j < count; j++)
             for (size_t i = 0; i < j - diagonal; i++) p[j][i] = -INFINITY;
           for (j = 0; j < count; j++)
@@ -983,14 +982,12 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           float vp[4][16] = {0};
           for (j = 0; j < count; j++)
             for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, vp[0] + j * 16, 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, vp[j], 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
@@ -1011,19 +1008,19 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
         }
         for (size_t i = 0; i < queries; i++)

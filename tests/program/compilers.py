@@ -1,0 +1,49 @@
+"""What is claimed of every emitted program's text, and how a test tells of it in TAP."""
+
+import os
+import subprocess
+
+from harness import TREE
+from matrix import library_flags, tool
+
+WARNINGS = ["-std=c17", "-Wall", "-Wextra", "-Werror"]
+COMPILERS = {"gcc": "gcc", "clang": tool("clang")}
+
+
+def compiles(text, number, both=False):
+    """Yields (what, None or why it failed): no warning under gcc and clang. Those that come from following values (gcc)
+    or from loops that were not vectorized (clang) need an optimizing compiler, which is what takes the time: of a row of
+    programs each other one is optimized by gcc and the ones between by clang; with `both`, by both."""
+    for at, (name, compiler) in enumerate(COMPILERS.items()):
+        if compiler is None:
+            yield f"compiles with {name} # SKIP not installed", None
+            continue
+        optimized = both or number % 2 == at or None in COMPILERS.values()
+        how = ["-O2", "-c", "-o", os.devnull] if optimized else ["-fsyntax-only"]
+        result = subprocess.run([compiler, *WARNINGS, *how, *library_flags("--cflags"), "-x", "c", "-"], input=text,
+                                capture_output=True, text=True)
+        yield (f"compiles with {name}{' -O2' if optimized else ''}",
+               result.stderr if result.returncode != 0 or result.stderr else None)
+
+
+def formatted(text):
+    """The same, of clang-format."""
+    if tool("clang-format") is None:
+        yield "is formatted # SKIP clang-format is not installed", None
+        return
+    style = f"--style=file:{TREE / '.clang-format'}"
+    result = subprocess.run([tool("clang-format"), style], input=text, capture_output=True, text=True, check=True)
+    lines = zip(text.splitlines(), result.stdout.splitlines())
+    first = next((f"{ours}\n{theirs}" for ours, theirs in lines if ours != theirs), "the end")
+    yield "is formatted", None if result.stdout == text else first
+
+
+def tell(name, results):
+    """Prints a line of TAP for each (what, why it failed); returns how many failed."""
+    failed = 0
+    for what, why in results:
+        print(f"{'not ok' if why else 'ok'} {name} {what}", flush=True)
+        for line in (why or "").splitlines()[:25]:
+            print(f"  {line}")
+        failed += why is not None
+    return failed
