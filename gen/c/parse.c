@@ -120,6 +120,18 @@ static void keep_text(struct importer *importer, const char *given) {
   diag_add_source(importer->diags, tree->file, tree->text);
 }
 
+static void add_include(CXFile file, CXSourceLocation *stack, unsigned depth, CXClientData data) {
+  struct importer *importer = data;
+  struct tree *tree = importer->tree;
+  const char *name = import_string(importer, clang_getFileName(file));
+  bool in_memory = strncmp(name, HEADER_FOLDER "/", sizeof HEADER_FOLDER) == 0;
+  (void)stack;
+  if (depth == 0 || in_memory) return;
+  tree->includes =
+      arena_grow(importer->arena, tree->includes, tree->n_includes, &tree->includes_capacity, sizeof *tree->includes);
+  tree->includes[tree->n_includes++] = name;
+}
+
 static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, const struct parse_request *request) {
   struct arena *arena = importer->arena;
   int n_flags = 0, n_files = 0;
@@ -148,6 +160,7 @@ static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, cons
 static void import_all(struct importer *importer, const struct parse_request *request) {
   keep_text(importer, request->text);
   add_messages(importer);
+  clang_getInclusions(importer->unit, add_include, importer);
   if (!request->outline && tree_has_errors(importer->tree)) return;
   import_unit(importer);
   if (request->tokens) import_tokens(importer);

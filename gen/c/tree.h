@@ -222,6 +222,8 @@ struct tree {
   int n_functions, functions_capacity;
   struct variable **lasting;
   int n_lasting, lasting_capacity;
+  const char **includes; /* files that it includes, as the compiler names them; not the headers in memory */
+  int n_includes, includes_capacity;
   struct message *messages;
   int n_messages, messages_capacity;
   struct token *tokens; /* of the file itself, where they were asked for */

@@ -8,13 +8,6 @@
 #include "gen/commands/process.h"
 #include "gen/commands/runtime.h"
 
-/* What the compiler gets beside the program and the runtime. CFLAGS of the environment takes their place. */
-#ifdef __x86_64__
-#define TRAINER_CFLAGS "-std=c17 -O3 -march=native -mprefer-vector-width=512"
-#else
-#define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
-#endif
-
 static const char *environment(const char *name, const char *otherwise) {
   const char *value = getenv(name);
   return value != NULL && value[0] != '\0' ? value : otherwise;

@@ -20,6 +20,9 @@ int command_build(const struct options *options);
 /* accel-gen audit PROGRAM.c: claims about an emitted program, with evidence. Status 1 when one does not hold. */
 int command_audit(const struct options *options);
 
+/* accel-gen explain PROGRAM.c:LINE, or --key KEY PROGRAM.c: from a line to what is behind it, or back. */
+int command_explain(const struct options *options);
+
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
 int command_render(int argc, char **argv);
 

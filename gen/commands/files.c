@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "gen/commands/files.h"
 
 #include <errno.h>
@@ -6,6 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "gen/base/sha256.h"
+#include "gen/base/text.h"
 
 static bool complain(const char *path) {
   fprintf(stderr, "accel-gen: cannot write %s: %s\n", path, strerror(errno));
@@ -56,4 +60,74 @@ bool write_file(struct arena *arena, const char *path, const char *bytes, size_t
   unlink(beside);
   errno = reason;
   return complain(path);
+}
+
+const char *read_bytes(struct arena *arena, const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return NULL;
+  struct text text = text_in(arena);
+  char buffer[1 << 16];
+  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) text_add(&text, buffer, got);
+  bool good = !ferror(file);
+  fclose(file);
+  *length = text.length;
+  return good ? text_string(&text) : NULL;
+}
+
+const char *digest_of(struct arena *arena, const char *bytes, size_t length) {
+  char hex[65];
+  struct sha256 sum = sha256_start();
+  sha256_add(&sum, bytes, length);
+  sha256_hex(&sum, hex);
+  return arena_string(arena, hex);
+}
+
+const char *file_digest(struct arena *arena, const char *path) {
+  struct arena *own = arena_new();
+  size_t length;
+  const char *bytes = read_bytes(own, path, &length);
+  const char *digest = bytes != NULL ? digest_of(arena, bytes, length) : NULL;
+  arena_free(own);
+  return digest;
+}
+
+const char *folder_of(struct arena *arena, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (slash == path) return "/";
+  return slash == NULL ? "." : arena_copy(arena, path, (size_t)(slash - path));
+}
+
+const char *name_from(struct arena *arena, const char *folder, const char *path) {
+  char *from = realpath(folder, NULL), *to = realpath(path, NULL);
+  const char *name = path;
+  if (from != NULL && to != NULL) {
+    size_t common = 0, at = 0; /* common: behind the last slash of what both begin with */
+    size_t length = strcmp(from, "/") == 0 ? 0 : strlen(from);
+    from[length] = '\0';
+    for (; from[at] == to[at] && from[at] != '\0'; at++)
+      if (from[at] == '/') common = at + 1;
+    if (from[at] == '\0' && to[at] == '/') common = at + 1;
+    struct text text = text_in(arena);
+    for (size_t i = common; i < length; i++)
+      if (i == common || from[i] == '/') text_puts(&text, "../");
+    text_puts(&text, to + common);
+    name = text_string(&text);
+  }
+  free(from);
+  free(to);
+  return name;
+}
+
+const char *shell_word(struct arena *arena, const char *word) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=+,:@%-";
+  if (word[0] != '\0' && word[strspn(word, plain)] == '\0') return word;
+  struct text text = text_in(arena);
+  text_puts(&text, "'");
+  for (const char *at = word; *at != '\0'; at++)
+    if (*at == '\'')
+      text_puts(&text, "'\\''");
+    else
+      text_add(&text, at, 1);
+  text_puts(&text, "'");
+  return text_string(&text);
 }

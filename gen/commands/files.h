@@ -1,4 +1,4 @@
-/* Files: outputs of a command, whole or not at all. */
+/* Files: outputs of a command, whole or not at all; their digests, and their names as other folders see them. */
 #ifndef ACCEL_COMMANDS_FILES_H
 #define ACCEL_COMMANDS_FILES_H
 
@@ -10,5 +10,22 @@
 /* Writes `length` bytes to `path` by a file beside it and a rename, so that a reader sees the old file or the new one.
  * A `path` of "-" is standard output. False once a message stands on standard error; then nothing has changed. */
 bool write_file(struct arena *arena, const char *path, const char *bytes, size_t length);
+
+/* The bytes of a file with a NUL behind them; NULL when it cannot be read. */
+const char *read_bytes(struct arena *arena, const char *path, size_t *length);
+
+/* SHA-256 as 64 hexadecimal digits: of bytes; of a file, NULL when it cannot be read. */
+const char *digest_of(struct arena *arena, const char *bytes, size_t length);
+const char *file_digest(struct arena *arena, const char *path);
+
+/* The folder of a file, as the file is named: "." for a bare name. */
+const char *folder_of(struct arena *arena, const char *path);
+
+/* The name of the file `path`, which exists, for someone in `folder`: "../models/gpt2.c". Where there is no way that is
+ * known, the path as it is. */
+const char *name_from(struct arena *arena, const char *folder, const char *path);
+
+/* A word as a shell reads it, in quotes where it needs them. */
+const char *shell_word(struct arena *arena, const char *word);
 
 #endif

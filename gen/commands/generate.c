@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "gen/base/text.h"
-#include "gen/base/version.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
+#include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
-#include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
 #include "gen/plan/target.h"
@@ -40,19 +39,26 @@ static int finish(struct travel *travel, int status) {
   return status;
 }
 
+/* Writes the plan behind a pass. */
+static int dump(struct travel *travel) {
+  const struct options *options = travel->options;
+  int status = travel_to_program(travel);
+  if (status != STATUS_OK) return finish(travel, status);
+  const char *output = options->output != NULL ? options->output : "-";
+  if (!write_file(options->arena, output, travel->dumped, strlen(travel->dumped))) return STATUS_CANNOT;
+  return finish(travel, STATUS_OK);
+}
+
 int command_generate(const struct options *options) {
   struct travel travel;
+  struct origins origins = {0};
+  const char *text = NULL;
   int status = begin(&travel, options);
-  if (status == STATUS_OK) status = travel_to_program(&travel);
+  if (status == STATUS_OK && options->dump != NULL) return dump(&travel);
+  if (status == STATUS_OK) status = travel_to_text(&travel, options->manifest ? &origins : NULL, &text);
   if (status != STATUS_OK) return finish(&travel, status);
-  const struct emit_options emit = {.templates = options->templates,
-                                    .version = ACCEL_VERSION,
-                                    .plan_text = report_text(travel.program),
-                                    .summary = report_summary(travel.program)};
-  const char *text = travel.dumped != NULL ? travel.dumped : emit_program(travel.program, &emit, &travel.diags);
-  if (text == NULL) return finish(&travel, STATUS_CANNOT);
-  const char *output = travel.dumped != NULL && options->output == NULL ? "-" : options->output;
-  if (!write_file(options->arena, output, text, strlen(text))) return STATUS_CANNOT;
+  if (!write_file(options->arena, options->output, text, strlen(text))) return STATUS_CANNOT;
+  if (options->manifest && !write_manifest(&travel, text, &origins)) return STATUS_CANNOT;
   return finish(&travel, STATUS_OK);
 }
 

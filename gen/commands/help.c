@@ -13,6 +13,7 @@ static void print_overview(const struct options *options) {
          "  -o FILE                     where to write; - is standard output\n"
          "  --set KEY=VALUE             override a key of the job: --set training.steps=10\n"
          "  --program train|generate    the training program, or one that writes text from the trained weights\n"
+         "  --manifest                  beside FILE.c also FILE.manifest.json: where each line comes from\n"
          "  --templates DIR             templates in the place of the built-in ones\n"
          "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
          "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"

@@ -134,6 +134,8 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--root", .value = &options->root},
       {.name = "--march", .value = &options->march},
       {.name = "-I", .alias = "--include", .read = read_include},
+      {.name = "--key", .value = &options->key},
+      {.name = "--manifest", .flag = &options->manifest},
       {.name = "--resolved", .flag = &options->resolved},
       {.name = "--json", .flag = &options->json},
       {.name = "-v", .alias = "--verbose", .flag = &options->verbose},
@@ -209,6 +211,10 @@ const struct command *options_read(struct options *options, int argc, char **arg
   }
   if (reader.command->needs_output && options->output == NULL && options->dump == NULL) {
     usage_error(&reader, "an output is missing: -o FILE", "");
+    return NULL;
+  }
+  if (options->manifest && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+    usage_error(&reader, "a manifest lies beside its program: -o FILE must name a file", "");
     return NULL;
   }
   return reader.command;

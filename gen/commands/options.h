@@ -14,7 +14,8 @@ struct options {
   struct arena *arena;            /* of the whole run */
   const struct command *commands; /* all of them, ending with a NULL name */
   const char *binary;             /* the folder of the command itself; NULL when the system does not tell */
-  const char *argument;           /* the job file, the program of `audit`, the topic of `help`; NULL when absent */
+  const char *argument; /* the job file, the program of `audit`, the line of `explain`, the topic of `help`; NULL when
+                           absent */
 
   const char *output;    /* -o FILE; NULL when absent */
   const char *program;   /* --program: "train" (default) or "generate" */
@@ -23,6 +24,8 @@ struct options {
   bool resolved;         /* --resolved */
   bool json;             /* --json */
   bool verbose;          /* -v */
+  bool manifest;         /* --manifest: beside the program */
+  const char *key;       /* --key KEY of an explanation; NULL: none */
   bool colour;           /* colours in messages: --color, NO_COLOR, and whether standard error is a terminal */
 
   const char *format;    /* --format of an audit: "text" (default), "json", "sarif", "junit" or "html" */

@@ -5,6 +5,13 @@
 #include "gen/commands/options.h"
 #include "gen/commands/process.h"
 
+/* What the compiler of an emitted program gets beside the program and the runtime. */
+#ifdef __x86_64__
+#define TRAINER_CFLAGS "-std=c17 -O3 -march=native -mprefer-vector-width=512"
+#else
+#define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
+#endif
+
 /* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
  * beside this command. False once a message stands on standard error. */
 bool runtime_flags(const struct options *options, const char *what, struct words *flags);

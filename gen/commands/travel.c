@@ -2,10 +2,13 @@
 
 #include <string.h>
 
+#include "gen/base/version.h"
 #include "gen/commands/length.h"
+#include "gen/emit/emit.h"
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
 #include "gen/plan/plan.h"
+#include "gen/plan/report.h"
 #include "gen/plan/solve.h"
 
 /* ---- From the job to the model's inputs ---- */
@@ -50,6 +53,7 @@ static bool check_generate(struct travel *travel) {
 
 /* The model's source, with the function from which a program of the kind is made; and the job's hooks. */
 static bool read_model(struct travel *travel) {
+  if (travel->model != NULL) return true;
   if (travel->kind == PROGRAM_TRAIN && !hooks_check(travel->arena, travel->job, &travel->diags)) return false;
   travel->model = model_parse(travel->arena, travel->job->model.source, &travel->diags);
   if (travel->model == NULL) return false;
@@ -78,7 +82,10 @@ static struct graph *read_graph(void *context, struct arena *arena, const struct
 /* ---- The stages in order ---- */
 
 static bool read_job(struct travel *travel, const struct job_override *overrides, int n_overrides) {
-  travel->job = job_read(travel->arena, travel->options->argument, overrides, n_overrides, &travel->diags);
+  const char *file = travel->options->argument, *text = travel->text;
+  travel->job = text == NULL
+                    ? job_read(travel->arena, file, overrides, n_overrides, &travel->diags)
+                    : job_parse(travel->arena, file, text, strlen(text), overrides, n_overrides, &travel->diags);
   return travel->job != NULL && check_generate(travel) && resolve_sequence_length(travel);
 }
 
@@ -114,4 +121,15 @@ int travel_to_program(struct travel *travel) {
   if (!check_memory(&planner, travel->program, &travel->diags)) return STATUS_BAD_JOB;
   find_savings(&planner, travel->program);
   return STATUS_OK;
+}
+
+int travel_to_text(struct travel *travel, struct origins *origins, const char **text) {
+  int status = travel_to_program(travel);
+  if (status != STATUS_OK) return status;
+  const struct emit_options emit = {.templates = travel->options->templates,
+                                    .version = ACCEL_VERSION,
+                                    .plan_text = report_text(travel->program),
+                                    .summary = report_summary(travel->program)};
+  *text = emit_program(travel->program, &emit, origins, &travel->diags);
+  return *text != NULL ? STATUS_OK : STATUS_CANNOT;
 }

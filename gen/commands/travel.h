@@ -3,6 +3,7 @@
 #define ACCEL_COMMANDS_TRAVEL_H
 
 #include "gen/commands/options.h"
+#include "gen/emit/origin.h"
 #include "gen/plan/program.h"
 
 struct tree;
@@ -12,8 +13,9 @@ struct travel {
   struct arena *arena;
   struct diagnostics diags;
   enum program_kind kind;
+  const char *text; /* the job's text, where it is not to be read from options->argument, which names it all the same */
   struct job *job;
-  struct tree *model;
+  struct tree *model; /* set before: a model that was read before serves, and the job's hooks are good */
   struct program *program;
   const char *dumped; /* the IR behind options->dump */
 };
@@ -24,5 +26,9 @@ int travel_to_job(struct travel *travel);
 
 /* The same, and plans the job: STATUS_OK leaves travel->program set. */
 int travel_to_program(struct travel *travel);
+
+/* The same, and writes the program: STATUS_OK leaves its text in *text. `origins` is filled with who wrote its lines;
+ * NULL: it is not asked for. */
+int travel_to_text(struct travel *travel, struct origins *origins, const char **text);
 
 #endif

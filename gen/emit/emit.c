@@ -13,6 +13,7 @@
 struct loader {
   struct arena *arena;
   const char *folder;
+  struct origins *origins; /* gets what is loaded; NULL: it is not asked for */
 };
 
 static const char *read_file(struct arena *arena, const char *path) {
@@ -29,13 +30,23 @@ static const char *read_file(struct arena *arena, const char *path) {
   return text;
 }
 
-static const char *load_template(void *context, const char *name) {
-  const struct loader *loader = context;
+static const char *find_template(const struct loader *loader, const char *name) {
   if (loader->folder != NULL)
     return read_file(loader->arena, arena_printf(loader->arena, "%s/%s", loader->folder, name));
   for (int i = 0; i < accel_template_count; i++)
     if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
   return NULL;
+}
+
+static const char *load_template(void *context, const char *name) {
+  const struct loader *loader = context;
+  struct origins *origins = loader->origins;
+  const char *text = find_template(loader, name);
+  if (text == NULL || origins == NULL) return text;
+  origins->templates = arena_grow(loader->arena, origins->templates, origins->n_templates,
+                                  &origins->templates_capacity, sizeof *origins->templates);
+  origins->templates[origins->n_templates++] = (struct template_text){arena_string(loader->arena, name), text};
+  return text;
 }
 
 static const char *base_name(const char *path) {
@@ -181,6 +192,7 @@ static struct jinja_value batch_value(const struct program *program) {
     set_text(arena, value, "extent", extent_text(arena, input->shape));
     set_text(arena, value, "shape", shape_text(arena, input->shape));
     set_int(arena, value, "row", shape_count(input->shape) / input->shape.dim[0]);
+    set_origin(arena, value, entry->where);
     jinja_push(arena, list, value);
   }
   return list;
@@ -325,8 +337,9 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
   }
 }
 
-const char *emit_program(struct program *program, const struct emit_options *options, struct diagnostics *diags) {
-  struct loader loader = {program->arena, options->templates};
+const char *emit_program(struct program *program, const struct emit_options *options, struct origins *origins,
+                         struct diagnostics *diags) {
+  struct loader loader = {program->arena, options->templates, origins};
   struct jinja_options settings = {.undefined = JINJA_STRICT,
                                    .trim_blocks = true,
                                    .lstrip_blocks = true,
@@ -337,7 +350,10 @@ const char *emit_program(struct program *program, const struct emit_options *opt
   struct jinja_output output;
   struct jinja_error error;
   const char *name = program->kind == PROGRAM_TRAIN ? "cpu/train.c.j2" : "cpu/generate.c.j2";
-  if (jinja_render(env, name, context_value(program, options), false, &output, &error)) return output.text;
-  report(&error, diags);
-  return NULL;
+  if (!jinja_render(env, name, context_value(program, options), origins != NULL, &output, &error)) {
+    report(&error, diags);
+    return NULL;
+  }
+  if (origins != NULL) find_origins(program->arena, &output, origins);
+  return output.text;
 }

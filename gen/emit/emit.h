@@ -2,7 +2,7 @@
 #ifndef ACCEL_EMIT_EMIT_H
 #define ACCEL_EMIT_EMIT_H
 
-#include "gen/jinja/jinja.h"
+#include "gen/emit/origin.h"
 #include "gen/plan/program.h"
 
 struct emit_options {
@@ -12,7 +12,9 @@ struct emit_options {
   const char *summary;   /* in one line */
 };
 
-/* The text of the program; NULL with an error in `diags`. */
-const char *emit_program(struct program *program, const struct emit_options *options, struct diagnostics *diags);
+/* The text of the program; NULL with an error in `diags`. `origins` is filled with who wrote each of its lines; NULL: it
+ * is not asked for. */
+const char *emit_program(struct program *program, const struct emit_options *options, struct origins *origins,
+                         struct diagnostics *diags);
 
 #endif

@@ -259,8 +259,11 @@ static struct jinja_value function_value(const struct program *program, const st
   struct jinja_value value = jinja_map(arena), statements = jinja_list(arena);
   for (int i = 0; i < function->n_steps; i++) {
     const struct step *step = &function->steps[i];
-    jinja_push(arena, statements,
-               step->callee != NULL ? call_value(program, function, step) : kernel_call_value(program, function, step));
+    bool is_call = step->callee != NULL;
+    struct jinja_value statement =
+        is_call ? call_value(program, function, step) : kernel_call_value(program, function, step);
+    set_node_origin(arena, statement, step->node);
+    jinja_push(arena, statements, statement);
   }
   const char *file = strrchr(function->region->where.file, '/');
   set_text(arena, value, "name", function->name);
@@ -268,6 +271,7 @@ static struct jinja_value function_value(const struct program *program, const st
   set_comment(arena, value, "file", file != NULL ? file + 1 : function->region->where.file);
   set_int(arena, value, "line", function->region->where.line);
   set_bool(arena, value, "backward", function->forward != NULL);
+  set_origin(arena, value, function->region->where);
   jinja_set(arena, value, "parameters", parameters_value(program, function));
   jinja_set(arena, value, "statements", statements);
   return value;

@@ -80,6 +80,7 @@ static struct jinja_value part_value(struct arena *arena, const struct kernel *k
   for (int i = 0; i < kernel->node->n_outputs; i++)
     if (kernel->node->outputs[i] == part->outputs[0]) output = i;
   set_int(arena, value, "output", output);
+  set_node_origin(arena, value, part);
   return value;
 }
 
@@ -136,9 +137,21 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   return value;
 }
 
+/* A kernel comes from the model's lines of all steps that call it. */
+static void set_kernel_origins(const struct program *program, struct jinja_value list) {
+  for (int i = 0; i < program->n_functions; i++) {
+    const struct function *function = program->functions[i];
+    for (int k = 0; k < function->n_steps; k++)
+      for (int n = 0; n < program->n_kernels && function->steps[k].kernel != NULL; n++)
+        if (program->kernels[n] == function->steps[k].kernel)
+          set_node_origin(program->arena, jinja_at(list, n), function->steps[k].node);
+  }
+}
+
 struct jinja_value kernels_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int i = 0; i < program->n_kernels; i++)
     jinja_push(program->arena, list, kernel_value(program, program->kernels[i]));
+  set_kernel_origins(program, list);
   return list;
 }

@@ -22,6 +22,7 @@ static struct jinja_value weight_member_value(const struct program *program, con
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
     set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));
+    set_origin(arena, value, node->parameter->where);
   }
   return value;
 }
@@ -81,6 +82,7 @@ struct jinja_value tensors_value(const struct program *program) {
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);
     set_bool(arena, value, "zero", weight->zero);
+    set_origin(arena, value, weight->parameter->where);
     jinja_push(arena, list, value);
   }
   return list;
@@ -107,9 +109,13 @@ static struct jinja_value struct_member_value(struct arena *arena, const char *n
 
 static struct jinja_value storage_value(struct arena *arena, const struct function *function,
                                         const struct storage *storage) {
-  if (storage->frame != NULL)
-    return struct_member_value(arena, storage->name, saved_type(arena, storage->frame), storage->copies);
-  struct jinja_value value = jinja_map(arena);
+  struct jinja_value value;
+  if (storage->frame != NULL) {
+    value = struct_member_value(arena, storage->name, saved_type(arena, storage->frame), storage->copies);
+    set_node_origin(arena, value, storage->call);
+    return value;
+  }
+  value = jinja_map(arena);
   const struct value *tensor = named_value(function, storage);
   bool same = tensor != NULL && shape_count(tensor->shape) == storage->count;
   set_text(arena, value, "name", storage->name);
@@ -119,6 +125,7 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
   set_text(arena, value, "extent",
            same ? extent_text(arena, tensor->shape) : arena_printf(arena, "%lld", (long long)storage->count));
   set_text(arena, value, "shape", same ? shape_text(arena, tensor->shape) : "");
+  if (tensor != NULL) set_node_origin(arena, value, tensor->producer);
   return value;
 }
 
@@ -159,6 +166,7 @@ struct jinja_value memories_value(const struct program *program) {
     set_int(arena, value, "scratch_bytes", function->scratch_bytes);
     jinja_set(arena, value, "saved", saves ? saved_value(arena, function) : jinja_list(arena));
     jinja_set(arena, value, "scratch", scratch_value(arena, function));
+    set_origin(arena, value, function->region->where);
     jinja_push(arena, list, value);
   }
   return list;

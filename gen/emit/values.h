@@ -2,6 +2,7 @@
 #ifndef ACCEL_EMIT_VALUES_H
 #define ACCEL_EMIT_VALUES_H
 
+#include "gen/emit/origin.h"
 #include "gen/jinja/jinja.h"
 #include "gen/plan/program.h"
 

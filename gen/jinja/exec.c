@@ -115,12 +115,20 @@ static struct loop_object *new_loop(struct run *run, struct activation *a, const
   return object;
 }
 
+static const struct item *new_item(struct run *run, struct jinja_value value, const struct item *outer) {
+  struct item *item = jj_alloc(run->pool, sizeof *item);
+  *item = (struct item){value, outer};
+  return item;
+}
+
 /* True when a round came to its end: a loop of which every round was cut short runs its else part, as in Jinja2. */
 static bool run_items(struct run *run, struct activation *a, const struct for_loop *loop,
                       const struct jinja_list *items, struct loop_object *object) {
   bool completed = false;
+  const struct item *around = run->item;
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
+    if (run->mapped) run->item = new_item(run, items->items[i], around);
     if (object != NULL) {
       object->index0 = i;
       a->slots[loop->loop_slot] = (struct jinja_value){.kind = JINJA_OBJECT, .as.object = object};
@@ -135,6 +143,7 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
     if (flow == FLOW_BREAK) break;
     completed |= flow == FLOW_NEXT;
   }
+  run->item = around;
   return completed;
 }
 

@@ -50,6 +50,13 @@ struct jinja_value jinja_string_n(struct arena *arena, const char *bytes, size_t
 struct jinja_value jinja_list(struct arena *arena);
 void jinja_push(struct arena *arena, struct jinja_value list, struct jinja_value item);
 
+/* How many items a list has, and one of them. */
+int jinja_count(struct jinja_value list);
+struct jinja_value jinja_at(struct jinja_value list, int index);
+
+/* The text of a string, with a NUL behind it. */
+const char *jinja_text(struct jinja_value string);
+
 /* A new empty map with insertion order; set adds or replaces; get gives JINJA_UNDEFINED where the key is missing. */
 struct jinja_value jinja_map(struct arena *arena);
 void jinja_set(struct arena *arena, struct jinja_value map, const char *key, struct jinja_value value);
@@ -86,6 +93,10 @@ struct jinja_span {
   int line, column, length; /* in the output; lines and columns from 1, in bytes */
   const struct jinja_place *chain;
   int chain_count;
+  /* The items at which the loops around it were, innermost first, through macros and includes. What the template itself
+   * made of them lives until the environment's next rendering. */
+  const struct jinja_value *items;
+  int item_count;
 };
 
 struct jinja_output {

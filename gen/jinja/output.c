@@ -30,14 +30,14 @@ static void add_written(struct run *run, struct written written) {
 
 static void note_gap(struct run *run, size_t start, size_t length, const struct node *node) {
   struct jinja_place place = {run->template->name, node->line, node->column};
-  add_written(run, (struct written){start, length, false, place, run->link});
+  add_written(run, (struct written){start, length, false, place, run->link, run->item});
 }
 
 void jj_note_written(struct run *run, size_t start, const struct node *node) {
   size_t length = run->out->length - start;
   if (length == 0) return;
   struct jinja_place place = {run->template->name, node->line, node->column};
-  add_written(run, (struct written){start, length, node->kind == N_TEXT, place, run->link});
+  add_written(run, (struct written){start, length, node->kind == N_TEXT, place, run->link, run->item});
 }
 
 /* The part of a span behind its first `skip` bytes. */
@@ -171,6 +171,9 @@ void jj_write_value(struct run *run, struct jinja_value value) {
 
 struct mapper {
   struct run *run;
+  const struct item *item; /* of the last span, whose list the next one may share */
+  struct jinja_value *items;
+  int item_count;
   struct jinja_span *spans;
   int count, capacity, line;
   size_t line_start;
@@ -185,9 +188,20 @@ static struct jinja_place *places_of(struct mapper *m, const struct written *wri
   return chain;
 }
 
+static void find_items(struct mapper *m, const struct item *innermost) {
+  if (innermost == m->item) return;
+  m->item = innermost;
+  m->item_count = 0;
+  for (const struct item *item = innermost; item != NULL; item = item->outer) m->item_count++;
+  m->items = arena_alloc(m->run->env->arena, (size_t)m->item_count * sizeof *m->items);
+  struct jinja_value *at = m->items;
+  for (const struct item *item = innermost; item != NULL; item = item->outer) *at++ = item->value;
+}
+
 /* One span for the part of `written` that lies on one line. */
 static void map_written(struct mapper *m, const char *text, struct written written) {
-  struct jinja_span span = {0};
+  find_items(m, written.item);
+  struct jinja_span span = {.items = m->items, .item_count = m->item_count};
   size_t at = written.start, end = written.start + written.length;
   while (at < end) {
     const char *newline = memchr(text + at, '\n', end - at);

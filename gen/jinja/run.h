@@ -17,12 +17,19 @@ struct link {
   const struct link *outer;
 };
 
+/* The item at which a loop is, outward. */
+struct item {
+  struct jinja_value value;
+  const struct item *outer;
+};
+
 /* A stretch of output and who wrote it. */
 struct written {
   size_t start, length;
   bool is_text; /* the template's own text: its second line is the template's next line */
   struct jinja_place place;
   const struct link *link;
+  const struct item *item;
 };
 
 struct span_list {
@@ -88,6 +95,7 @@ struct run {
   const struct node *at;           /* what is evaluated, for messages */
   const struct template *template; /* … and in which template */
   const struct link *link;
+  const struct item *item;       /* kept where a source map is asked for */
   const struct template *parent; /* set by extends */
   const struct node *extends_at;
   struct module *modules; /* imported without context: run once */

@@ -393,6 +393,18 @@ void jinja_push(struct arena *arena, struct jinja_value list, struct jinja_value
   jj_push(&pool, list.as.list, item);
 }
 
+int jinja_count(struct jinja_value list) {
+  return list.as.list->count;
+}
+
+struct jinja_value jinja_at(struct jinja_value list, int index) {
+  return list.as.list->items[index];
+}
+
+const char *jinja_text(struct jinja_value string) {
+  return string.as.string->bytes;
+}
+
 struct jinja_value jinja_map(struct arena *arena) {
   struct pool pool = jj_pool_direct(arena);
   struct jinja_value map = jj_map(&pool);

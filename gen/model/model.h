@@ -35,6 +35,9 @@ struct tree *model_parse(struct arena *arena, const char *file, struct diagnosti
 /* The same from text that is in memory. */
 struct tree *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
 
+/* The files that a model includes, as the compiler names them, but for the headers that the generator has in itself. */
+const char *const *model_includes(const struct tree *model, int *count);
+
 /* Whether the model defines this function. */
 bool model_has(const struct tree *model, const char *entry);
 

@@ -124,6 +124,11 @@ struct tree *model_parse(struct arena *arena, const char *file, struct diagnosti
   return model_parse_text(arena, file, text, diags);
 }
 
+const char *const *model_includes(const struct tree *program, int *count) {
+  *count = program->n_includes;
+  return program->includes;
+}
+
 bool model_has(const struct tree *program, const char *entry) {
   return model_function(program, entry) != NULL;
 }

@@ -154,3 +154,13 @@ const char *job_help(struct arena *arena, const char *key) {
   json_decref(root);
   return schema == NULL ? NULL : text_string(&h.out);
 }
+
+const char *job_sentence(struct arena *arena, const char *key) {
+  json_t *root = schema_of_job();
+  struct helper h = {arena, root, text_in(arena)};
+  const json_t *schema = schema_find(root, key);
+  const char *text = schema != NULL ? sentence(&h, schema) : "";
+  text = text[0] != '\0' ? arena_string(arena, text) : NULL;
+  json_decref(root);
+  return text;
+}

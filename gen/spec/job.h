@@ -294,4 +294,7 @@ const char *job_resolved(struct arena *arena, const struct job *job);
  * there is no such key. With "" the list of groups. */
 const char *job_help(struct arena *arena, const char *key);
 
+/* What the schema says of a key in a sentence; NULL for one that it does not name. */
+const char *job_sentence(struct arena *arena, const char *key);
+
 #endif

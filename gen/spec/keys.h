@@ -7,7 +7,8 @@
 struct job_key {
   const char *name;  /* "optimizer.lr" */
   const char *value; /* as YAML text; a list in flow form */
-  bool may_change;   /* from a run to the one that continues it: the schema's mayChange, of the key or of its group */
+  const struct spec_node *node;
+  bool may_change; /* from a run to the one that continues it: the schema's mayChange, of the key or of its group */
 };
 
 /* All keys in the schema's order. They live in `arena`. */

@@ -72,6 +72,20 @@ expect "audit" 0 '0 broken' "$gen" audit "$work/one.c"
 expect "audit of nothing" 2 'a program in C is missing' "$gen" audit
 expect "audit of no C" 2 'error' "$gen" audit "$job"
 expect "audit --fail-on of nothing" 2 'is broken, unproved or never' "$gen" audit "$work/one.c" --fail-on maybe
+expect "generate with a manifest" 0 '' "$gen" "$job" -o "$work/kept.c" --manifest
+expect "a manifest of standard output" 2 'must name a file' "$gen" "$job" -o - --manifest
+expect "explain" 0 'template  cpu/train.c.j2' "$gen" explain "$work/kept.c:3"
+expect "explain --json" 0 '"keys"' "$gen" explain "$work/kept.c:3" --json
+expect "explain --key" 0 'optimizer.lr = ' "$gen" explain --key optimizer.lr "$work/kept.c"
+expect "explain --key of a group" 0 '"key": "training.seed"' "$gen" explain --key training "$work/kept.c" --json
+expect "explain --key of nothing" 2 "did you mean 'optimizer.lr'" "$gen" explain --key optimizer.lrr "$work/kept.c"
+expect "explain of no line" 2 'names no line' "$gen" explain "$work/kept.c"
+expect "explain of a line that is not there" 2 'there is no line 99999' "$gen" explain "$work/kept.c:99999"
+expect "explain without a manifest" 1 'writes the program and its manifest' "$gen" explain "$work/one.c:3"
+echo >>"$work/kept.c"
+expect "explain of a changed program" 1 'not the program that its manifest describes' "$gen" explain "$work/kept.c:3"
+echo '{' >"$work/kept.manifest.json"
+expect "explain with a broken manifest" 1 'kept.manifest.json:' "$gen" explain "$work/kept.c:3"
 expect "the same bytes twice" 0 '' cmp "$work/one.c" "$work/two.c"
 (cd examples/jobs && "$gen" quickstart.yaml -o "../../$work/three.c") >/dev/null 2>&1
 expect "no absolute path in the program" 1 '' grep -q "$PWD" "$work/one.c"

@@ -283,6 +283,24 @@ static void test_spans_survive_filters(void **state) {
                "1:1+1 main:1:12\n1:2+2 main:1:27\n1:4+1 main:1:14\n");
 }
 
+/* Each span's items as "1" or "2 < 1", innermost first. */
+static void test_spans_know_their_loops(void **state) {
+  (void)state;
+  struct bench *bench =
+      start("{% macro m() %}x{% endmacro %}a{% for i in [1, 2] %}{% for k in [8] %}{{ m() }}"
+            "{% endfor %}{{ i }}{% endfor %}{% set s %}{% for i in [3] %}y{% endfor %}{% endset %}{{ s }}");
+  if (!render(bench, true)) fail_msg("%s", bench->error.message);
+  const char *text = "";
+  for (int i = 0; i < bench->output.span_count; i++) {
+    const struct jinja_span *span = &bench->output.spans[i];
+    for (int k = 0; k < span->item_count; k++)
+      text = arena_printf(bench->arena, "%s%s%d", text, k > 0 ? "<" : "", (int)span->items[k].as.integer);
+    text = arena_printf(bench->arena, "%s;", text);
+  }
+  assert_string_equal(text, ";8<1;1;8<2;2;3;");
+  arena_free(bench->arena);
+}
+
 static void test_no_spans_unless_asked(void **state) {
   (void)state;
   struct bench *bench = start("x");
@@ -377,6 +395,7 @@ int main(void) {
       cmocka_unit_test(test_spans_of_inheritance),
       cmocka_unit_test(test_spans_follow_captured_text),
       cmocka_unit_test(test_spans_survive_filters),
+      cmocka_unit_test(test_spans_know_their_loops),
       cmocka_unit_test(test_no_spans_unless_asked),
       cmocka_unit_test(test_recursion_ends),
       cmocka_unit_test(test_default_recursion_ends),

@@ -1,0 +1,122 @@
+#include "gen/commands/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/version.h"
+#include "gen/commands/files.h"
+#include "gen/commands/runtime.h"
+#include "gen/commands/variations.h"
+#include "gen/model/model.h"
+#include "gen/plan/report.h"
+
+struct describer {
+  struct arena *arena;
+  const char *folder; /* of the manifest */
+  const struct travel *travel;
+  struct manifest *manifest;
+};
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* ---- Files ---- */
+
+static void add_input(struct describer *d, const char *role, const char *path) {
+  const char *digest = file_digest(d->arena, path);
+  struct manifest_file file = {role, name_from(d->arena, d->folder, path), digest != NULL ? digest : ""};
+  for (int i = 0; i < d->manifest->inputs.count; i++)
+    if (strcmp(d->manifest->inputs.items[i].name, file.name) == 0) return;
+  ARENA_PUSH(d->arena, d->manifest->inputs, file);
+}
+
+static void add_templates(struct describer *d, const struct origins *origins) {
+  for (int i = 0; i < origins->n_templates; i++) {
+    const struct template_text *template = &origins->templates[i];
+    const char *digest = digest_of(d->arena, template->text, strlen(template->text));
+    ARENA_PUSH(d->arena, d->manifest->inputs, ((struct manifest_file){"template", template->name, digest}));
+  }
+}
+
+static void add_inputs(struct describer *d, const struct origins *origins) {
+  const struct travel *travel = d->travel;
+  int n_includes;
+  const char *const *includes = model_includes(travel->model, &n_includes);
+  add_input(d, "job", travel->options->argument);
+  add_input(d, "model", travel->job->model.source);
+  for (int i = 0; i < n_includes; i++) add_input(d, "header", includes[i]);
+  const char *hooks = travel->job->hooks.source;
+  if (hooks != NULL && travel->kind == PROGRAM_TRAIN) add_input(d, "hooks", hooks);
+  add_templates(d, origins);
+}
+
+/* The compiler's command in the manifest's folder. */
+static const char *compile_text(const struct describer *d) {
+  struct arena *arena = d->arena;
+  const char *program = d->manifest->output.name, *hooks = d->travel->job->hooks.source;
+  size_t length = strlen(program);
+  bool is_c = length > 2 && strcmp(program + length - 2, ".c") == 0;
+  const char *binary = is_c ? arena_copy(arena, program, length - 2) : arena_printf(arena, "%s.out", program);
+  const char *more = hooks == NULL || d->travel->kind != PROGRAM_TRAIN
+                         ? ""
+                         : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));
+  return arena_printf(arena, "cc " TRAINER_CFLAGS " -o %s %s%s $(pkg-config --cflags --libs accel-runtime)",
+                      shell_word(arena, binary), shell_word(arena, program), more);
+}
+
+/* ---- Lines ---- */
+
+static void add_places(struct describer *d, struct manifest_list *list, const struct jinja_place *places, int count) {
+  for (int i = 0; i < count; i++)
+    manifest_add(d->arena, list, arena_printf(d->arena, "%s:%d", places[i].template_name, places[i].line));
+}
+
+static void add_lines(struct describer *d, const struct origins *origins) {
+  struct manifest *manifest = d->manifest;
+  manifest->n_lines = origins->count;
+  manifest->lines = arena_alloc(d->arena, ((size_t)origins->count + 1) * sizeof *manifest->lines);
+  for (int i = 0; i < origins->count; i++) {
+    const struct line_origin *origin = &origins->lines[i];
+    struct manifest_line *line = &manifest->lines[i];
+    add_places(d, &line->templates, origin->templates, origin->n_templates);
+    add_places(d, &line->callers, origin->callers, origin->n_callers);
+    for (int k = 0; k < origin->n_model; k++)
+      manifest_add(d->arena, &line->model,
+                   arena_printf(d->arena, "%s:%d", name_from(d->arena, d->folder, origin->model[k].file),
+                                origin->model[k].line));
+  }
+}
+
+struct manifest *describe(const struct travel *travel, const char *text, const struct origins *origins) {
+  struct arena *arena = travel->arena;
+  const struct options *options = travel->options;
+  struct manifest *manifest = arena_alloc(arena, sizeof *manifest);
+  struct describer d = {arena, folder_of(arena, options->output), travel, manifest};
+  const char *own = file_digest(arena, "/proc/self/exe");
+  manifest->generator.version = ACCEL_VERSION;
+  manifest->generator.sha256 = own != NULL ? own : "";
+  manifest->kind = travel->kind == PROGRAM_TRAIN ? "train" : "generate";
+  manifest->templates = options->templates != NULL ? name_from(arena, d.folder, options->templates) : NULL;
+  for (int i = 0; i < options->n_overrides; i++)
+    manifest_add(arena, &manifest->set,
+                 arena_printf(arena, "%s=%s", options->overrides[i].key, options->overrides[i].value));
+  manifest->output =
+      (struct manifest_file){"program", base_name(options->output), digest_of(arena, text, strlen(text))};
+  manifest->job.digest = travel->job->digest;
+  manifest->job.resolved = job_resolved(arena, travel->job);
+  manifest->plan = report_json(travel->program);
+  manifest->plan_text = report_text(travel->program);
+  manifest->compile = compile_text(&d);
+  add_inputs(&d, origins);
+  add_lines(&d, origins);
+  find_keys(travel, text, manifest);
+  return manifest;
+}
+
+bool write_manifest(const struct travel *travel, const char *text, const struct origins *origins) {
+  struct arena *arena = travel->arena;
+  const char *output = manifest_text(arena, describe(travel, text, origins));
+  return write_file(arena, manifest_path(arena, travel->options->output), output, strlen(output));
+}

@@ -1,0 +1,75 @@
+#include "gen/commands/variations.h"
+
+#include <string.h>
+
+#include "gen/base/difference.h"
+#include "gen/spec/alternatives.h"
+
+struct experiment {
+  const struct travel *travel;
+  struct lines lines; /* of the program as it is */
+  struct manifest *manifest;
+};
+
+/* The program with another value of one key; NULL where that is refused. The model was read before. */
+static const char *program_with(const struct travel *travel, struct arena *arena, struct job_override set) {
+  const struct options *options = travel->options;
+  size_t n = (size_t)options->n_overrides;
+  struct options changed = *options;
+  changed.arena = arena;
+  changed.overrides = arena_alloc(arena, (n + 1) * sizeof *changed.overrides);
+  for (size_t i = 0; i < n; i++) changed.overrides[i] = options->overrides[i];
+  changed.overrides[n] = set;
+  changed.n_overrides = (int)n + 1;
+  struct travel again = {.options = &changed,
+                         .arena = arena,
+                         .diags = diagnostics_in(arena),
+                         .kind = travel->kind,
+                         .text = travel->text,
+                         .model = travel->model};
+  const char *text;
+  return travel_to_text(&again, NULL, &text) == STATUS_OK ? text : NULL;
+}
+
+static void add_key(struct arena *arena, struct manifest_line *line, int key) {
+  if (line->n_keys > 0 && line->keys[line->n_keys - 1] == key) return;
+  line->keys = arena_grow(arena, line->keys, line->n_keys, &line->keys_capacity, sizeof *line->keys);
+  line->keys[line->n_keys++] = key;
+}
+
+/* Gives the key to the lines that the other program does not have. False where the value is refused. */
+static bool try_value(const struct experiment *experiment, int key, struct job_override set) {
+  struct arena *arena = arena_new();
+  const char *text = program_with(experiment->travel, arena, set);
+  if (text != NULL) {
+    struct lines other = lines_of(arena, text, strlen(text));
+    const int *match = lines_match(arena, &experiment->lines, &other);
+    for (int i = 0; i < experiment->lines.count; i++)
+      if (match[i] < 0) add_key(experiment->travel->arena, &experiment->manifest->lines[i], key);
+  }
+  arena_free(arena);
+  return text != NULL;
+}
+
+static const char *where_text(struct arena *arena, const struct job_choice *choice) {
+  const char *slash = choice->where.file != NULL ? strrchr(choice->where.file, '/') : NULL;
+  const char *file = slash != NULL ? slash + 1 : choice->where.file;
+  if (!choice->written || file == NULL) return "";
+  if (choice->where.line == 0) return choice->where.file;
+  return arena_printf(arena, "%s:%d", file, choice->where.line);
+}
+
+void find_keys(const struct travel *travel, const char *text, struct manifest *manifest) {
+  struct arena *arena = travel->arena;
+  struct experiment experiment = {travel, lines_of(arena, text, strlen(text)), manifest};
+  const struct job_choice *choices = job_choices(arena, travel->job, &manifest->n_keys);
+  manifest->keys = arena_alloc(arena, ((size_t)manifest->n_keys + 1) * sizeof *manifest->keys);
+  for (int i = 0; i < manifest->n_keys; i++) {
+    const struct job_choice *choice = &choices[i];
+    manifest->keys[i] = (struct manifest_key){
+        .key = choice->key, .value = choice->value, .written = choice->written, .where = where_text(arena, choice)};
+    for (int k = 0; k < choice->n_alternatives; k++)
+      if (try_value(&experiment, i, choice->alternatives[k].set))
+        manifest_add(arena, &manifest->keys[i].tried, choice->alternatives[k].value);
+  }
+}

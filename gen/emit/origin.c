@@ -1,0 +1,81 @@
+#include "gen/emit/origin.h"
+
+#include <string.h>
+
+#include "gen/emit/values.h"
+
+/* The key of a value that no template reads. */
+#define ORIGIN "origin"
+
+void set_origin(struct arena *arena, struct jinja_value map, struct location where) {
+  if (where.file == NULL || where.line == 0) return;
+  struct jinja_value list = jinja_get(map, ORIGIN), place = jinja_map(arena);
+  if (list.kind == JINJA_UNDEFINED) {
+    list = jinja_list(arena);
+    jinja_set(arena, map, ORIGIN, list);
+  }
+  set_text(arena, place, "file", where.file);
+  set_int(arena, place, "line", where.line);
+  jinja_push(arena, list, place);
+}
+
+void set_node_origin(struct arena *arena, struct jinja_value map, const struct node *node) {
+  if (node->body.count == 0) set_origin(arena, map, node->where);
+  for (int i = 0; i < node->body.count; i++) set_origin(arena, map, node->body.items[i]->where);
+}
+
+/* ---- From spans to lines ---- */
+
+static void add_template(struct arena *arena, struct line_origin *line, const struct jinja_span *span) {
+  struct jinja_place place = {span->chain[0].template_name, span->chain[0].line, 0};
+  for (int i = 0; i < line->n_templates; i++)
+    if (line->templates[i].line == place.line && strcmp(line->templates[i].template_name, place.template_name) == 0)
+      return;
+  if (line->n_templates == 0) {
+    line->callers = span->chain + 1;
+    line->n_callers = span->chain_count - 1;
+  }
+  line->templates =
+      arena_grow(arena, line->templates, line->n_templates, &line->templates_capacity, sizeof *line->templates);
+  line->templates[line->n_templates++] = place;
+}
+
+static void add_model(struct arena *arena, struct line_origin *line, struct jinja_value place) {
+  struct location where = {.file = jinja_text(jinja_get(place, "file")),
+                           .line = (int)jinja_get(place, "line").as.integer};
+  for (int i = 0; i < line->n_model; i++)
+    if (line->model[i].line == where.line && strcmp(line->model[i].file, where.file) == 0) return;
+  line->model = arena_grow(arena, line->model, line->n_model, &line->model_capacity, sizeof *line->model);
+  line->model[line->n_model++] = where;
+}
+
+static void add_models(struct arena *arena, struct line_origin *line, const struct jinja_span *span) {
+  for (int i = 0; i < span->item_count; i++) {
+    if (span->items[i].kind != JINJA_MAP) continue;
+    struct jinja_value list = jinja_get(span->items[i], ORIGIN);
+    if (list.kind != JINJA_LIST) continue;
+    for (int k = 0; k < jinja_count(list); k++) add_model(arena, line, jinja_at(list, k));
+    return;
+  }
+}
+
+static bool is_blank(const char *bytes, int length) {
+  return (int)strspn(bytes, " \n") >= length;
+}
+
+void find_origins(struct arena *arena, const struct jinja_output *output, struct origins *origins) {
+  origins->count = 0;
+  for (size_t i = 0; i < output->length; i++) origins->count += output->text[i] == '\n' || i + 1 == output->length;
+  origins->lines = arena_alloc(arena, ((size_t)origins->count + 1) * sizeof *origins->lines);
+  const char *start = output->text;
+  int number = 1;
+  for (int i = 0; i < output->span_count; i++) {
+    const struct jinja_span *span = &output->spans[i];
+    for (; number < span->line; number++) start = strchr(start, '\n') + 1;
+    struct line_origin *line = &origins->lines[span->line - 1];
+    bool empty = is_blank(start, (int)strcspn(start, "\n"));
+    if (!empty && is_blank(start + span->column - 1, span->length)) continue;
+    add_template(arena, line, span);
+    add_models(arena, line, span);
+  }
+}

@@ -1,0 +1,38 @@
+/* Origin: who wrote each line of a program: lines of templates, and the model's lines that they write about. */
+#ifndef ACCEL_EMIT_ORIGIN_H
+#define ACCEL_EMIT_ORIGIN_H
+
+#include "gen/ir/graph.h"
+#include "gen/jinja/jinja.h"
+
+struct line_origin {
+  struct jinja_place *templates; /* distinct lines of templates, in the order of the text; columns are 0 */
+  int n_templates, templates_capacity;
+  const struct jinja_place *callers; /* how the first of them was reached: macro calls and includes, innermost first */
+  int n_callers;
+  struct location *model; /* distinct lines of the model, columns 0 */
+  int n_model, model_capacity;
+};
+
+struct template_text {
+  const char *name, *text;
+};
+
+/* By output line, from 0; and the templates that were read, in the order in which they were asked for. */
+struct origins {
+  struct line_origin *lines;
+  int count;
+  struct template_text *templates;
+  int n_templates, templates_capacity;
+};
+
+/* Says of a template's value, a map, which line of the model it comes from; or which node. What is written while a loop
+ * is at that map has this origin, unless a loop inside of it is at one with an origin of its own. More than one can be
+ * said. */
+void set_origin(struct arena *arena, struct jinja_value map, struct location where);
+void set_node_origin(struct arena *arena, struct jinja_value map, const struct node *node);
+
+/* Fills the lines of `origins` from an output that was rendered with its source map. */
+void find_origins(struct arena *arena, const struct jinja_output *output, struct origins *origins);
+
+#endif

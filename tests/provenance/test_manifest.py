@@ -1,0 +1,170 @@
+"""What a manifest says is so: its digests are those of the files, each line's template line has the line's text, model
+lines move with the model, and a line has exactly the keys whose other values give another line."""
+
+import collections
+import hashlib
+import itertools
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import jsonschema
+from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others lie in tests/program
+from matrix import ADAMW, BF16, COSINE, NO_DECAY, gpt, gru, mlp  # isort: skip
+import walk  # isort: skip
+
+SCHEMA = json.loads((TREE / "schemas" / "manifest.schema.json").read_text())
+JOBS = {
+    "gpt2": gpt("gpt2", optimizer={**ADAMW, "param_groups": NO_DECAY}, schedule=COSINE,
+                accumulation={"num_steps": 2}, training={"steps": 10}).job,
+    "gru": gru("gru", optimizer={"name": "sgd", "lr": 0.1, "momentum": 0.9}, precision=BF16).job,
+    "table": mlp("table", optimizer=ADAMW, training={"eval_interval": 5, "metrics": ["accuracy"]}).job,
+}
+
+
+class Manifests(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = {name: Recorded(job) for name, job in JOBS.items()}
+
+    @classmethod
+    def tearDownClass(cls):
+        for recorded in cls.made.values():
+            shutil.rmtree(recorded.folder)
+
+    def test_schema(self):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+        for name, recorded in self.made.items():
+            jsonschema.validate(recorded.manifest, SCHEMA)
+            self.assertEqual([line["line"] for line in recorded.manifest["lines"]],
+                             list(range(1, len(recorded.lines) + 1)), name)
+
+    def test_digests(self):
+        for recorded in self.made.values():
+            manifest, folder = recorded.manifest, recorded.folder
+            self.assertEqual(manifest["generator"]["sha256"], sha256(GENERATOR))
+            self.assertEqual(manifest["output"], {"role": "program", "name": "trainer.c",
+                                                  "sha256": sha256(folder / "trainer.c")})
+            roles = collections.Counter(file["role"] for file in manifest["inputs"])
+            self.assertEqual((roles["job"], roles["model"]), (1, 1))
+            for file in manifest["inputs"]:
+                where = TREE / "templates" if file["role"] == "template" else folder
+                self.assertEqual(file["sha256"], sha256(where / file["name"]), file["name"])
+            resolved = run("check", "job.yaml", "--resolved", cwd=folder).stdout
+            self.assertEqual(manifest["job"]["resolved"], resolved)
+            self.assertEqual(manifest["job"]["sha256"], hashlib.sha256(resolved.encode()).hexdigest())
+            self.assertIn(manifest["job"]["sha256"], recorded.lines[2])
+            self.assertEqual(manifest["plan"], json.loads(run("plan", "job.yaml", "--json", cwd=folder).stdout))
+
+    def test_templates_that_are_named_were_read(self):
+        for recorded in self.made.values():
+            read = {file["name"] for file in recorded.manifest["inputs"] if file["role"] == "template"}
+            for line in recorded.manifest["lines"]:
+                for place in line["template"] + line.get("from", []):
+                    self.assertIn(place.rsplit(":", 1)[0], read)
+
+    def test_template_lines(self):
+        """Where a template's line has text of its own, the program's line has it, too."""
+        sources = {str(path.relative_to(TREE / "templates")): path.read_text().split("\n")
+                   for path in (TREE / "templates").rglob("*.j2")}
+        checked = 0
+        for name, recorded in self.made.items():
+            texts = zip(recorded.manifest["lines"], recorded.lines)
+            for places, run in itertools.groupby(texts, key=lambda pair: pair[0]["template"]):
+                written = "\n".join(text for _, text in run)  # a value of several lines is one line of the template
+                file, number = places[0].rsplit(":", 1)
+                source = sources[file][int(number) - 1]
+                if len(places) > 1 or re.search(r"\{[%#]", source) or "}}" in re.sub(r"\{\{.*?\}\}", "", source):
+                    continue  # a tag, or one that goes on from another line
+                for piece in re.split(r"\{\{.*?\}\}|\{\{.*", source):
+                    checked += len(piece.strip()) > 3
+                    self.assertIn(piece.rstrip(), written, f"{name}: {places}")
+        self.assertGreater(checked, 800)
+
+    def test_model_lines(self):
+        """A comment above the model moves every line of it; a parameter's member comes from a line that names it."""
+        job, before = JOBS["gru"], self.made["gru"]
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        source = pathlib.Path(job["model"]["source"])
+        (folder / source.name).write_text("/* moved\n * by three\n * lines */\n" + source.read_text())
+        after = Recorded(job, folder=folder)
+        moved = lambda place: re.sub(r":(\d+)$", lambda m: f":{int(m[1]) + 3}", place)
+        self.assertEqual([[moved(place) for place in line.get("model", [])] for line in before.manifest["lines"]],
+                         [line.get("model", []) for line in after.manifest["lines"]])
+        self.assertGreater(sum("model" in line for line in after.manifest["lines"]), len(after.lines) // 3)
+        text = source.read_text().split("\n")
+        members = 0
+        for line, content in zip(before.manifest["lines"], before.lines):
+            member = re.match(r"  alignas\(64\) float (\w+)_(weight|bias)\[", content)
+            if member and line["model"]:
+                members += 1
+                named = [text[int(place.rsplit(":", 1)[1]) - 1] for place in line["model"]]
+                self.assertTrue(any(f'"{member[1]}"' in source for source in named), (content, named))
+        self.assertGreaterEqual(members, 3)
+
+    def test_same_bytes(self):
+        """Written again elsewhere, under other circumstances: the same manifest."""
+        again = Recorded(JOBS["table"], TZ="Pacific/Chatham", LC_ALL="C.utf8", USER="somebody", MALLOC_PERTURB_="165")
+        self.addCleanup(shutil.rmtree, again.folder)
+        name = "trainer.manifest.json"
+        self.assertEqual((again.folder / name).read_bytes(), (self.made["table"].folder / name).read_bytes())
+        self.assertNotIn(str(again.folder), (again.folder / name).read_text())
+
+    def without(self, recorded, *words):
+        """The numbers of the lines whose text the program of other words does not have at all, and that program."""
+        made = run("job.yaml", "-o", "-", *words, cwd=recorded.folder)
+        if made.returncode != 0:
+            return None, None
+        there = collections.Counter(made.stdout.split("\n"))
+        return {number for number, line in enumerate(recorded.lines, 1) if line not in there}, there
+
+    def test_keys_are_complete(self):
+        """Every line that goes when a key gets a value that a user might give it has the key: values of
+        tests/program/walk.py, which the generator does not know."""
+        groups = {"gpt2": ("model", "accumulation", "memory", "optimizer", "schedule", "checkpoint", "tracking"), "gru": "precision", "table": ("data", "training", "optimizer.name")}
+        tried = gone = missing = 0
+        for name, recorded in self.made.items():
+            present = {key["key"] for key in recorded.manifest["keys"]}
+            for key, values in walk.all_values().items():
+                if key not in present or not key.startswith(groups[name]):
+                    continue
+                for value in values[:2]:
+                    lines, _ = self.without(recorded, "--set", f"{key}={json.dumps(value)}")
+                    if lines is None:
+                        continue
+                    tried += 1
+                    gone += len(lines)
+                    lost = lines - recorded.lines_of(key)
+                    missing += len(lost)
+                    if lost:
+                        print(name, key, value, [recorded.lines[n - 1] for n in sorted(lost)][:4])
+        print(f"{tried} other values, {gone} lines gone, {missing} of them without the key")
+        self.assertGreater(tried, 80)
+        self.assertLessEqual(missing, gone / 1000)
+
+    def test_keys_are_exact(self):
+        """Every line that has a key is another one, or elsewhere, with one of the values that are named."""
+        recorded = self.made["table"]
+        moved = total = 0
+        for key in recorded.manifest["keys"][::2]:
+            left = recorded.lines_of(key["key"])
+            for value in key["tried"]:
+                if key["key"] == "model.source":
+                    shutil.copy(recorded.folder / "mlp_table.c", recorded.folder / value.strip('"'))
+                lines, there = self.without(recorded, "--set", f"{key['key']}={value}")
+                self.assertIsNotNone(lines, f"{key['key']}={value}")
+                counts = collections.Counter(recorded.lines)
+                left -= lines | {n for n in left if there[recorded.lines[n - 1]] < counts[recorded.lines[n - 1]]}
+            total += len(recorded.lines_of(key["key"]))
+            moved += len(left)
+        print(f"{total} lines of keys, {moved} of them there, too, but elsewhere")
+        self.assertGreater(total, 400)
+        self.assertLess(moved, total / 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
