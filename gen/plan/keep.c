@@ -1,6 +1,7 @@
 #include "gen/plan/keep.h"
 
 #include "gen/plan/match.h"
+#include "gen/plan/weight_walk.h"
 
 /* What is known of a parameter so far, from the calls that have been walked. */
 enum finding { UNSEEN, NARROW, KEPT };
@@ -15,11 +16,6 @@ struct walk {
   const char *example;  /* the first parameter's name */
   bool ok;
 };
-
-static const char *join(struct arena *arena, const char *prefix, const char *path) {
-  if (prefix[0] == '\0' || path[0] == '\0') return prefix[0] == '\0' ? path : prefix;
-  return arena_printf(arena, "%s.%s", prefix, path);
-}
 
 /* The first pattern that matches; -1 when none does. Every pattern that does counts as used. */
 static int matching(struct walk *walk, const char *name) {
@@ -50,22 +46,12 @@ static void visit_parameter(struct walk *walk, const struct region *region, int 
   }
 }
 
-static void walk_region(struct walk *walk, const struct region *region, const char *const *prefixes) {
-  for (int i = 0; i < region->parameters.count; i++) {
+static void visit(struct weight_walk *calls, const struct region *region, const struct node *after,
+                  const char *const *prefixes) {
+  for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *parameter = &region->parameters.items[i];
-    visit_parameter(walk, region, i, join(walk->arena, prefixes[parameter->scope], parameter->path));
-  }
-  for (int n = 0; n < region->nodes.count; n++) {
-    const struct call *call = region->nodes.items[n]->call;
-    for (int k = 0; call != NULL && k < call->count; k++) {
-      int scopes = call->callee->n_scopes;
-      const char **inner = arena_alloc(walk->arena, ((size_t)scopes + 1) * sizeof *inner);
-      for (int i = 0; i < scopes; i++) {
-        const struct scope *scope = call->scopes[i * call->count + k];
-        inner[i] = join(walk->arena, prefixes[scope->formal], scope->path);
-      }
-      walk_region(walk, call->callee, inner);
-    }
+    visit_parameter(calls->context, region, i,
+                    weight_path(calls->program->arena, prefixes[parameter->scope], parameter->path));
   }
 }
 
@@ -80,7 +66,9 @@ static const bool **as_table(struct walk *walk, const struct graph *graph) {
   return table;
 }
 
-bool kept_parameters(const struct graph *graph, const struct job *job, struct diagnostics *diags, const bool ***kept) {
+bool kept_parameters(struct program *program, struct diagnostics *diags, const bool ***kept) {
+  const struct graph *graph = program->graph;
+  const struct job *job = program->job;
   struct walk walk = {.arena = graph->arena, .job = job, .diags = diags, .ok = true};
   int n = job->precision.n_keep_in_fp32;
   *kept = NULL;
@@ -93,7 +81,8 @@ bool kept_parameters(const struct graph *graph, const struct job *job, struct di
     walk.found[r] = arena_alloc(walk.arena, count * sizeof **walk.found);
     walk.first[r] = arena_alloc(walk.arena, count * sizeof **walk.first);
   }
-  walk_region(&walk, graph->entry, (const char *[]){""});
+  struct weight_walk calls = {.program = program, .diags = diags, .ok = true, .visit = visit, .context = &walk};
+  weight_walk_from(&calls, graph->entry);
   for (int i = 0; i < n; i++) {
     const struct named *pattern = &job->precision.keep_in_fp32[i];
     if (walk.used[i]) continue;

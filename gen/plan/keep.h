@@ -2,12 +2,12 @@
 #ifndef ACCEL_PLAN_KEEP_H
 #define ACCEL_PLAN_KEEP_H
 
-#include "gen/ir/graph.h"
-#include "gen/spec/job.h"
+#include "gen/base/diag.h"
+#include "gen/plan/program.h"
 
 /* By region id and parameter: whether its names match precision.keep_in_fp32; NULL when the job names none. False with
  * errors at the job's lines: a name that matches nothing, and one that matches in some of the calls that run the same
  * code but not in all. */
-bool kept_parameters(const struct graph *graph, const struct job *job, struct diagnostics *diags, const bool ***kept);
+bool kept_parameters(struct program *program, struct diagnostics *diags, const bool ***kept);
 
 #endif

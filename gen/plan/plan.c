@@ -40,7 +40,7 @@ static bool pass_cast(struct context *context) {
   struct cast_rules rules = {.low = job->precision.autocast ? dtypes[job->precision.mixed] : DTYPE_FLOAT32,
                              .storage = dtypes[job->precision.param]};
   const bool **kept;
-  if (!kept_parameters(context->program->graph, job, context->diags, &kept)) return false;
+  if (!kept_parameters(context->program, context->diags, &kept)) return false;
   rules.kept = kept;
   context->program->low = cast(context->program->graph, &rules);
   return true;

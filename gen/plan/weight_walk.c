@@ -5,20 +5,23 @@ const char *weight_path(struct arena *arena, const char *prefix, const char *pat
   return path[0] == '\0' ? prefix : arena_printf(arena, "%s.%s", prefix, path);
 }
 
+const char *const *weight_scopes(struct arena *arena, const struct call *call, int iteration,
+                                 const char *const *prefixes) {
+  const char **inner = arena_alloc(arena, ((size_t)call->callee->n_scopes + 1) * sizeof *inner);
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    const struct scope *scope = call->scopes[i * call->count + iteration];
+    inner[i] = weight_path(arena, prefixes[scope->formal], scope->path);
+  }
+  return inner;
+}
+
 static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes);
 
 static void walk_call(struct weight_walk *walk, const struct node *node, const char *const *prefixes) {
-  struct arena *arena = walk->program->arena;
   const struct call *call = node->call;
-  int n = call->callee->n_scopes;
   for (int k = 0; k < call->count; k++) {
     int iteration = call->forward != NULL ? call->count - 1 - k : k;
-    const char **inner = arena_alloc(arena, ((size_t)n + 1) * sizeof *inner);
-    for (int i = 0; i < n; i++) {
-      const struct scope *scope = call->scopes[i * call->count + iteration];
-      inner[i] = weight_path(arena, prefixes[scope->formal], scope->path);
-    }
-    walk_region(walk, call->callee, inner);
+    walk_region(walk, call->callee, weight_scopes(walk->program->arena, call, iteration, prefixes));
   }
 }
 

@@ -28,4 +28,8 @@ const struct region *entry_backward(const struct graph *graph);
 /* The name of what is `path` below the scope `prefix`. */
 const char *weight_path(struct arena *arena, const char *prefix, const char *path);
 
+/* The paths of the scopes that a call gives its callee in one iteration, from those of the calling region's. */
+const char *const *weight_scopes(struct arena *arena, const struct call *call, int iteration,
+                                 const char *const *prefixes);
+
 #endif
