@@ -29,7 +29,7 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
-  writer->checksum = rt_checksum_start();
+  writer->trail = rt_trail_start();
   writer->file = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
@@ -49,7 +49,7 @@ bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct
     ssize_t written = write(writer->file, at, size < most ? size : most);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return give_up(writer, "cannot be written", problem);
-    rt_checksum_add(&writer->checksum, at, (size_t)written);
+    rt_trail_add(&writer->trail, at, (size_t)written);
     at += written;
     size -= (size_t)written;
   }
@@ -78,7 +78,8 @@ static bool sync_folder_of(const char *path, struct problem *problem) {
 }
 
 struct file_sum rt_writer_sum(const struct writer *writer) {
-  return (struct file_sum){writer->checksum.total, rt_checksum_end(&writer->checksum)};
+  const struct trail *trail = &writer->trail;
+  return (struct file_sum){trail->checksum.total, rt_checksum_end(&trail->checksum), trail->marks};
 }
 
 bool rt_write_file(const char *path, enum placing placing, const void *bytes, size_t size, struct file_sum *sum,

@@ -2,14 +2,15 @@
 #ifndef RUNTIME_FILES_H
 #define RUNTIME_FILES_H
 
-#include "checksum.h"
 #include "problem.h"
+#include "trail.h"
 
 #include <stddef.h>
 
 /* What is known of a written file. */
 struct file_sum {
   uint64_t size, xxh64;
+  struct marks marks;
 };
 
 /* Where a file is written until it is whole: beside its place, or in it, when its folder has not come to its place. */
@@ -19,7 +20,7 @@ struct writer {
   char path[4096];    /* where the file will stand */
   char partial[4112]; /* where it is written until then: BESIDE, the same name with ".partial" */
   int file;
-  struct checksum checksum; /* of what was added */
+  struct trail trail; /* of what was added */
 };
 
 /* Begins to write `path`; a partial file that a killed run left is written over. */

@@ -94,7 +94,7 @@ static void tell(struct accel_run *run, struct figures *figures) {
   struct problem problem;
   figures->save_stall_ms = 1e3 * run->stalled;
   run->stalled = 0;
-  if (!rt_log_metrics(&run->log, figures, &problem)) rt_fail(&problem, 1);
+  if (!rt_log_metrics(&run->log, figures, &problem)) rt_save_failed(run, &problem);
   struct saved saved = rt_save_due(run, figures->step, figures->lr);
   run->stalled = saved.stall_s;
   figures->saved = saved.path;

@@ -90,33 +90,42 @@ void rt_metrics_text(FILE *out, const struct figures *figures) {
   fputs("}\n", out);
 }
 
-static char *metrics_line(const struct figures *figures, size_t *length) {
+/* Adds a line to those that wait for the disk. */
+static bool add_line(struct log *log, const struct figures *figures) {
   char *text = NULL;
-  FILE *out = open_memstream(&text, length);
-  if (out == NULL) return NULL;
+  size_t length = 0;
+  FILE *out = open_memstream(&text, &length);
+  if (out == NULL) return false;
+  if (log->n_waiting > 0) fwrite(log->waiting, 1, log->n_waiting, out);
   rt_metrics_text(out, figures);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  if (fclose(out) != 0) return free(text), false;
+  free(log->waiting);
+  log->waiting = text;
+  log->n_waiting = length;
+  return true;
 }
 
-/* A line goes out in one call; what a full disk took of it is taken back, so that the file is lines and nothing else.
- */
-bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
-  size_t length = 0;
-  char *text = metrics_line(figures, &length);
-  if (text == NULL) return metrics_failed(log, problem);
-  ssize_t written = write(log->metrics, text, length);
-  free(text);
-  if (written == (ssize_t)length) {
-    log->whole += written;
-    return true;
+/* What a full disk took of them is taken back, so that the file is lines and nothing else. */
+bool rt_log_flush(struct log *log, struct problem *problem) {
+  for (size_t at = 0; at < log->n_waiting;) {
+    ssize_t written = write(log->metrics, log->waiting + at, log->n_waiting - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written >= 0) {
+      at += (size_t)written;
+      continue;
+    }
+    metrics_failed(log, problem);
+    bool cut = ftruncate(log->metrics, log->whole) == 0 && lseek(log->metrics, 0, SEEK_END) >= 0;
+    (void)cut; /* nothing more can be done, and the problem is told */
+    return false;
   }
-  if (written >= 0) errno = ENOSPC;
-  metrics_failed(log, problem);
-  bool cut = ftruncate(log->metrics, log->whole) == 0;
-  (void)cut; /* nothing more can be done, and the problem is told */
-  return false;
+  log->whole += (int64_t)log->n_waiting;
+  log->n_waiting = 0;
+  return true;
+}
+
+bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
+  return add_line(log, figures) ? rt_log_flush(log, problem) : metrics_failed(log, problem);
 }
 
 /* A loss in 9 columns: four digits behind the point while it is of ordinary size. */
@@ -178,5 +187,8 @@ void rt_log_progress(struct log *log, const struct figures *figures) {
 
 bool rt_log_close(struct log *log, struct problem *problem) {
   rt_log_clear(log);
-  return log->metrics_path[0] == '\0' || close(log->metrics) == 0 || metrics_failed(log, problem);
+  if (log->metrics_path[0] == '\0') return true;
+  bool flushed = rt_log_flush(log, problem);
+  free(log->waiting);
+  return flushed && (close(log->metrics) == 0 || metrics_failed(log, problem));
 }

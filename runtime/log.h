@@ -35,13 +35,18 @@ struct log {
   char metrics_path[4096];
   int metrics;   /* its descriptor */
   int64_t whole; /* its bytes: whole lines */
+  char *waiting; /* lines that it does not have yet, as the disk refused them */
+  size_t n_waiting;
 };
 
 /* Opens metrics.jsonl in `folder`. Of what stands there the lines up to the first one of a step above `keep` stay; -1:
  * none. */
 bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem);
 
-/* Adds a line to metrics.jsonl. */
+/* Writes the lines that wait. */
+bool rt_log_flush(struct log *log, struct problem *problem);
+
+/* Adds a line to metrics.jsonl. When that fails, the line waits and goes out with the next one. */
 bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem);
 
 /* Prints a line, the columns' names before the first. */

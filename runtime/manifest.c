@@ -7,7 +7,10 @@
 #include <string.h>
 
 static const char format[] = "accel-gen checkpoint";
-enum { VERSION = 1 };
+enum { VERSION = 2 };
+/* What closes the text: a sum of all that stands before, so that no byte of it can change unseen. */
+static const char tail_head[] = ",\n  \"manifest\": \"", tail_end[] = "\"\n}\n";
+enum { DIGITS = 16, TAIL = sizeof tail_head - 1 + DIGITS + sizeof tail_end - 1 };
 
 bool rt_manifest_add(struct manifest *manifest, const char *name, struct file_sum sum, struct problem *problem) {
   if (manifest->count == manifest->capacity) {
@@ -29,19 +32,37 @@ const struct manifest_file *rt_manifest_find(const struct manifest *manifest, co
   return NULL;
 }
 
+static void write_digits(char *out, const uint64_t *sums, int count) {
+  for (int i = 0; i < count; i++) snprintf(out + i * DIGITS, DIGITS + 1, "%016" PRIx64, sums[i]);
+}
+
+static json_t *entry_of(const struct file_sum *sum) {
+  char digits[DIGITS + 1], marks[RT_MOST_MARKS * DIGITS + 1] = "";
+  write_digits(digits, &sum->xxh64, 1);
+  write_digits(marks, sum->marks.sums, sum->marks.count);
+  return json_pack("{s:I, s:s, s:s}", "size", (json_int_t)sum->size, "xxh64", digits, "marks", marks);
+}
+
+/* In the place of the last brace. */
+static char *with_tail(char *text) {
+  size_t length = text != NULL ? strlen(text) - strlen("\n}") : 0;
+  char *whole = text != NULL ? malloc(length + TAIL + 1) : NULL;
+  if (whole != NULL)
+    snprintf(whole, length + TAIL + 1, "%.*s%s%016" PRIx64 "%s", (int)length, text, tail_head,
+             rt_checksum(text, length), tail_end);
+  free(text);
+  return whole;
+}
+
 static char *manifest_text(const struct manifest *manifest, const char *generator, const char *job) {
   json_t *files = json_object();
   json_t *root = json_pack("{s:s, s:i, s:I, s:s, s:s, s:o}", "format", format, "version", VERSION, "step",
                            (json_int_t)manifest->step, "generator", generator, "job", job, "files", files);
-  for (int i = 0; i < manifest->count && root != NULL; i++) {
-    char sum[17];
-    snprintf(sum, sizeof sum, "%016" PRIx64, manifest->files[i].sum.xxh64);
-    json_object_set_new(files, manifest->files[i].name,
-                        json_pack("{s:I, s:s}", "size", (json_int_t)manifest->files[i].sum.size, "xxh64", sum));
-  }
+  for (int i = 0; i < manifest->count && root != NULL; i++)
+    json_object_set_new(files, manifest->files[i].name, entry_of(&manifest->files[i].sum));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   json_decref(root);
-  return text;
+  return with_tail(text);
 }
 
 bool rt_manifest_write(const struct manifest *manifest, const char *folder, const char *generator, const char *job,
@@ -61,13 +82,24 @@ static bool is_plain_name(const char *name) {
          strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+/* The sums that `text` is made of; their number, -1 when it is something else. */
+static int read_digits(const char *text, uint64_t *sums, int most) {
+  size_t length = text != NULL ? strlen(text) : 1;
+  if (length % DIGITS != 0 || length / DIGITS > (size_t)most || strspn(text, "0123456789abcdef") != length) return -1;
+  for (size_t i = 0; i < length / DIGITS; i++) {
+    char digits[DIGITS + 1];
+    snprintf(digits, sizeof digits, "%.*s", DIGITS, text + i * DIGITS);
+    sums[i] = strtoull(digits, NULL, 16);
+  }
+  return (int)(length / DIGITS);
+}
+
 static bool read_sum(const json_t *entry, struct file_sum *sum) {
   const json_t *size = json_object_get(entry, "size");
-  const char *digits = json_string_value(json_object_get(entry, "xxh64"));
-  if (!json_is_integer(size) || json_integer_value(size) < 0 || digits == NULL) return false;
-  if (strlen(digits) != 16 || strspn(digits, "0123456789abcdef") != 16) return false;
-  *sum = (struct file_sum){(uint64_t)json_integer_value(size), strtoull(digits, NULL, 16)};
-  return true;
+  if (!json_is_integer(size) || json_integer_value(size) < 0) return false;
+  *sum = (struct file_sum){.size = (uint64_t)json_integer_value(size)};
+  sum->marks.count = read_digits(json_string_value(json_object_get(entry, "marks")), sum->marks.sums, RT_MOST_MARKS);
+  return sum->marks.count >= 0 && read_digits(json_string_value(json_object_get(entry, "xxh64")), &sum->xxh64, 1) == 1;
 }
 
 static bool read_files(struct manifest *manifest, const char *path, json_t *files, struct problem *problem) {
@@ -96,13 +128,26 @@ static bool read_root(struct manifest *manifest, const char *path, const json_t 
   return read_files(manifest, path, json_object_get(root, "files"), problem);
 }
 
+/* Whether the text ends as with_tail leaves it. */
+static bool has_right_tail(const char *bytes, size_t size) {
+  char tail[TAIL + 1];
+  if (size < TAIL) return false;
+  snprintf(tail, sizeof tail, "%s%016" PRIx64 "%s", tail_head, rt_checksum(bytes, size - TAIL), tail_end);
+  return memcmp(bytes + size - TAIL, tail, TAIL) == 0;
+}
+
 bool rt_manifest_read(struct manifest *manifest, const char *path, const char *bytes, size_t size,
                       struct problem *problem) {
   json_error_t error;
   *manifest = (struct manifest){0};
   json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
-  bool read = root != NULL ? read_root(manifest, path, root, problem)
-                           : rt_problem(problem, "%s: byte %d: not JSON: %s", path, error.position, error.text);
+  bool read = false;
+  if (root == NULL)
+    rt_problem(problem, "%s: byte %d: not JSON: %s", path, error.position, error.text);
+  else if (!has_right_tail(bytes, size))
+    rt_problem(problem, "%s: its bytes have changed, among bytes 0 to %zu", path, size - 1);
+  else
+    read = read_root(manifest, path, root, problem);
   json_decref(root);
   if (!read) rt_manifest_free(manifest);
   return read;

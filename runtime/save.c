@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void failed(struct accel_run *run, const struct problem *problem) {
+void rt_save_failed(struct accel_run *run, const struct problem *problem) {
   rt_log_clear(&run->log);
   if (!run->program->checkpoint.outlives_errors) rt_fail(problem, 1);
   rt_warn("%s; the run goes on", problem->what);
@@ -41,13 +41,17 @@ bool rt_save_mirror(const struct accel_run *run, const char *file, const char *a
   return written;
 }
 
-void rt_save_weights(struct accel_run *run) {
+bool rt_save_weights(struct accel_run *run) {
   struct problem problem;
+  bool saved = true;
   const struct accel_program *program = run->program;
   for (int i = 0; i < program->n_states; i++) {
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] == '\0' && !rt_save_mirror(run, file, file, &problem)) failed(run, &problem);
+    if (program->states[i].name[0] != '\0' || rt_save_mirror(run, file, file, &problem)) continue;
+    rt_save_failed(run, &problem);
+    saved = false;
   }
+  return saved;
 }
 
 static bool has_cadence(const struct accel_run *run) {
@@ -71,10 +75,10 @@ static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool i
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->order.taken;
   const struct checkpoint what = {.step = at, .epoch = position / taken, .index = position % taken, .lr = lr};
-  if (!rt_saver_wait(&run->saver, problem)) failed(run, problem);
+  if (!rt_saver_wait(&run->saver, problem)) rt_save_failed(run, problem);
   run->saved_at = at;
   run->saved_time = rt_now();
-  return rt_saver_save(&run->saver, &what, in_background, problem);
+  return rt_log_flush(&run->log, problem) && rt_saver_save(&run->saver, &what, in_background, problem);
 }
 
 static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
@@ -84,12 +88,11 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
     if (save_checkpoint(run, at, lr, !at_end, &problem))
       *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
     else
-      failed(run, &problem);
+      rt_save_failed(run, &problem);
   }
   if (at_end) {
-    rt_save_weights(run);
+    if (rt_save_weights(run)) saved->path = run->model_path;
     run->saved_at = at;
-    saved->path = run->model_path;
   }
 }
 
@@ -97,7 +100,7 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
   struct problem problem;
   struct saved saved = {0};
   double start = rt_now();
-  if (rt_saver_has_failed(&run->saver) && !rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
+  if (rt_saver_has_failed(&run->saver) && !rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
   ask(run, at);
   if (run->weights == NULL || !(rt_events_save(&run->cadences, at) || run->is_timely)) return saved;
   save_due(run, at, lr, &saved);
@@ -120,6 +123,6 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
 
 void rt_end_saves(struct accel_run *run) {
   struct problem problem;
-  if (!rt_saver_wait(&run->saver, &problem)) failed(run, &problem);
+  if (!rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
   if (run->weights != NULL && run->signal == NULL && run->saved_at < 0) rt_save_weights(run);
 }

@@ -11,6 +11,9 @@ struct saved {
   double stall_s;   /* for which the steps waited */
 };
 
+/* Ends the process over a save that has failed, or warns, where the job goes on over it. */
+void rt_save_failed(struct accel_run *run, const struct problem *problem);
+
 /* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
  * where it keeps no such thing. */
 void *rt_mirror(const struct accel_run *run, const char *file);
@@ -20,8 +23,8 @@ void *rt_mirror(const struct accel_run *run, const char *file);
 bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
 
 /* Writes the parameters and what mirrors them, such as their averages. Ends the process when that fails, unless the job
- * goes on over it. */
-void rt_save_weights(struct accel_run *run);
+ * goes on over it: then it is false. */
+bool rt_save_weights(struct accel_run *run);
 
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
  * alone, too. Ends the process when a save has failed, unless the job goes on over that. */

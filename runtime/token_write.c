@@ -16,7 +16,7 @@ bool rt_token_writer_open(struct token_writer *out, const char *path, int width,
   *out = (struct token_writer){.width = width};
   if (!rt_writer_open(&out->writer, path, BESIDE, problem) || !rt_writer_add(&out->writer, room, sizeof room, problem))
     return false;
-  out->writer.checksum = rt_checksum_start(); /* the header comes last */
+  out->writer.trail = rt_trail_start(); /* the header comes last */
   return true;
 }
 
@@ -67,8 +67,8 @@ static bool write_header(struct token_writer *out, uint64_t vocabulary, struct p
   put_word(header + 16, out->tokens, 8);
   put_word(header + 24, vocabulary > 0 ? vocabulary : out->highest + 1, 8);
   put_word(header + 40, (uint64_t)out->n_documents, 8);
-  rt_checksum_add(&out->writer.checksum, header, sizeof header);
-  put_word(header + 32, rt_checksum_end(&out->writer.checksum), 8);
+  rt_checksum_add(&out->writer.trail.checksum, header, sizeof header);
+  put_word(header + 32, rt_checksum_end(&out->writer.trail.checksum), 8);
   return pwrite(out->writer.file, header, sizeof header, 0) == (ssize_t)sizeof header ||
          rt_problem(problem, "%s: the header cannot be written", out->writer.partial);
 }

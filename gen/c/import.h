@@ -14,6 +14,9 @@ struct declared {
 
 enum { DECLARED_BUCKETS = 4096, SCALAR_KINDS = 64 };
 
+/* Where headers in memory seem to be: a folder that does not exist. */
+#define HEADER_FOLDER "/accel-gen/include"
+
 struct importer {
   struct arena *arena;
   struct diagnostics *diags;
@@ -79,5 +82,8 @@ struct syntax *import_deep(struct importer *importer, CXCursor cursor, enum unkn
 
 /* How deep expressions and statements may be nested. */
 enum { IMPORT_DEEPEST = 800 };
+
+/* The source's digest, for tree->digest. */
+const char *import_digest(struct importer *importer);
 
 #endif

@@ -5,9 +5,6 @@
 #include "gen/base/text.h"
 #include "gen/c/import.h"
 
-/* Where headers in memory seem to be: a folder that does not exist. */
-#define HEADER_FOLDER "/accel-gen/include"
-
 const char *import_string(struct importer *importer, CXString string) {
   const char *text = clang_getCString(string);
   const char *copy = arena_string(importer->arena, text == NULL ? "" : text);
@@ -163,6 +160,7 @@ static void import_all(struct importer *importer, const struct parse_request *re
   clang_getInclusions(importer->unit, add_include, importer);
   if (!request->outline && tree_has_errors(importer->tree)) return;
   import_unit(importer);
+  if (request->digest) importer->tree->digest = import_digest(importer);
   if (request->tokens) import_tokens(importer);
 }
 

@@ -20,6 +20,7 @@ struct parse_request {
   int n_headers;
   bool outline; /* declarations alone, whatever the errors: functions have no bodies */
   bool tokens;  /* tree->tokens and tree->skipped too */
+  bool digest;  /* tree->digest too */
 };
 
 /* Reads a source. NULL with an error in diags when libclang gives up. A tree whose messages hold an error has nothing

@@ -216,6 +216,7 @@ struct skipped {
 /* A parsed source. Everything lives in its arena. */
 struct tree {
   const char *file;
+  const char *digest; /* 16 hexadecimal digits over the tokens of its own files, where it was asked for */
   const char *text;
   int n_lines;
   struct function **functions; /* defined ones and those that are called or named, in the order of the text */

@@ -128,6 +128,7 @@ int travel_to_text(struct travel *travel, struct origins *origins, const char **
   if (status != STATUS_OK) return status;
   const struct emit_options emit = {.templates = travel->options->templates,
                                     .version = ACCEL_VERSION,
+                                    .model = model_digest(travel->model),
                                     .plan_text = report_text(travel->program),
                                     .summary = report_summary(travel->program)};
   *text = emit_program(travel->program, &emit, origins, &travel->diags);

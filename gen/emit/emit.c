@@ -312,7 +312,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));
-  jinja_set(arena, context, "keys", keys_value(program));
+  jinja_set(arena, context, "keys", keys_value(program, options->model));
   jinja_set(arena, context, "checkpoint", checkpoint_value(program));
   jinja_set(arena, context, "states", states_value(program));
   jinja_set(arena, context, "memories", memories_value(program));

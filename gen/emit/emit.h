@@ -10,6 +10,7 @@ struct emit_options {
   const char *version;   /* of the generator */
   const char *plan_text; /* the plan's figures, for people */
   const char *summary;   /* in one line */
+  const char *model;     /* the digest of the model's C */
 };
 
 /* The text of the program; NULL with an error in `diags`. `origins` is filled with who wrote each of its lines; NULL: it

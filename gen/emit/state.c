@@ -33,18 +33,22 @@ struct jinja_value checkpoint_value(const struct program *program) {
   return value;
 }
 
-struct jinja_value keys_value(const struct program *program) {
+static void push_key(struct arena *arena, struct jinja_value list, const struct job_key *key) {
+  struct jinja_value value = jinja_map(arena);
+  set_literal(arena, value, "name", key->name);
+  set_literal(arena, value, "value", key->value);
+  set_bool(arena, value, "may_change", key->may_change);
+  jinja_push(arena, list, value);
+}
+
+/* A change of the model's C is told when a run goes on; whether it may is decided by its tensors. */
+struct jinja_value keys_value(const struct program *program, const char *model) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   int count;
   const struct job_key *keys = job_keys(arena, program->job, &count);
-  for (int i = 0; i < count; i++) {
-    struct jinja_value value = jinja_map(arena);
-    set_literal(arena, value, "name", keys[i].name);
-    set_literal(arena, value, "value", keys[i].value);
-    set_bool(arena, value, "may_change", keys[i].may_change);
-    jinja_push(arena, list, value);
-  }
+  for (int i = 0; i < count; i++) push_key(arena, list, &keys[i]);
+  push_key(arena, list, &(struct job_key){"the model's C", model, true});
   return list;
 }
 

@@ -40,15 +40,15 @@ struct jinja_value weight_structs_value(const struct program *program);
 /* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
 struct jinja_value tensors_value(const struct program *program);
 
-/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the weights
- * first; parameter is the place among tensors_value's, -1 for none. */
+/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the
+ * weights first; parameter is the place among tensors_value's, -1 for none. */
 struct jinja_value states_value(const struct program *program);
 
 /* How the run is saved and continued, and the size of the copy from which it is saved. */
 struct jinja_value checkpoint_value(const struct program *program);
 
-/* The job's keys: [{name, value, may_change}], name and value as literals. */
-struct jinja_value keys_value(const struct program *program);
+/* The job's keys and the digest of the model's C: [{name, value, may_change}], name and value as literals. */
+struct jinja_value keys_value(const struct program *program, const char *model);
 
 /* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
 struct jinja_value memories_value(const struct program *program);

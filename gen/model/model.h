@@ -38,6 +38,9 @@ struct tree *model_parse_text(struct arena *arena, const char *file, const char 
 /* The files that a model includes, as the compiler names them, but for the headers that the generator has in itself. */
 const char *const *model_includes(const struct tree *model, int *count);
 
+/* 16 hexadecimal digits over the tokens of the model's C, comments left out: another model has others. */
+const char *model_digest(const struct tree *model);
+
 /* Whether the model defines this function. */
 bool model_has(const struct tree *model, const char *entry);
 

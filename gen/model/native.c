@@ -115,8 +115,10 @@ static struct datum call_math(struct evaluator *evaluator, const struct native *
 
 /* ---- The table ---- */
 
-#define UNARY(name) {#name, call_math, name, NULL}
-#define BINARY(name) {#name, call_math, NULL, name}
+#define UNARY(name)                                                                                                    \
+  { #name, call_math, name, NULL }
+#define BINARY(name)                                                                                                   \
+  { #name, call_math, NULL, name }
 
 const struct native natives[] = {
     {"at", call_at, NULL, NULL},

@@ -86,7 +86,8 @@ struct tree *model_parse_text(struct arena *arena, const char *file, const char 
                                   .flags = flags,
                                   .n_flags = sizeof flags / sizeof flags[0],
                                   .headers = headers,
-                                  .n_headers = HEADER_COUNT};
+                                  .n_headers = HEADER_COUNT,
+                                  .digest = true};
   int errors = diags->errors;
   struct tree *tree = tree_parse(arena, &request, diags);
   struct reading reading = {.arena = arena, .diags = diags};
@@ -127,6 +128,10 @@ struct tree *model_parse(struct arena *arena, const char *file, struct diagnosti
 const char *const *model_includes(const struct tree *program, int *count) {
   *count = program->n_includes;
   return program->includes;
+}
+
+const char *model_digest(const struct tree *program) {
+  return program->digest;
 }
 
 bool model_has(const struct tree *program, const char *entry) {

@@ -49,6 +49,7 @@ class Trainer:
         """The metrics: a list of dicts, one a step."""
         result = subprocess.run([self.folder / "trainer", *flags], cwd=self.folder, capture_output=True, text=True,
                                 env={**os.environ, "OMP_NUM_THREADS": "2", **environment})
+        self.output = result.stdout
         if result.returncode != 0:
             raise AssertionError(f"the trainer failed with {result.returncode}:\n{result.stdout}{result.stderr}")
         lines = (self.folder / "run" / "metrics.jsonl").read_text().splitlines()

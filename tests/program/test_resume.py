@@ -175,6 +175,32 @@ class Resume(unittest.TestCase):
             trainer.job.clear()
             trainer.job.update(before)
 
+    def test_changed_model(self):
+        """Another text of the same tokens is the same model; another arithmetic is told; other tensors are refused."""
+        trainer = prepare(make_job(TABLE))
+        source = (MODELS / "mlp_table.c").read_text()
+        trainer.job["model"]["source"] = "mlp.c"
+
+        def change(text):
+            (trainer.folder / "mlp.c").write_text(text)
+            trainer.write()
+            trainer.build()
+
+        change(source)
+        trainer.run()
+        one = ("--resume", "run/checkpoints/checkpoint_1")
+        change("/* The same. */\n" + source.replace(") {", ")\n{"))
+        trainer.run(*one)
+        self.assertIn("checkpoint_1, step 8\n", trainer.output)
+        self.assertIn("relu(", source)
+        change(source.replace("relu(", "gelu("))
+        trainer.run(*one)
+        self.assertRegex(trainer.output, r"step 8, with changes: the model's C: [0-9a-f]{16} -> [0-9a-f]{16}\n")
+        self.assertIn('"output"', source)
+        change(source.replace('"output"', '"head"'))
+        with self.assertRaisesRegex(AssertionError, r"checkpoint_1/model: no tensor 'head\.(weight|bias)'"):
+            trainer.run(*one)
+
     def test_shards_are_the_same_tensors(self):
         trainer = prepare(make_job(checkpoint={"max_shard_size": "3KB"}))
         trainer.run()

@@ -5,6 +5,7 @@
 #include "runtime/manifest.h"
 #include "runtime/mapping.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,10 @@ static void round_trip(void **state) {
   for (int i = 0; i < 40; i++) {
     char name[16];
     snprintf(name, sizeof name, "file_%d", i);
-    assert_true(rt_manifest_add(&written, name, (struct file_sum){(uint64_t)i << 40, 0xfedcba9876543210u + (unsigned)i},
+    assert_true(rt_manifest_add(&written, name,
+                                (struct file_sum){.size = (uint64_t)i << 40,
+                                                  .xxh64 = 0xfedcba9876543210u + (unsigned)i,
+                                                  .marks = {.count = 2, .sums = {7, (uint64_t)i}}},
                                 &problem));
   }
   assert_true(rt_manifest_write(&written, folder, "accel-gen", "job", &problem));
@@ -72,21 +76,51 @@ static void round_trip(void **state) {
   unlink(path);
 }
 
+/* The first byte that changes is found among the bytes that are named, which are few. */
+static void located_changes(void **state) {
+  enum { MOST = 300000 };
+  static uint8_t bytes[MOST];
+  (void)state;
+  for (size_t i = 0; i < MOST; i++) bytes[i] = (uint8_t)(i * 37 + i / 251);
+  for (size_t size = 1; size < MOST; size = size * 3 + 5) {
+    struct trail trail = rt_trail_start();
+    for (size_t at = 0; at < size; at += 777) rt_trail_add(&trail, bytes + at, size - at < 777 ? size - at : 777);
+    assert_true(rt_checksum_end(&trail.checksum) == rt_checksum(bytes, size));
+    for (size_t at = 0; at < size; at += 1 + size / 97) {
+      uint64_t first, end;
+      bytes[at] ^= 4;
+      rt_trail_locate(&trail.marks, bytes, size, &first, &end);
+      assert_true(first <= at && at < end && end <= size && end - first <= (size < 8192 ? 256 : size / 16));
+      bytes[at] ^= 4;
+    }
+  }
+}
+
+/* A manifest without its last brace, with the sum that closes it. */
+static void summed(char *out, size_t size, const char *text) {
+  size_t length = strlen(text);
+  snprintf(out, size, "%s", text);
+  if (length < 2 || text[length - 1] != '}') return;
+  length--;
+  snprintf(out + length, size - length, ",\n  \"manifest\": \"%016" PRIx64 "\"\n}\n", rt_checksum(text, length));
+}
+
 static void refusals(void **state) {
-#define HEAD "{\"format\": \"accel-gen checkpoint\", \"version\": 1, \"step\": 3, \"files\": {"
-#define SUM "\"xxh64\": \"0123456789abcdef\"}"
+#define HEAD "{\"format\": \"accel-gen checkpoint\", \"version\": 2, \"step\": 3, \"files\": {"
+#define SUM "\"marks\": \"\", \"xxh64\": \"0123456789abcdef\"}"
   static const char *const bad[] = {
       "",
       "{",
-      "[]",
       "{\"format\": \"other\"}",
-      "{\"format\": \"accel-gen checkpoint\", \"version\": 2, \"step\": 3}",
-      "{\"format\": \"accel-gen checkpoint\", \"version\": 1, \"step\": -3}",
-      "{\"format\": \"accel-gen checkpoint\", \"version\": 1, \"step\": \"3\"}",
+      "{\"format\": \"accel-gen checkpoint\", \"version\": 1, \"step\": 3}",
+      "{\"format\": \"accel-gen checkpoint\", \"version\": 2, \"step\": -3}",
+      "{\"format\": \"accel-gen checkpoint\", \"version\": 2, \"step\": \"3\"}",
       HEAD "\"a\": {\"size\": -1, " SUM "}}",
       HEAD "\"a\": {\"size\": 1.5, " SUM "}}",
-      HEAD "\"a\": {\"size\": 1, \"xxh64\": \"0123\"}}}",
-      HEAD "\"a\": {\"size\": 1, \"xxh64\": \"0123456789ABCDEF\"}}}",
+      HEAD "\"a\": {\"size\": 1, \"marks\": \"\", \"xxh64\": \"0123\"}}}",
+      HEAD "\"a\": {\"size\": 1, \"marks\": \"\", \"xxh64\": \"0123456789ABCDEF\"}}}",
+      HEAD "\"a\": {\"size\": 1, \"marks\": \"0\", \"xxh64\": \"0123456789abcdef\"}}}",
+      HEAD "\"a\": {\"size\": 1, \"marks\": \"0123456789abcdefg123456789abcdef\", \"xxh64\": \"0123456789abcdef\"}}}",
       HEAD "\"a\": 3}}",
       HEAD "\"../a\": {\"size\": 1, " SUM "}}",
       HEAD "\"..\": {\"size\": 1, " SUM "}}",
@@ -96,17 +130,22 @@ static void refusals(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     struct manifest manifest;
-    if (rt_manifest_read(&manifest, "m.json", bad[i], strlen(bad[i]), &problem)) fail_msg("accepted: %s", bad[i]);
+    char text[1024];
+    summed(text, sizeof text, bad[i]);
+    if (rt_manifest_read(&manifest, "m.json", text, strlen(text), &problem)) fail_msg("accepted: %s", text);
     assert_non_null(strstr(problem.what, "m.json"));
+    assert_null(strstr(problem.what, "have changed"));
+    if (strstr(problem.what, "not JSON") != NULL) continue;
+    text[strlen(text) - 6] ^= 1; /* of the sum */
+    assert_false(rt_manifest_read(&manifest, "m.json", text, strlen(text), &problem));
+    assert_non_null(strstr(problem.what, "have changed"));
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_sums),
-      cmocka_unit_test(sums_of_pieces),
-      cmocka_unit_test(round_trip),
-      cmocka_unit_test(refusals),
+      cmocka_unit_test(published_sums),  cmocka_unit_test(sums_of_pieces), cmocka_unit_test(round_trip),
+      cmocka_unit_test(located_changes), cmocka_unit_test(refusals),
   };
   if (mkdtemp(folder) == NULL) return 1;
   int failed = cmocka_run_group_tests_name("manifest", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2
+ * job    job.yaml, fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -488,7 +488,7 @@ static const struct accel_state states[] = {
     {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 192, NULL, 0},
 };
 
-/* The job, key by key, and whether the key may change when the run is continued. */
+/* The job, key by key, a digest of the model's C, and whether the key may change when the run is continued. */
 static const struct accel_key keys[] = {
     {"model.source", "mlp_table.c", true},
     {"model.config.n_layer", "2", false},
@@ -501,11 +501,6 @@ static const struct accel_key keys[] = {
     {"data.features", "5", false},
     {"data.label", "class", false},
     {"data.shuffle", "true", true},
-    {"data.drop_last", "true", true},
-    {"data.even_batches", "true", true},
-    {"data.dispatch_batches", "false", true},
-    {"data.split_batches", "false", true},
-    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -551,12 +546,13 @@ static const struct accel_key keys[] = {
     {"tracking.every", "10", true},
     {"tracking.grad_norms", "global", true},
     {"tracking.noise_scale", "false", true},
+    {"the model's C", "ba759d30f1a86025", true},
 };
 
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2",
+    .job_digest = "fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -573,7 +569,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 61,
+    .n_keys = 57,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,18 +1,34 @@
-/* Preloaded into a program: call number FAULT_AT among all write, fsync and rename fails with FAULT_ERRNO, or, where
- * that is 0 and it is a write, takes one byte only. Counts are told in the file that FAULT_COUNT names. */
+/* Preloaded into a program: what changes files is counted, call by call. Those from number FAULT_AT to FAULT_UNTIL (as
+ * a rule FAULT_AT itself) fail with FAULT_ERRNO. 0: a write takes one byte only, and all else succeeds; -1: the process
+ * kills itself before the call. FAULT_NAMES: a file that is told the calls at the end, a name a line. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static long calls;
+enum { MOST = 65536 };
+
+static atomic_long calls;
+static const char *names[MOST];
+
+static long number(const char *name, long fallback) {
+  const char *text = getenv(name);
+  return text != NULL ? strtol(text, NULL, 10) : fallback;
+}
 
 static void tell(void) {
-  const char *path = getenv("FAULT_COUNT");
+  const char *path = getenv("FAULT_NAMES");
   FILE *file = path != NULL ? fopen(path, "w") : NULL;
   if (file == NULL) return;
-  fprintf(file, "%ld\n", calls);
+  long count = calls;
+  for (long i = 1; i <= count && i < MOST; i++) fprintf(file, "%s\n", names[i]);
   fclose(file);
 }
 
@@ -20,28 +36,78 @@ __attribute__((constructor)) static void begin(void) {
   atexit(tell);
 }
 
-/* Whether this call is the one; errno is set when it is to fail. */
-static int is_the_one(void) {
-  const char *at = getenv("FAULT_AT"), *error = getenv("FAULT_ERRNO");
-  if (++calls != (at != NULL ? strtol(at, NULL, 10) : -1)) return 0;
-  errno = error != NULL ? (int)strtol(error, NULL, 10) : EIO;
+/* Whether this call is one of those that go wrong; errno says how. */
+static int goes_wrong(const char *name) {
+  long call = atomic_fetch_add(&calls, 1) + 1, at = number("FAULT_AT", -1);
+  if (call < MOST) names[call] = name;
+  if (at < 0 || call < at || call > number("FAULT_UNTIL", at)) return 0;
+  errno = (int)number("FAULT_ERRNO", EIO);
+  if (errno == -1) kill(getpid(), SIGKILL);
   return 1;
 }
 
+static int fails(const char *name) {
+  return goes_wrong(name) && errno != 0;
+}
+
+int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
+  va_end(arguments);
+  if ((flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0 && fails("open")) return -1;
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
 ssize_t write(int file, const void *bytes, size_t size) {
-  if (file > STDERR_FILENO && is_the_one()) {
+  if (file > STDERR_FILENO && goes_wrong("write")) {
     if (errno != 0) return -1;
     size = size > 1 ? 1 : size;
   }
   return syscall(SYS_write, file, bytes, size);
 }
 
+/* What was written is in the file's cache then, and may yet be lost; the descriptor is gone either way. */
+int close(int file) {
+  int flags = fcntl(file, F_GETFL);
+  int bad = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && file > STDERR_FILENO && fails("close");
+  int error = errno, status = (int)syscall(SYS_close, file);
+  if (bad) errno = error;
+  return bad ? -1 : status;
+}
+
 int fsync(int file) {
-  if (is_the_one() && errno != 0) return -1;
-  return (int)syscall(SYS_fsync, file);
+  return fails("fsync") ? -1 : (int)syscall(SYS_fsync, file);
+}
+
+int fdatasync(int file) {
+  return fails("fdatasync") ? -1 : (int)syscall(SYS_fdatasync, file);
+}
+
+int ftruncate(int file, off_t size) {
+  return fails("ftruncate") ? -1 : (int)syscall(SYS_ftruncate, file, size);
 }
 
 int rename(const char *from, const char *to) {
-  if (is_the_one() && errno != 0) return -1;
-  return (int)syscall(SYS_rename, from, to);
+  return fails("rename") ? -1 : (int)syscall(SYS_rename, from, to);
+}
+
+int link(const char *from, const char *to) {
+  return fails("link") ? -1 : (int)syscall(SYS_link, from, to);
+}
+
+int unlink(const char *path) {
+  return fails("unlink") ? -1 : (int)syscall(SYS_unlink, path);
+}
+
+int unlinkat(int folder, const char *path, int flags) {
+  return fails("unlinkat") ? -1 : (int)syscall(SYS_unlinkat, folder, path, flags);
+}
+
+int mkdir(const char *path, mode_t mode) {
+  return fails("mkdir") ? -1 : (int)syscall(SYS_mkdir, path, mode);
+}
+
+int rmdir(const char *path) {
+  return fails("rmdir") ? -1 : (int)syscall(SYS_rmdir, path);
 }
