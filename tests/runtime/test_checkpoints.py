@@ -173,6 +173,7 @@ class Checkpoints(support.Folder):
         self.steps = 100
         self.environment.update(FAKE_SAVE_EVERY=1, FAKE_TOTAL_LIMIT=2)
         wanted = self.unstopped()
+        killed = saving = 0
         for _ in range(int(os.environ.get("KILLS", 60))):
             process = self.start("--resume", "auto")
             try:
@@ -183,6 +184,10 @@ class Checkpoints(support.Folder):
             if process.returncode == 0:
                 self.assertEqual(self.result(), wanted)
                 shutil.rmtree(self.folder / "runs")
+            else:
+                killed += 1
+                saving += any((self.folder / "runs").rglob("*.partial"))
+        print(f"{killed} were killed, {saving} of them within a save", file=sys.stderr)
         self.good("--resume", "auto")
         self.assertEqual(self.result(), wanted)
         self.assertEqual(len(self.checkpoints()), 2)
