@@ -48,7 +48,7 @@ struct jinja_value keys_value(const struct program *program, const char *model) 
   int count;
   const struct job_key *keys = job_keys(arena, program->job, &count);
   for (int i = 0; i < count; i++) push_key(arena, list, &keys[i]);
-  push_key(arena, list, &(struct job_key){"the model's C", model, true});
+  push_key(arena, list, &(struct job_key){.name = "the model's C", .value = model, .may_change = true});
   return list;
 }
 

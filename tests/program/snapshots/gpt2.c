@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9ab2dc2e2f658b36260aed6893d1c4c71886572513c60d82499a1094113ca761
+ * job    job.yaml, 54a6bc94994ae754fbcf6d266c538c8f0b3a0280a6be7ffe063d6c8ad56c29a8
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -646,19 +646,19 @@ static void attention_backward_3x2x4x4(float dq[static 272], float dk[static 272
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
         }
         for (size_t i = 0; i < queries; i++)
@@ -1125,6 +1125,11 @@ static const struct accel_key keys[] = {
     {"data.batch_size", "3", true},
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.even_batches", "true", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -1178,7 +1183,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "9ab2dc2e2f658b36260aed6893d1c4c71886572513c60d82499a1094113ca761",
+    .job_digest = "54a6bc94994ae754fbcf6d266c538c8f0b3a0280a6be7ffe063d6c8ad56c29a8",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1195,7 +1200,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 60,
+    .n_keys = 65,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

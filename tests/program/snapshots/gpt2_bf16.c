@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 861ef5d33e05dbc1f047be38200d4de82a6c5b5b59e54291e6038ad7d2ab86f7
+ * job    job.yaml, 8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -546,10 +546,9 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           float kp[4][16] = {0};
           for (j = 0; j < count; j++)
             for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
           for (j = diagonal; j < count; j++)
             for (size_t i = 0; i < j - diagonal; i++) p[j][i] = -INFINITY;
           for (j = 0; j < count; j++)
@@ -983,14 +982,12 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           float vp[4][16] = {0};
           for (j = 0; j < count; j++)
             for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, kp[0] + j * 16, 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[0] + j * 16, 16, 1, qt[0], 32, p[j], 32);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
-          for (; j + 8 <= count; j += 8)
-            accel_tile(8, 16, false, 4, vp[0] + j * 16, 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, vp[0] + j * 16, 16, 1, dyt[0], 32, ds[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
+          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, vp[j], 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
+          if (j < count) accel_tile(4, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
@@ -1011,19 +1008,19 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start] + j * 16, 16);
+            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
           }
         }
         for (size_t i = 0; i < queries; i++)
@@ -1753,6 +1750,11 @@ static const struct accel_key keys[] = {
     {"data.batch_size", "3", true},
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.even_batches", "true", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "bf16", false},
     {"precision.autocast.enabled", "true", false},
     {"precision.autocast.cache_enabled", "true", false},
@@ -1805,7 +1807,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "861ef5d33e05dbc1f047be38200d4de82a6c5b5b59e54291e6038ad7d2ab86f7",
+    .job_digest = "8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1823,7 +1825,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 60,
+    .n_keys = 65,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

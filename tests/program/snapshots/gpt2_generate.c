@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 12c72328aff0ff3b17c759887f8b151317f3bcd3fcfbaa225905c06615878092
+ * job    job.yaml, d11db73029a0c36042a8565ab6721e67d56f8b76a4178e813d0ec6060d1badbf
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "12c72328aff0ff3b17c759887f8b151317f3bcd3fcfbaa225905c06615878092",
+    .job_digest = "d11db73029a0c36042a8565ab6721e67d56f8b76a4178e813d0ec6060d1badbf",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 24a1b143016225b5f7acaec41cfe46e45c9d53f0892a2344da7039929dea9b73
+ * job    job.yaml, a8c36c34a0a32518e8f8056482dd3d4dd75f96f295bea5555ca6f671a58e26c2
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -790,6 +790,11 @@ static const struct accel_key keys[] = {
     {"data.batch_size", "3", true},
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.even_batches", "true", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -840,7 +845,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "24a1b143016225b5f7acaec41cfe46e45c9d53f0892a2344da7039929dea9b73",
+    .job_digest = "a8c36c34a0a32518e8f8056482dd3d4dd75f96f295bea5555ca6f671a58e26c2",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -857,7 +862,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 56,
+    .n_keys = 61,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

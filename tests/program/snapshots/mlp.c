@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd
+ * job    job.yaml, b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -501,6 +501,11 @@ static const struct accel_key keys[] = {
     {"data.features", "5", false},
     {"data.label", "class", false},
     {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.even_batches", "true", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -552,7 +557,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "fb3ed12d1f16b6801a41f049023df6bc0bc0c79caba68c25998cb26042ad41fd",
+    .job_digest = "b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -569,7 +574,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 57,
+    .n_keys = 62,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
