@@ -9,7 +9,7 @@ put() { # MODE FILE FOLDER [NAME]
 }
 put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
-for header in trainer generator product model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
+for header in trainer generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 644 share/accel-gen.1 share/man/man1
 put 644 share/accel-gen.bash share/bash-completion/completions accel-gen

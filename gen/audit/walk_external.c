@@ -149,17 +149,23 @@ static int64_t batch_bytes(const struct walk *walk, const struct object *product
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
-/* accel_multiply(product, y, a, b) of accel/product.h. */
-static struct value multiply_described(const struct call *call) {
+/* The constant record that says what a call of a matrix library does: its first argument. NULL, with what is wrong
+ * said, when it is not known. */
+static const struct object *described_first(const struct call *call) {
   struct walk *walk = call->walk;
   struct value at = call->arguments[0];
   bool known = at.kind == VALUE_POINTER && at.object >= 0 && walk->objects[at.object].kind == OBJECT_LASTING &&
                walk->objects[at.object].type->kind == TYPE_RECORD && !walk->objects[at.object].is_set_hot;
-  if (!known) {
-    walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
-    return value_number(ORIGIN_DATA);
-  }
-  const struct object *product = &walk->objects[at.object];
+  if (known) return &walk->objects[at.object];
+  walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
+  return NULL;
+}
+
+/* accel_multiply(product, y, a, b) of accel/product.h. */
+static struct value multiply_described(const struct call *call) {
+  struct walk *walk = call->walk;
+  const struct object *product = described_first(call);
+  if (product == NULL) return value_number(ORIGIN_DATA);
   int64_t rows = member_of(walk, product, "rows", 0), columns = member_of(walk, product, "columns", 0);
   int64_t depth = member_of(walk, product, "depth", 0);
   int64_t size = member_of(walk, product, "type", 0) == 0 ? 4 : 2;
@@ -177,6 +183,42 @@ static struct value multiply_described(const struct call *call) {
   touch(call, 1, bytes, true);
   keep_apart(call, 1, 2);
   keep_apart(call, 1, 3);
+  return value_number(ORIGIN_DATA);
+}
+
+/* The product of a convolution's members and of the pairs among them, times the size of an element. */
+static int64_t convolved_bytes(const struct walk *walk, const struct object *record, const char *first,
+                               const char *second, const char *pair, int64_t size) {
+  int64_t bytes = bounded_multiply(member_of(walk, record, first, 0), member_of(walk, record, second, 0));
+  for (int i = 0; i < 2; i++) bytes = bounded_multiply(bytes, member_of(walk, record, pair, i));
+  return bounded_multiply(bytes, size);
+}
+
+/* accel_convolve(convolution, to, a, b, room) of accel/convolution.h. */
+static struct value convolve_described(const struct call *call) {
+  struct walk *walk = call->walk;
+  const struct object *record = described_first(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  int64_t makes = member_of(walk, record, "makes", 0), groups = member_of(walk, record, "groups", 0);
+  int64_t size = member_of(walk, record, "type", 0) == 0 ? 4 : 2;
+  int64_t result = member_of(walk, record, "result", 0) == 0 ? 4 : 2;
+  enum { MAKES_Y, MAKES_X, MAKES_WEIGHTS };
+  int64_t x = convolved_bytes(walk, record, "batch", "x_channels", "x", makes == MAKES_X ? result : size);
+  int64_t y = convolved_bytes(walk, record, "batch", "y_channels", "y", makes == MAKES_Y ? result : size);
+  int64_t weights =
+      convolved_bytes(walk, record, "x_channels", "y_channels", "kernel", makes == MAKES_WEIGHTS ? result : size);
+  if (groups > 0) weights /= groups;
+  int64_t made = makes == MAKES_Y ? y : makes == MAKES_X ? x : weights;
+  touch(call, 2, makes == MAKES_Y ? x : y, false);
+  touch(call, 3, makes == MAKES_WEIGHTS ? x : weights, false);
+  if (member_of(walk, record, "accumulate", 0) != 0) touch(call, 1, made, false);
+  touch(call, 1, made, true);
+  touch(call, 4, bounded_multiply(member_of(walk, record, "room", 0), 4), true);
+  for (int i = 2; i < 4; i++) {
+    keep_apart(call, 1, i);
+    keep_apart(call, 4, i);
+  }
+  keep_apart(call, 1, 4);
   return value_number(ORIGIN_DATA);
 }
 
@@ -259,6 +301,7 @@ static const struct {
     {"dnnl_gemm_bf16bf16f32", multiply},
     {"dnnl_gemm_f16f16f32", multiply},
     {"accel_multiply", multiply_described},
+    {"accel_convolve", convolve_described},
     {"accel_start", start_run},
     {"accel_generation_start", start_run},
     {"accel_arena", give_arena},

@@ -78,6 +78,43 @@ tensor layer_norm_eps(scope s, tensor x, double eps);
 tensor rms_norm(scope s, tensor x);
 tensor rms_norm_eps(scope s, tensor x, double eps);
 
+/* ---- Images and signals ----
+ *
+ * Images are [batch][channels][height][width], signals [batch][channels][length], as PyTorch's. Kernels, strides and
+ * what else is one number are the same along height and width. */
+
+/* Convolution: weight [out][channels][kernel][kernel], bias [out]. Place i of the result sees the places
+ * i stride - padding to i stride - padding + kernel - 1; around x there are zeros. */
+tensor conv1d(scope s, tensor x, int out, int kernel, int stride, int padding);
+tensor conv1d_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding);
+tensor conv2d(scope s, tensor x, int out, int kernel, int stride, int padding);
+tensor conv2d_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding);
+
+/* With places of the kernel `dilation` apart, and channels in groups that do not see each other; with as many groups as
+ * channels, each channel by itself. */
+tensor conv1d_grouped(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation, int groups);
+tensor conv1d_grouped_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation,
+                              int groups);
+tensor conv2d_grouped(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation, int groups);
+tensor conv2d_grouped_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation,
+                              int groups);
+
+/* The transposed convolution, which widens by its stride: weight [channels][out][kernel][kernel]. Place i of x adds to
+ * the places i stride - padding to i stride - padding + kernel - 1 of the result. */
+tensor conv_transpose1d(scope s, tensor x, int out, int kernel, int stride, int padding);
+tensor conv_transpose2d(scope s, tensor x, int out, int kernel, int stride, int padding);
+
+/* The same of a weight that is given, [out][channels / groups][...] or, transposed, [channels][out / groups][...]:
+ * PyTorch's functional conv1d, conv2d, conv_transpose1d and conv_transpose2d. */
+tensor convolve1d(tensor x, tensor weight, int stride, int padding, int dilation, int groups);
+tensor convolve2d(tensor x, tensor weight, int stride, int padding, int dilation, int groups);
+tensor convolve2d_pairs(tensor x, tensor weight, int stride_height, int stride_width, int padding_height,
+                        int padding_width, int dilation_height, int dilation_width, int groups);
+tensor convolve_transposed1d(tensor x, tensor weight, int stride, int padding, int output_padding, int dilation,
+                             int groups);
+tensor convolve_transposed2d(tensor x, tensor weight, int stride, int padding, int output_padding, int dilation,
+                             int groups);
+
 /* ---- Products ---- */
 
 /* a [...][m][k] times b [...][k][n], or b [k][n] for all: [...][m][n]. */

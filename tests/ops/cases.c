@@ -391,5 +391,5 @@ const struct op_case op_cases[] = {
     {"split", parted},
     {"concat_of", joined},
     {"dropout", dropped},
+    {0},
 };
-const int op_case_count = sizeof op_cases / sizeof op_cases[0];

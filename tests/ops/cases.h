@@ -2,6 +2,8 @@
 #ifndef TESTS_OPS_CASES_H
 #define TESTS_OPS_CASES_H
 
+#include <stddef.h>
+
 #include "tests/ops/lab.h"
 
 struct op_case {
@@ -9,7 +11,16 @@ struct op_case {
   void (*arrange)(struct lab *lab); /* adds random arguments */
 };
 
-extern const struct op_case op_cases[];
-extern const int op_case_count;
+/* A file's cases; NULL ends them. */
+extern const struct op_case op_cases[], image_cases[];
+
+/* All of them, by number from 0 on; NULL behind the last one. */
+static inline const struct op_case *op_case_at(int number) {
+  const struct op_case *const lists[] = {op_cases, image_cases};
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+    for (const struct op_case *at = lists[i]; at->function != NULL; at++)
+      if (number-- == 0) return at;
+  return NULL;
+}
 
 #endif

@@ -48,6 +48,22 @@ def rotary(p, x, cos, sin, interleaved=False):
     return torch.cat((pairs.flatten(-2), x[..., 2 * n :]), -1)
 
 
+def convolution(of):
+    """A layer that convolves: of(x, weight, bias, ...) is PyTorch's function."""
+    return lambda p, x, out, kernel, stride, padding, *rest: of(
+        x, p["weight"], p.get("bias"), stride=stride, padding=padding,
+        **dict(zip(("dilation", "groups"), rest)))
+
+
+def convolved(of):
+    """The same of a weight that is given."""
+    def function(p, x, weight, stride, padding, *rest):
+        names = ("dilation", "groups") if len(rest) == 2 else ("output_padding", "dilation", "groups")
+        return of(x, weight, stride=stride, padding=padding, **dict(zip(names, rest)))
+
+    return function
+
+
 def cross_entropy(p, logits, targets, ignored=-100, smoothing=0, z=0):
     rows = logits.reshape(-1, logits.shape[-1])
     targets = targets.reshape(-1)
@@ -98,6 +114,13 @@ FUNCTIONS = {
     "linear": linear,
     "linear_no_bias": lambda p, x, out: linear(p, x, out, bias=False),
     "linear_transposed": lambda p, x, out: linear(p, x, out, transposed=True),
+    **{name + end: convolution(getattr(F, name)) for name in ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
+       for end in ("", "_no_bias", "_grouped", "_grouped_no_bias")},
+    "convolve1d": convolved(F.conv1d),
+    "convolve2d": convolved(F.conv2d),
+    "convolve2d_pairs": lambda p, x, w, *n: F.conv2d(x, w, None, n[:2], n[2:4], n[4:6], n[6]),
+    "convolve_transposed1d": convolved(F.conv_transpose1d),
+    "convolve_transposed2d": convolved(F.conv_transpose2d),
     "attention": attention,
     "attention_scaled": attention,
     "attention_window": attention_window,

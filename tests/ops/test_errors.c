@@ -24,6 +24,9 @@ struct bad_call {
     }                                                                                                                  \
   }
 
+#define CONVOLUTION(NAME)                                                                                              \
+  NAME ": stride, dilation and groups must be at least 1, padding at least 0, and output padding below the stride"
+
 static const struct bad_call calls[] = {
     {"add", "tt", {S(3, 4), S(5)}, {0}, "add: a [3][4] and b [5] do not broadcast"},
     {"add",
@@ -54,6 +57,23 @@ static const struct bad_call calls[] = {
      {S(3, 4), S(5, 3)},
      {0},
      "matmul_transposed: a [3][4] and b [5][3] must have the same number of columns"},
+    {"conv2d", "stiiii", {S(3, 4, 5)}, {2, 3, 1, 1}, "conv2d: x [3][4][5] must be [batch][channels][height][width]"},
+    {"conv1d", "stiiii", {S(2, 3, 9)}, {4, 3, 0, 1}, CONVOLUTION("conv1d")},
+    {"conv2d",
+     "stiiii",
+     {S(1, 2, 3, 3)},
+     {4, 5, 1, 0},
+     "convolution: weight [4][2][5][5] is wider than x [1][2][3][3] with its padding"},
+    {"convolve2d",
+     "ttiiii",
+     {S(1, 4, 6, 6), S(3, 2, 3, 3)},
+     {1, 0, 1, 1},
+     "convolution: x [1][4][6][6] must have 2 channels for weight [3][2][3][3] in 1 group"},
+    {"convolve2d",
+     "ttiiii",
+     {S(1, 4, 6, 6), S(3, 4, 3)},
+     {1, 0, 1, 1},
+     "convolve2d: the weight [3][4][3] must have as many dimensions as x [1][4][6][6]"},
     {"linear", "sti", {S(3, 4)}, {0}, "linear: out must be at least 1, not 0"},
     {"linear",
      "ski",

@@ -22,6 +22,9 @@ ENVIRONMENT = jinja2.Environment(
 FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+# What a kernel opens before it runs, and the runtime's files that do it.
+OPENED = ("product", "convolution")
+RUNTIME = [ROOT / "runtime" / f"{name}.c" for name in ("problem", "onednn", "lines", "product", "convolution")]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
@@ -39,7 +42,7 @@ HEADERS = """#include <math.h>
 class Operand:
     """An operand as the emitter describes it."""
 
-    def __init__(self, name, shape, strides=None, dtype="float", accumulate=False):
+    def __init__(self, name, shape, strides=None, dtype="float", accumulate=False, room=False):
         self.name, self.shape, self.rank, self.type = name, list(shape), len(shape), dtype
         self.count = int(np.prod(shape, dtype=np.int64))
         self.cols = self.shape[-1] if shape else 1
@@ -49,7 +52,7 @@ class Operand:
         self.dense = self.strides == row_major
         self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         self.extent = " * ".join(map(str, shape)) if self.dense and shape else str(self.elements)
-        self.accumulate, self.room = accumulate, False
+        self.accumulate, self.room = accumulate, room
 
 
 class Kernel:
@@ -107,15 +110,15 @@ def program_text(kernels):
     for kernel in kernels:
         helpers += [name for name in support_of(kernel.kind) if name not in helpers]
     low = sorted(types & {"accel_bf16", "accel_f16"})
-    products = "".join(f'#include "{ROOT}/runtime/{name}.c"\n' for name in ("problem", "product")) if "accel_multiply" in body else ""
+    runtime = "".join(f'#include "{ROOT}/runtime/{name}.h"\n' for name in OPENED if f"accel_{name} " in body)
     used = "float accel_used(float x);\nfloat accel_used(float x) { return accel_widen(accel_narrow(x)); }\n" if low else ""
-    text = HEADERS + products + support_text(low) + used + "\n" + support_text(called(helpers, body)) + "\n" + body
+    text = HEADERS + runtime + support_text(low) + used + "\n" + support_text(called(helpers, body)) + "\n" + body
     for kernel in kernels:
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])
         operands += ["uint64_t stream"] if kernel.random else []
         text += f"void call_{kernel.name}({', '.join(operands)});\n"
-        opened = f"accel_open_product(&{kernel.name}_product); " if f"{kernel.name}_product" in body else ""
+        opened = "".join(f"accel_open_{what}(&{kernel.name}_{what}); " for what in OPENED if f" {kernel.name}_{what} =" in body)
         text += f"void call_{kernel.name}({', '.join(operands)}) {{ {opened}{kernel.name}({', '.join(names)}); }}\n\n"
     return text
 
@@ -124,13 +127,14 @@ def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), ki
     """Compiles to a shared object (or, with kind "exe", a program); the same text and flags are compiled once."""
     base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
     command = [compiler, *base, *flags]
-    key = hashlib.sha256("\0".join([text, *command]).encode()).hexdigest()[:24]
+    sources = RUNTIME if "/runtime/" in text else []
+    key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in sources)]).encode()).hexdigest()[:24]
     CACHE.mkdir(parents=True, exist_ok=True)
     source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"
     if not target.exists():
         source.write_text(text)
         made = CACHE / f"{key}.{os.getpid()}.tmp"
-        result = subprocess.run([*command, str(source), "-o", str(made), *libraries], capture_output=True, text=True)
+        result = subprocess.run([*command, str(source), *map(str, sources), "-o", str(made), *libraries], capture_output=True, text=True)
         if result.returncode:
             raise RuntimeError(f"{' '.join(command)} {source}\n{result.stderr[:4000]}")
         made.rename(target)

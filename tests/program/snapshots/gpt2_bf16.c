@@ -1673,7 +1673,7 @@ static double evaluate(struct accel_run *run) {
   return sum / 20.0;
 }
 
-/* Makes the products of 16 bits ready; says where the processor has no instructions for them. */
+/* Makes oneDNN's primitives ready; says where the processor has no instructions for 16 bits. */
 static void open_products(void) {
   bool native = true;
   native &= accel_open_product(&matmul_bf16_3x4x8x24_product);

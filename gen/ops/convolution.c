@@ -1,0 +1,304 @@
+/* Convolution of images (cross-correlation, as in every framework; Dumoulin, Visin, arXiv:1603.07285): x [N][C][H][W]
+ * and weight [O][C / groups][kh][kw] give
+ *   y[n][o][i][j] = the sum over c, k, l of weight[o][c][k][l] x[n][c of o's group][i s - p + k d][j s - p + l d]
+ * with stride s, padding p and dilation d, each of height and width; x is 0 outside. It is linear in x and in the
+ * weight, so its gradients are the two sums with the same terms: dx, convolution_data, and dweight,
+ * convolution_weights. convolution_data as a layer of its own is the transposed convolution, and its gradients are the
+ * other two again.
+ *
+ * `room` holds copies in the order that the library computes in, whose blocks are of 16 channels. */
+#include "gen/ops/support/support.h"
+
+/* Shapes of x, the weight and y, whatever of them a kind makes. */
+struct geometry {
+  struct shape x, weight, y;
+  int64_t stride[2], padding[2], dilation[2], groups;
+};
+
+static struct geometry geometry_of(const struct node *node, struct shape x, struct shape weight, struct shape y) {
+  struct geometry g = {.x = x, .weight = weight, .y = y, .groups = node_int(node, "groups")};
+  for (int i = 0; i < 2; i++) {
+    g.stride[i] = node_ints(node, "stride").dim[i];
+    g.padding[i] = node_ints(node, "padding").dim[i];
+    g.dilation[i] = node_ints(node, "dilation").dim[i];
+  }
+  return g;
+}
+
+/* The extent of y that follows from x's and the weight's along height (0) or width (1); below 1 when there is none. */
+static int64_t result_extent(const struct geometry *g, int axis) {
+  int64_t reach = (g->weight.dim[2 + axis] - 1) * g->dilation[axis] + 1;
+  int64_t left = g->x.dim[2 + axis] + 2 * g->padding[axis] - reach;
+  return left < 0 ? 0 : left / g->stride[axis] + 1;
+}
+
+static int64_t whole_blocks(int64_t channels) {
+  return channels <= 4 ? channels : (channels + 15) / 16 * 16;
+}
+
+/* Elements of copies of all three. */
+static struct shape room_shape(const struct geometry *g) {
+  const struct shape *images[] = {&g->x, &g->y};
+  int64_t room = 64;
+  for (int i = 0; i < 2; i++)
+    room += images[i]->dim[0] * whole_blocks(images[i]->dim[1]) * images[i]->dim[2] * images[i]->dim[3];
+  int64_t in = g->groups == 1 ? whole_blocks(g->weight.dim[1]) : g->weight.dim[1];
+  return shape_of(1, room + whole_blocks(g->weight.dim[0]) * in * g->weight.dim[2] * g->weight.dim[3]);
+}
+
+static double products(const struct geometry *g) {
+  return 2.0 * (double)shape_count(g->y) * (double)shape_product(g->weight, 1, 4);
+}
+
+/* ---- Checks ---- */
+
+static bool check_ranks(struct arena *arena, const struct node *node, const char **error) {
+  for (int i = 0; i < 2; i++)
+    if (node->inputs[i]->shape.rank != 4)
+      return op_fail(arena, node, error, "%s must have 4 dimensions", op_operand_text(arena, node, i)) != 0;
+  return op_check_same_float(arena, node, 2, error);
+}
+
+/* Whether y's shape is what x and the weight give. */
+static bool fits(const struct geometry *g) {
+  bool fits = g->y.dim[0] == g->x.dim[0] && g->y.dim[1] == g->weight.dim[0];
+  fits &= g->x.dim[1] == g->weight.dim[1] * g->groups && g->y.dim[1] % g->groups == 0;
+  for (int i = 0; i < 2; i++) fits &= result_extent(g, i) == g->y.dim[2 + i];
+  return fits;
+}
+
+static int results(const struct node *node, const struct geometry *g, struct shape made, struct shape *shapes,
+                   enum dtype *dtypes) {
+  shapes[0] = made;
+  shapes[1] = room_shape(g);
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static int refuse(struct arena *arena, const struct node *node, const char **error) {
+  return op_fail(arena, node, error, "%s and %s do not fit", op_operand_text(arena, node, 0),
+                 op_operand_text(arena, node, 1));
+}
+
+/* ---- The sum, in float64 ---- */
+
+/* An element of each of the three that make one term. */
+struct term {
+  int64_t x, weight, y;
+};
+
+/* The terms of one element of y and one channel of the weight. */
+static void visit_window(const struct geometry *g, const int64_t at[4], int64_t channel,
+                         void (*visit)(double *const *data, struct term term), double *const *data) {
+  const int64_t *x = g->x.dim, *w = g->weight.dim, *y = g->y.dim;
+  int64_t in = at[1] / (y[1] / g->groups) * w[1] + channel;
+  for (int64_t k = 0; k < w[2]; k++)
+    for (int64_t l = 0; l < w[3]; l++) {
+      int64_t row = at[2] * g->stride[0] - g->padding[0] + k * g->dilation[0];
+      int64_t column = at[3] * g->stride[1] - g->padding[1] + l * g->dilation[1];
+      if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
+      struct term term = {((at[0] * x[1] + in) * x[2] + row) * x[3] + column,
+                          ((at[1] * w[1] + channel) * w[2] + k) * w[3] + l,
+                          ((at[0] * y[1] + at[1]) * y[2] + at[2]) * y[3] + at[3]};
+      visit(data, term);
+    }
+}
+
+/* data: x, the weight and y. */
+static void visit_all(const struct geometry *g, void (*visit)(double *const *data, struct term term),
+                      double *const *data) {
+  for (int64_t i = 0; i < shape_count(g->y); i++) {
+    int64_t at[4], rest = i;
+    for (int axis = 3; axis >= 0; axis--) {
+      at[axis] = rest % g->y.dim[axis];
+      rest /= g->y.dim[axis];
+    }
+    for (int64_t channel = 0; channel < g->weight.dim[1]; channel++) visit_window(g, at, channel, visit, data);
+  }
+}
+
+static void clear(double *elements, struct shape shape) {
+  for (int64_t i = 0; i < shape_count(shape); i++) elements[i] = 0;
+}
+
+/* ---- y of x and the weight ---- */
+
+static struct geometry geometry(const struct node *node) {
+  struct shape x = node->inputs[0]->shape, weight = node->inputs[1]->shape, y = x;
+  struct geometry g = geometry_of(node, x, weight, y);
+  g.y.dim[1] = weight.dim[0];
+  for (int i = 0; i < 2; i++) g.y.dim[2 + i] = result_extent(&g, i);
+  return g;
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!check_ranks(arena, node, error)) return 0;
+  struct geometry g = geometry(node);
+  if (!fits(&g)) {
+    int64_t channels = g.weight.dim[1] * g.groups;
+    return op_fail(arena, node, error, "%s must have %lld channels for %s in %lld group%s",
+                   op_operand_text(arena, node, 0), (long long)channels, op_operand_text(arena, node, 1),
+                   (long long)g.groups, g.groups == 1 ? "" : "s, which divide both");
+  }
+  if (g.y.dim[2] < 1 || g.y.dim[3] < 1)
+    return op_fail(arena, node, error, "%s is wider than %s with its padding", op_operand_text(arena, node, 1),
+                   op_operand_text(arena, node, 0));
+  return results(node, &g, g.y, shapes, dtypes);
+}
+
+static void add_to_y(double *const *data, struct term term) {
+  data[2][term.y] += data[0][term.x] * data[1][term.weight];
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct geometry g = geometry(node);
+  clear(outputs[0], g.y);
+  visit_all(&g, add_to_y, (double *const[]){(double *)inputs[0], (double *)inputs[1], outputs[0]});
+}
+
+/* A node of one of the three kinds; `extents`, of what it makes, where that does not follow. */
+static struct value *convolve(struct builder *builder, const char *kind, struct value *a, struct value *b,
+                              const struct node *like, const struct shape *extents) {
+  struct attribute attributes[] = {
+      attribute_ints("stride", node_ints(like, "stride")), attribute_ints("padding", node_ints(like, "padding")),
+      attribute_ints("dilation", node_ints(like, "dilation")), attribute_int("groups", node_int(like, "groups")),
+      attribute_ints("extents", extents != NULL ? *extents : (struct shape){0})};
+  struct value *inputs[] = {a, b};
+  return builder_op(builder, kind, inputs, 2, attributes, extents != NULL ? 5 : 4);
+}
+
+static struct shape plane(const struct value *value) {
+  return shape_of(2, value->shape.dim[2], value->shape.dim[3]);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *x = node->inputs[0], *weight = node->inputs[1];
+  struct shape image = plane(x), kernel = plane(weight);
+  if (builder_wants_gradient(builder, x)) dx[0] = convolve(builder, "convolution_data", dy[0], weight, node, &image);
+  if (builder_wants_gradient(builder, weight))
+    dx[1] = convolve(builder, "convolution_weights", dy[0], x, node, &kernel);
+}
+
+static double flops(const struct node *node) {
+  struct geometry g = geometry(node);
+  return products(&g);
+}
+
+static const struct op_kind kind = {
+    .name = "convolution",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight"},
+    .output_names = {"y", "room"},
+    .infer = infer,
+    .gradient = gradient,
+    .accumulates = 1,
+    .rooms = 2,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- x, or its gradient, of y and the weight ---- */
+
+static struct geometry geometry_data(const struct node *node) {
+  struct shape y = node->inputs[0]->shape, weight = node->inputs[1]->shape, extents = node_ints(node, "extents");
+  struct shape x = shape_of(4, y.dim[0], weight.dim[1] * node_int(node, "groups"), extents.dim[0], extents.dim[1]);
+  return geometry_of(node, x, weight, y);
+}
+
+static int infer_data(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (!check_ranks(arena, node, error)) return 0;
+  struct geometry g = geometry_data(node);
+  return fits(&g) ? results(node, &g, g.x, shapes, dtypes) : refuse(arena, node, error);
+}
+
+static void add_to_x(double *const *data, struct term term) {
+  data[0][term.x] += data[2][term.y] * data[1][term.weight];
+}
+
+static void reference_data(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct geometry g = geometry_data(node);
+  clear(outputs[0], g.x);
+  visit_all(&g, add_to_x, (double *const[]){outputs[0], (double *)inputs[1], (double *)inputs[0]});
+}
+
+static void gradient_data(struct builder *builder, const struct node *node, struct value *const *dx,
+                          struct value **inputs) {
+  struct value *y = node->inputs[0], *weight = node->inputs[1];
+  struct shape kernel = plane(weight);
+  if (builder_wants_gradient(builder, y)) inputs[0] = convolve(builder, "convolution", dx[0], weight, node, NULL);
+  if (builder_wants_gradient(builder, weight))
+    inputs[1] = convolve(builder, "convolution_weights", y, dx[0], node, &kernel);
+}
+
+static double flops_data(const struct node *node) {
+  struct geometry g = geometry_data(node);
+  return products(&g);
+}
+
+static const struct op_kind kind_data = {
+    .name = "convolution_data",
+    .class = OP_KERNEL,
+    .template_name = "convolution",
+    .input_names = {"dy", "weight"},
+    .output_names = {"dx", "room"},
+    .infer = infer_data,
+    .gradient = gradient_data,
+    .accumulates = 1,
+    .rooms = 2,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
+    .flops = flops_data,
+    .reference = reference_data,
+};
+
+/* ---- The weight's gradient of y's and x ---- */
+
+static struct geometry geometry_weights(const struct node *node) {
+  struct shape y = node->inputs[0]->shape, x = node->inputs[1]->shape, extents = node_ints(node, "extents");
+  struct shape weight = shape_of(4, y.dim[1], x.dim[1] / node_int(node, "groups"), extents.dim[0], extents.dim[1]);
+  return geometry_of(node, x, weight, y);
+}
+
+static int infer_weights(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error) {
+  if (!check_ranks(arena, node, error)) return 0;
+  struct geometry g = geometry_weights(node);
+  return fits(&g) ? results(node, &g, g.weight, shapes, dtypes) : refuse(arena, node, error);
+}
+
+static void add_to_weight(double *const *data, struct term term) {
+  data[1][term.weight] += data[2][term.y] * data[0][term.x];
+}
+
+static void reference_weights(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct geometry g = geometry_weights(node);
+  clear(outputs[0], g.weight);
+  visit_all(&g, add_to_weight, (double *const[]){(double *)inputs[1], outputs[0], (double *)inputs[0]});
+}
+
+static double flops_weights(const struct node *node) {
+  struct geometry g = geometry_weights(node);
+  return products(&g);
+}
+
+static const struct op_kind kind_weights = {
+    .name = "convolution_weights",
+    .class = OP_KERNEL,
+    .template_name = "convolution",
+    .input_names = {"dy", "x"},
+    .output_names = {"dweight", "room"},
+    .infer = infer_weights,
+    .accumulates = 1,
+    .rooms = 2,
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
+    .flops = flops_weights,
+    .reference = reference_weights,
+};
+
+const struct op_file op_file_convolution = {
+    .name = "convolution",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_data, &kind_weights, NULL},
+};

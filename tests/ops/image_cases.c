@@ -1,0 +1,123 @@
+#include "tests/ops/cases.h"
+
+/* ---- Convolutions ---- */
+
+/* What a convolution along one axis is given: x, and a kernel that fits on it. */
+struct along {
+  int64_t extent, kernel, stride, padding, dilation;
+};
+
+static struct along random_along(struct lab *lab, int64_t dilations) {
+  struct along along = {.kernel = 1 + lab_random(lab, 3), .stride = 1 + lab_random(lab, 3)};
+  along.dilation = 1 + lab_random(lab, dilations);
+  along.padding = lab_random(lab, along.kernel);
+  int64_t reach = (along.kernel - 1) * along.dilation + 1 - 2 * along.padding;
+  along.extent = (reach > 1 ? reach : 1) + lab_random(lab, 5);
+  return along;
+}
+
+static struct shape image(int64_t batch, int64_t channels, int rank, int64_t height, int64_t width) {
+  return rank == 2 ? shape_of(4, batch, channels, height, width) : shape_of(3, batch, channels, width);
+}
+
+/* s, x, out, kernel, stride, padding and, of grouped ones, dilation, groups. */
+static void layer(struct lab *lab, int rank, bool grouped) {
+  struct along along = random_along(lab, grouped ? 2 : 1);
+  int64_t groups = grouped ? 1 + lab_random(lab, 3) : 1;
+  lab_scope(lab);
+  lab_tensor(lab,
+             image(1 + lab_random(lab, 2), groups * (1 + lab_random(lab, 2)), rank, along.extent + lab_random(lab, 3),
+                   along.extent),
+             AROUND_ZERO);
+  lab_int(lab, groups * (1 + lab_random(lab, 3)));
+  lab_int(lab, along.kernel);
+  lab_int(lab, along.stride);
+  lab_int(lab, along.padding);
+  if (grouped) lab_int(lab, along.dilation);
+  if (grouped) lab_int(lab, groups);
+}
+
+static void signal(struct lab *lab) {
+  layer(lab, 1, false);
+}
+
+static void signal_grouped(struct lab *lab) {
+  layer(lab, 1, true);
+}
+
+static void picture(struct lab *lab) {
+  layer(lab, 2, false);
+}
+
+static void picture_grouped(struct lab *lab) {
+  layer(lab, 2, true);
+}
+
+/* x, weight, stride, padding, (output padding,) dilation, groups */
+static void weighted(struct lab *lab, int rank, bool transposed) {
+  struct along along = random_along(lab, 2);
+  int64_t groups = 1 + lab_random(lab, 2), in = groups * (1 + lab_random(lab, 2));
+  int64_t out = groups * (1 + lab_random(lab, 2));
+  lab_tensor(lab, image(1 + lab_random(lab, 2), in, rank, along.extent + lab_random(lab, 3), along.extent),
+             AROUND_ZERO);
+  lab_tensor(lab,
+             transposed ? image(in, out / groups, rank, along.kernel, along.kernel)
+                        : image(out, in / groups, rank, along.kernel, along.kernel),
+             AROUND_ZERO);
+  lab_int(lab, along.stride);
+  int64_t reach = along.dilation * (along.kernel - 1), whole = (along.extent - 1) * along.stride + reach;
+  if (transposed) along.padding = lab_random(lab, (whole / 2 < reach ? whole / 2 : reach) + 1); /* some of it is left */
+  lab_int(lab, along.padding);
+  if (transposed) lab_int(lab, lab_random(lab, along.stride));
+  lab_int(lab, along.dilation);
+  lab_int(lab, groups);
+}
+
+static void signal_weighted(struct lab *lab) {
+  weighted(lab, 1, false);
+}
+
+static void picture_weighted(struct lab *lab) {
+  weighted(lab, 2, false);
+}
+
+static void signal_transposed(struct lab *lab) {
+  weighted(lab, 1, true);
+}
+
+static void picture_transposed(struct lab *lab) {
+  weighted(lab, 2, true);
+}
+
+/* x, weight, then stride, padding and dilation of height and width each, groups */
+static void weighted_in_pairs(struct lab *lab) {
+  struct along height = random_along(lab, 3), width = random_along(lab, 3);
+  lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, height.extent, width.extent), AROUND_ZERO);
+  lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, height.kernel, width.kernel), AROUND_ZERO);
+  lab_int(lab, height.stride);
+  lab_int(lab, width.stride);
+  lab_int(lab, height.padding);
+  lab_int(lab, width.padding);
+  lab_int(lab, height.dilation);
+  lab_int(lab, width.dilation);
+  lab_int(lab, 1);
+}
+
+const struct op_case image_cases[] = {
+    {"conv1d", signal},
+    {"conv1d_no_bias", signal},
+    {"conv1d_grouped", signal_grouped},
+    {"conv1d_grouped_no_bias", signal_grouped},
+    {"conv2d", picture},
+    {"conv2d_no_bias", picture},
+    {"conv2d_grouped", picture_grouped},
+    {"conv2d_grouped_no_bias", picture_grouped},
+    {"conv_transpose1d", signal},
+    {"conv_transpose2d", picture},
+    {"convolve1d", signal_weighted},
+    {"convolve2d", picture_weighted},
+    {"convolve2d_pairs", weighted_in_pairs},
+    {"convolve_transposed1d", signal_transposed},
+    {"convolve_transposed2d", picture_transposed},
+    {0},
+};
