@@ -25,15 +25,12 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   memcpy(flags, own_flags, sizeof own_flags);
   if (options->n_flags > 0) memcpy(flags + OWN_FLAGS, options->flags, (size_t)options->n_flags * sizeof *flags);
   struct parse_request request = {
-      .file = file, .flags = flags, .n_flags = OWN_FLAGS + options->n_flags, .tokens = true};
+      .file = file, .text = options->text, .flags = flags, .n_flags = OWN_FLAGS + options->n_flags, .tokens = true};
   struct tree *tree = tree_parse(arena, &request, diags);
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
-struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
-                        struct diagnostics *diags) {
-  struct tree *tree = read_program(arena, file, options, diags);
-  if (tree == NULL) return NULL;
+static struct audit *begin(struct arena *arena, const struct tree *tree, const struct audit_options *options) {
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   audit->arena = arena;
   audit->tree = tree;
@@ -41,6 +38,20 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   for (int i = 0; i < tree->n_functions; i++)
     tree->functions[i]->role = arena_alloc(arena, sizeof *tree->functions[i]->role);
   calls_mark(audit, tree, options->root);
+  return audit;
+}
+
+struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
+                          struct diagnostics *diags) {
+  const struct tree *tree = read_program(arena, file, options, diags);
+  return tree == NULL ? NULL : begin(arena, tree, options);
+}
+
+struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
+                        struct diagnostics *diags) {
+  struct tree *tree = read_program(arena, file, options, diags);
+  if (tree == NULL) return NULL;
+  struct audit *audit = begin(arena, tree, options);
   calls_check(audit, tree);
   hidden_check(audit, tree);
   walk_check(audit, tree);

@@ -54,6 +54,7 @@ struct audit {
 };
 
 struct audit_options {
+  const char *text; /* of the program, which is named all the same; NULL: to be read */
   const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
   int n_flags;
   const char *root;   /* the hot loop's function; NULL: step, or else what main's loops call */
@@ -63,6 +64,10 @@ struct audit_options {
 /* Reads the program and checks every claim. NULL once there are errors in diags: it is no C that compiles. */
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags);
+
+/* Reads the program and finds its hot loop, and checks nothing: each function's role says whether it is in it. */
+struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
+                          struct diagnostics *diags);
 
 /* A new claim at the end of the list, which holds until a finding says otherwise. The pointer is good until the next
  * claim is added. */

@@ -6,21 +6,8 @@
 #include "gen/audit/write.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
+#include "gen/commands/regenerate.h"
 #include "gen/commands/runtime.h"
-
-/* The flags that the audited program is compiled with, as far as they change what its text means. */
-static void add_flags(const struct options *options, struct words *flags) {
-  for (int i = 0; i < options->n_includes; i++) {
-    words_add(flags, "-I");
-    words_add(flags, options->includes[i]);
-  }
-  words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
-  struct words runtime = words_in(options->arena);
-  runtime_flags(options, "--cflags", &runtime);
-  for (int i = 0; i < runtime.count; i++)
-    if (strncmp(runtime.items[i], "-I", 2) == 0 || strncmp(runtime.items[i], "-D", 2) == 0)
-      words_add(flags, runtime.items[i]);
-}
 
 /* Whether the audit meets what --fail-on asks. */
 static bool passes(const struct options *options, const struct audit *audit) {
@@ -43,9 +30,10 @@ static void write_report(const struct options *options, const struct audit *audi
 }
 
 int command_audit(const struct options *options) {
+  if (options->regenerate) return regenerate(options);
   struct diagnostics diags = diagnostics_in(options->arena);
   struct words flags = words_in(options->arena);
-  add_flags(options, &flags);
+  reading_flags(options, &flags);
   struct audit_options audit_options = {
       .flags = (const char *const *)flags.items,
       .n_flags = flags.count,

@@ -23,6 +23,9 @@ int command_audit(const struct options *options);
 /* accel-gen explain PROGRAM.c:LINE, or --key KEY PROGRAM.c: from a line to what is behind it, or back. */
 int command_explain(const struct options *options);
 
+/* accel-gen diff A B: in the job, the plan and the hot loop's code. Status 1 where they differ. */
+int command_diff(const struct options *options);
+
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
 int command_render(int argc, char **argv);
 

@@ -106,6 +106,7 @@ struct manifest *describe(const struct travel *travel, const char *text, const s
       (struct manifest_file){"program", base_name(options->output), digest_of(arena, text, strlen(text))};
   manifest->job.digest = travel->job->digest;
   manifest->job.resolved = job_resolved(arena, travel->job);
+  manifest->job.model = model_digest(travel->model);
   manifest->plan = report_json(travel->program);
   manifest->plan_text = report_text(travel->program);
   manifest->compile = compile_text(&d);

@@ -134,6 +134,7 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--root", .value = &options->root},
       {.name = "--march", .value = &options->march},
       {.name = "-I", .alias = "--include", .read = read_include},
+      {.name = "--regenerate", .flag = &options->regenerate},
       {.name = "--key", .value = &options->key},
       {.name = "--manifest", .flag = &options->manifest},
       {.name = "--resolved", .flag = &options->resolved},
@@ -170,6 +171,10 @@ static const struct command *read_command(struct reader *reader) {
 }
 
 static bool read_argument(struct reader *reader, const char *argument) {
+  if (reader->options->argument != NULL && reader->command->second != NULL && reader->options->second == NULL) {
+    reader->options->second = argument;
+    return true;
+  }
   if (reader->options->argument != NULL) return usage_error(reader, "one argument too many: ", argument);
   reader->options->argument = argument;
   return true;
@@ -207,6 +212,10 @@ const struct command *options_read(struct options *options, int argc, char **arg
   if (!good) return NULL;
   if (reader.command->argument != NULL && options->argument == NULL) {
     usage_error(&reader, reader.command->argument, " is missing");
+    return NULL;
+  }
+  if (reader.command->second != NULL && options->second == NULL) {
+    usage_error(&reader, reader.command->second, " is missing");
     return NULL;
   }
   if (reader.command->needs_output && options->output == NULL && options->dump == NULL) {

@@ -17,6 +17,8 @@ struct options {
   const char *argument; /* the job file, the program of `audit`, the line of `explain`, the topic of `help`; NULL when
                            absent */
 
+  const char *second; /* behind the argument, of a command that takes two */
+
   const char *output;    /* -o FILE; NULL when absent */
   const char *program;   /* --program: "train" (default) or "generate" */
   const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */
@@ -25,6 +27,7 @@ struct options {
   bool json;             /* --json */
   bool verbose;          /* -v */
   bool manifest;         /* --manifest: beside the program */
+  bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
   const char *key;       /* --key KEY of an explanation; NULL: none */
   bool colour;           /* colours in messages: --color, NO_COLOR, and whether standard error is a terminal */
 
@@ -48,6 +51,7 @@ struct command {
   const char *accepts;  /* the option names that it takes, each between spaces: " -o --set " */
   bool needs_output;    /* -o must be given, unless a pass is dumped */
   const char *argument; /* what must be given: "a job file"; NULL: nothing */
+  const char *second;   /* what must be given behind it; NULL: nothing can be */
   int (*run)(const struct options *options);
   int (*run_words)(int argc, char **argv); /* in the place of run: reads its own words, argv[0] being its name */
 };

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool runtime_flags(const struct options *options, const char *what, struct words *flags) {
   const char *old = getenv("PKG_CONFIG_PATH");
@@ -22,4 +23,17 @@ bool runtime_flags(const struct options *options, const char *what, struct words
   }
   words_split(flags, output);
   return true;
+}
+
+void reading_flags(const struct options *options, struct words *flags) {
+  for (int i = 0; i < options->n_includes; i++) {
+    words_add(flags, "-I");
+    words_add(flags, options->includes[i]);
+  }
+  words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
+  struct words runtime = words_in(options->arena);
+  runtime_flags(options, "--cflags", &runtime);
+  for (int i = 0; i < runtime.count; i++)
+    if (strncmp(runtime.items[i], "-I", 2) == 0 || strncmp(runtime.items[i], "-D", 2) == 0)
+      words_add(flags, runtime.items[i]);
 }

@@ -16,4 +16,8 @@
  * beside this command. False once a message stands on standard error. */
 bool runtime_flags(const struct options *options, const char *what, struct words *flags);
 
+/* Adds the flags with which a program is compiled, as far as they change what its text means: those of the options, and
+ * where the runtime's headers are. */
+void reading_flags(const struct options *options, struct words *flags);
+
 #endif

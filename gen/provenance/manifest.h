@@ -61,6 +61,7 @@ struct manifest {
   struct {
     const char *digest;   /* SHA-256 of the resolved job, which the program prints */
     const char *resolved; /* its YAML text, every default filled in */
+    const char *model;    /* 16 hexadecimal digits over the tokens of the model's C, which the program holds */
   } job;
   struct manifest_key *keys;
   int n_keys;

@@ -89,6 +89,7 @@ static struct manifest *read_root(struct arena *arena, const json_t *root) {
   manifest->output = file_of(arena, json_object_get(root, "output"));
   manifest->job.digest = text_of(arena, job, "sha256");
   manifest->job.resolved = text_of(arena, job, "resolved");
+  manifest->job.model = text_of(arena, job, "model");
   struct text plan = text_in(arena);
   json_add(&plan, json_deep_copy(json_object_get(root, "plan")));
   manifest->plan = text_string(&plan);
@@ -116,10 +117,11 @@ struct manifest *manifest_read(struct arena *arena, const char *file, struct dia
   }
   const char *format = json_string_value(json_object_get(root, "format"));
   struct manifest *manifest = NULL;
-  if (format != NULL && strcmp(format, "accel-gen-manifest-1") == 0)
-    manifest = read_root(arena, root);
-  else
+  if (format != NULL && strcmp(format, "accel-gen-manifest-1") == 0) manifest = read_root(arena, root);
+  if (manifest == NULL || manifest->inputs.count == 0 || manifest->output.name[0] == '\0') {
+    manifest = NULL;
     diag_error(diags, (struct location){.file = file}, "this is no manifest of accel-gen");
+  }
   json_decref(root);
   return manifest;
 }

@@ -38,6 +38,7 @@ static json_t *job_json(const struct manifest *manifest) {
   json_t *object = json_object();
   json_put(object, "sha256", manifest->job.digest);
   json_put(object, "resolved", manifest->job.resolved);
+  json_put(object, "model", manifest->job.model);
   return object;
 }
 

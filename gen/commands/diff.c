@@ -1,0 +1,43 @@
+/* accel-gen diff A B: jobs, programs or manifests, in any mixture. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/commands/commands.h"
+#include "gen/commands/files.h"
+#include "gen/commands/side.h"
+
+/* The side of a job, a program or a manifest, which is told by its name and its content. */
+static bool read_side(const struct options *options, const char *file, struct side *side, struct diagnostics *diags) {
+  size_t length, name = strlen(file);
+  const char *text = read_bytes(options->arena, file, &length);
+  side->name = file;
+  if (text == NULL) {
+    diag_error(diags, (struct location){.file = file}, "cannot read it: %s", strerror(errno));
+    return false;
+  }
+  if (name > 2 && strcmp(file + name - 2, ".c") == 0) return side_of_program(options, file, text, length, side, diags);
+  json_t *root = json_loadb(text, length, 0, NULL);
+  bool manifest = json_object_get(root, "format") != NULL && json_object_get(root, "generator") != NULL;
+  json_decref(root);
+  return manifest ? side_of_manifest(options, file, side, diags) : side_of_job(options, file, side, diags);
+}
+
+int command_diff(const struct options *options) {
+  struct diagnostics diags = diagnostics_in(options->arena);
+  struct side a = {0}, b = {0};
+  bool good = read_side(options, options->argument, &a, &diags);
+  good = read_side(options, options->second, &b, &diags) && good;
+  if (diags.count > 0) diag_print(&diags, stderr, options->colour);
+  if (!good) return STATUS_BAD_JOB;
+  struct comparison comparison = compare(options->arena, &a, &b);
+  struct text out = text_in(options->arena);
+  if (options->json)
+    comparison_json(&comparison, &out);
+  else
+    comparison_text(&comparison, options->verbose, &out);
+  const char *output = options->output != NULL ? options->output : "-";
+  if (!write_file(options->arena, output, out.bytes, out.length)) return STATUS_BAD_JOB;
+  return comparison_is_empty(&comparison) ? STATUS_OK : STATUS_CANNOT;
+}

@@ -1,0 +1,207 @@
+#include "gen/provenance/compare.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/provenance/json.h"
+
+void add_pair(struct arena *arena, struct pairs *pairs, const char *name, const char *value) {
+  ARENA_PUSH(arena, *pairs, ((struct pair){name, value}));
+}
+
+/* ---- Figures ---- */
+
+static void add_figures(struct arena *arena, struct pairs *pairs, const char *path, const json_t *value) {
+  const char *key;
+  json_t *member;
+  size_t i;
+  json_object_foreach((json_t *)value, key, member) {
+    add_figures(arena, pairs, arena_printf(arena, "%s%s%s", path, path[0] != '\0' ? "." : "", key), member);
+  }
+  json_array_foreach(value, i, member) {
+    add_figures(arena, pairs, arena_printf(arena, "%s.%zu", path, i), member);
+  }
+  if (json_is_object(value) || json_is_array(value)) return;
+  struct text text = text_in(arena);
+  if (json_is_string(value))
+    text_puts(&text, json_string_value(value));
+  else if (json_is_real(value))
+    text_printf(&text, "%.10g", json_real_value(value));
+  else
+    json_add(&text, json_deep_copy(value));
+  add_pair(arena, pairs, path, text_string(&text));
+}
+
+/* Memory first, then the rest as it comes. */
+struct pairs figures_of(struct arena *arena, const char *json) {
+  struct pairs all = {0}, ordered = {0};
+  json_t *root = json_loads(json, 0, NULL);
+  add_figures(arena, &all, "", root);
+  json_decref(root);
+  for (int memory = 1; memory >= 0; memory--)
+    for (int i = 0; i < all.count; i++)
+      if ((strncmp(all.items[i].name, "arena_bytes.", 12) == 0) == (memory == 1))
+        ARENA_PUSH(arena, ordered, all.items[i]);
+  return ordered;
+}
+
+struct pairs summary_of(struct arena *arena, const char *text) {
+  struct pairs pairs = {0};
+  struct lines lines = lines_of(arena, text, strlen(text));
+  for (int i = 0; i < lines.count; i++) {
+    const char *line = arena_copy(arena, lines.starts[i], (size_t)lines.lengths[i]);
+    size_t word = strcspn(line, " ");
+    if (word > 0 && line[word] != '\0')
+      add_pair(arena, &pairs, arena_copy(arena, line, word), line + word + strspn(line + word, " "));
+  }
+  return pairs;
+}
+
+/* ---- Names with values ---- */
+
+static const char *value_of(const struct pairs *pairs, const char *name) {
+  for (int i = 0; i < pairs->count; i++)
+    if (strcmp(pairs->items[i].name, name) == 0) return pairs->items[i].value;
+  return NULL;
+}
+
+/* In the order of `a`; what only `b` has comes last. */
+static void compare_pairs(struct arena *arena, const struct pairs *a, const struct pairs *b, struct changes *changes) {
+  for (int i = 0; i < a->count; i++) {
+    const char *other = value_of(b, a->items[i].name);
+    struct change change = {a->items[i].name, a->items[i].value, other};
+    if (other == NULL || strcmp(other, change.a) != 0) ARENA_PUSH(arena, *changes, change);
+  }
+  for (int i = 0; i < b->count; i++) {
+    struct change change = {b->items[i].name, NULL, b->items[i].value};
+    if (value_of(a, change.name) == NULL) ARENA_PUSH(arena, *changes, change);
+  }
+}
+
+static void compare_plans(struct arena *arena, const struct side *a, const struct side *b, struct changes *changes) {
+  if (a->figures.count > 0 && b->figures.count > 0) {
+    struct pairs traffic_a = {0}, traffic_b = {0};
+    compare_pairs(arena, &a->figures, &b->figures, changes);
+    const char *one = value_of(&a->summary, "traffic"), *other = value_of(&b->summary, "traffic");
+    if (one != NULL) add_pair(arena, &traffic_a, "traffic", one);
+    if (other != NULL) add_pair(arena, &traffic_b, "traffic", other);
+    compare_pairs(arena, &traffic_a, &traffic_b, changes);
+  } else {
+    compare_pairs(arena, &a->summary, &b->summary, changes);
+  }
+}
+
+/* ---- The hot loop ---- */
+
+static int function_of(const struct side *side, const char *name) {
+  for (int i = 0; i < side->n_hot; i++)
+    if (strcmp(side->hot[i].name, name) == 0) return i;
+  return -1;
+}
+
+/* Whether two names are the same but for the numbers in them: matmul_12x64 and matmul_24x64. */
+static bool names_alike(const char *a, const char *b) {
+  static const char digits[] = "0123456789";
+  for (;; a++, b++) {
+    size_t a_number = strspn(a, digits), b_number = strspn(b, digits);
+    a += a_number;
+    b += b_number;
+    if (*a != *b || (a_number == 0) != (b_number == 0)) return false;
+    if (*a == '\0') return true;
+  }
+}
+
+/* For each function of `a` the one of `b` that it is compared with, or -1; taken[] of those. */
+static int *pair_functions(struct arena *arena, const struct side *a, const struct side *b, bool *taken) {
+  int *with = arena_alloc(arena, ((size_t)a->n_hot + 1) * sizeof *with);
+  for (int i = 0; i < a->n_hot; i++) {
+    with[i] = function_of(b, a->hot[i].name);
+    if (with[i] >= 0) taken[with[i]] = true;
+  }
+  for (int i = 0; i < a->n_hot; i++)
+    for (int k = 0; k < b->n_hot && with[i] < 0; k++) {
+      if (taken[k] || function_of(a, b->hot[k].name) >= 0 || !names_alike(a->hot[i].name, b->hot[k].name)) continue;
+      with[i] = k;
+      taken[k] = true;
+    }
+  return with;
+}
+
+/* The lines of a function; none for NULL. */
+static struct lines part_of(const struct side *side, const struct hot_function *function) {
+  if (function == NULL) return (struct lines){0};
+  return (struct lines){side->lines.starts + function->first, side->lines.lengths + function->first,
+                        function->last - function->first + 1};
+}
+
+/* The lines that have no match, counted in the whole text. */
+static int *unmatched(struct arena *arena, const int *match, const struct lines *part,
+                      const struct hot_function *function, int *count) {
+  int *lines = arena_alloc(arena, ((size_t)part->count + 1) * sizeof *lines);
+  *count = 0;
+  for (int i = 0; i < part->count; i++)
+    if (match[i] < 0) lines[(*count)++] = function->first + i;
+  return lines;
+}
+
+static void compare_functions(struct arena *arena, struct comparison *c, const struct hot_function *a,
+                              const struct hot_function *b) {
+  struct lines one = part_of(c->a, a), other = part_of(c->b, b);
+  struct function_change change = {.a = a, .b = b};
+  change.removed = unmatched(arena, lines_match(arena, &one, &other), &one, a, &change.n_removed);
+  change.added = unmatched(arena, lines_match(arena, &other, &one), &other, b, &change.n_added);
+  if (change.n_removed + change.n_added == 0) return;
+  c->functions = arena_grow(arena, c->functions, c->n_functions, &c->functions_capacity, sizeof *c->functions);
+  c->functions[c->n_functions++] = change;
+}
+
+static void compare_code(struct arena *arena, struct comparison *c) {
+  const struct side *a = c->a, *b = c->b;
+  if (a->n_hot == 0 || b->n_hot == 0) return;
+  bool *taken = arena_alloc(arena, (size_t)b->n_hot);
+  const int *with = pair_functions(arena, a, b, taken);
+  for (int i = 0; i < a->n_hot; i++) compare_functions(arena, c, &a->hot[i], with[i] >= 0 ? &b->hot[with[i]] : NULL);
+  for (int i = 0; i < b->n_hot; i++)
+    if (!taken[i]) compare_functions(arena, c, NULL, &b->hot[i]);
+}
+
+/* The lines of a text outside of its hot loop. */
+static struct lines outside(struct arena *arena, const struct side *side) {
+  struct lines rest = {arena_alloc(arena, ((size_t)side->lines.count + 1) * sizeof *rest.starts),
+                       arena_alloc(arena, ((size_t)side->lines.count + 1) * sizeof *rest.lengths), 0};
+  for (int i = 0; i < side->lines.count; i++) {
+    bool hot = false;
+    for (int k = 0; k < side->n_hot && !hot; k++) hot = i >= side->hot[k].first && i <= side->hot[k].last;
+    if (hot) continue;
+    rest.starts[rest.count] = side->lines.starts[i];
+    rest.lengths[rest.count++] = side->lines.lengths[i];
+  }
+  return rest;
+}
+
+static int count_unmatched(struct arena *arena, const struct lines *a, const struct lines *b) {
+  const int *match = lines_match(arena, a, b);
+  int count = 0;
+  for (int i = 0; i < a->count; i++) count += match[i] < 0;
+  return count;
+}
+
+struct comparison compare(struct arena *arena, const struct side *a, const struct side *b) {
+  struct comparison c = {.a = a, .b = b};
+  compare_pairs(arena, &a->keys, &b->keys, &c.job);
+  if (a->model != NULL && b->model != NULL && strcmp(a->model, b->model) != 0)
+    ARENA_PUSH(arena, c.job, ((struct change){MODEL_NAME, a->model, b->model}));
+  compare_plans(arena, a, b, &c.plan);
+  compare_code(arena, &c);
+  struct lines rest_a = outside(arena, a), rest_b = outside(arena, b);
+  if (a->lines.count > 0 && b->lines.count > 0) {
+    c.elsewhere_a = count_unmatched(arena, &rest_a, &rest_b);
+    c.elsewhere_b = count_unmatched(arena, &rest_b, &rest_a);
+  }
+  return c;
+}
+
+bool comparison_is_empty(const struct comparison *c) {
+  return c->job.count == 0 && c->plan.count == 0 && c->n_functions == 0 && c->elsewhere_a == 0 && c->elsewhere_b == 0;
+}
