@@ -129,19 +129,6 @@ bool rt_csv_read(struct table *table, int columns, const char *path, const char 
   return false;
 }
 
-bool rt_table_check_classes(const struct table *table, int64_t classes, const char *path, struct problem *problem) {
-  for (int64_t row = 0; row < table->rows; row++) {
-    float label = table->values[row * table->columns + table->columns - 1];
-    /* Above 2^24 a float32 cannot tell neighbouring class numbers apart. */
-    bool fits = label >= 0 && label == floorf(label) && label <= 16777216.0f;
-    if (fits && (classes == 0 || label < (float)classes)) continue;
-    rt_problem(problem, "%s: data row %" PRId64 ": label %g is not a class number below %" PRId64, path, row + 1,
-               (double)label, classes != 0 ? classes : 16777217);
-    return rt_help(problem, "number the classes from 0 in the last column, or raise the model's number of classes");
-  }
-  return true;
-}
-
 void rt_table_free(struct table *table) {
   free(table->values);
   *table = (struct table){0};

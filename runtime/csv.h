@@ -18,9 +18,6 @@ struct table {
 bool rt_csv_read(struct table *table, int columns, const char *path, const char *text, size_t size,
                  struct problem *problem);
 
-/* Whether the last column holds class numbers: whole, not negative, below `classes` (0: any). */
-bool rt_table_check_classes(const struct table *table, int64_t classes, const char *path, struct problem *problem);
-
 void rt_table_free(struct table *table);
 
 #endif

@@ -1,110 +1,199 @@
 #include "data.h"
 
 #include "digits.h"
-#include "token_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char *const split_names[ACCEL_SPLITS] = {"train", "eval"};
 
-static bool is_table(const struct data_file *file) {
-  return file->format == ACCEL_CSV;
+static bool no_memory(struct problem *problem) {
+  return rt_problem(problem, "no memory for the list of data files");
 }
 
-static int64_t file_count(const struct data_file *file) {
-  return is_table(file) ? file->table.rows : file->tokens.count;
+/* ---- A source: its files ---- */
+
+/* What a source names: one path, or parts of several. */
+static int count_of(const struct accel_program *program, enum accel_split split) {
+  return program->parts[split].count > 0 ? program->parts[split].count : program->source[split].path != NULL;
 }
 
-static bool open_table(struct data_file *file, const struct accel_program *program, struct problem *problem) {
-  int columns = program->features + 1;
-  if (!rt_csv_read(&file->table, columns, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
+static struct accel_part part_of(const struct accel_program *program, enum accel_split split, int index) {
+  if (program->parts[split].count > 0) return program->parts[split].items[index];
+  return (struct accel_part){.path = program->source[split].path};
+}
+
+/* A part's weight is shared by its files as their sizes are, once these are known: here every file has the whole. */
+static bool expand(struct data_files *source, const struct accel_part *part, const char *cure,
+                   struct problem *problem) {
+  size_t before = source->paths.count, labels = source->labels.count;
+  if (!rt_paths_add(&source->paths, part->path, cure, problem) ||
+      (part->labels != NULL && !rt_paths_add(&source->labels, part->labels, cure, problem)))
     return false;
-  rt_unmap(&file->mapping); /* the text is not needed any more */
-  return !program->label_is_class || rt_table_check_classes(&file->table, program->classes, file->path, problem);
+  size_t found = source->paths.count - before, with = source->labels.count - labels;
+  if (part->labels != NULL && found != with) {
+    rt_problem(problem, "%s: %zu files of labels for the %zu files of %s", part->labels, with, found, part->path);
+    return rt_help(problem, "give each file of rows a file of labels, in the same order");
+  }
+  double *weights = realloc(source->weights, source->paths.count * sizeof *weights);
+  if (weights == NULL) return no_memory(problem);
+  source->weights = weights;
+  for (size_t i = before; i < source->paths.count; i++) weights[i] = part->weight;
+  return true;
 }
 
-/* Looks at every token once, and lets go of what was looked at. */
-static bool check_tokens(const struct data_file *file, int64_t vocabulary, struct problem *problem) {
-  enum { AT_ONCE = 16 << 20 };
-  const struct tokens *tokens = &file->tokens;
-  if (file->format == ACCEL_TOKENS &&
-      !rt_token_file_verify(file->path, file->mapping.bytes, file->mapping.size, rt_map_forget, problem))
-    return false;
-  if (rt_tokens_need_no_check(tokens, vocabulary)) return true;
-  for (int64_t first = 0; first < tokens->count; first += AT_ONCE) {
-    int64_t count = tokens->count - first < AT_ONCE ? tokens->count - first : AT_ONCE;
-    if (!rt_tokens_check(tokens, first, count, file->path, vocabulary, problem)) return false;
-    if (tokens->count > AT_ONCE) rt_map_forget(tokens->bytes + first * tokens->width, (size_t)(count * tokens->width));
+static bool open_files(struct data_files *source, const struct accel_program *program, enum accel_format format,
+                       const char *cure, struct problem *problem) {
+  source->files = calloc(source->paths.count, sizeof *source->files);
+  if (source->files == NULL) return no_memory(problem);
+  for (size_t i = 0; i < source->paths.count; i++) {
+    const char *labels = source->labels.count > 0 ? source->labels.items[i] : NULL;
+    if (!rt_data_file_open(&source->files[i], source->paths.items[i], labels, format, program, cure, problem))
+      return false;
+    source->count += rt_data_file_count(&source->files[i]);
   }
   return true;
 }
 
-static bool open_file(struct data_file *file, struct accel_source source, const struct accel_program *program,
-                      enum accel_split split, struct problem *problem) {
+/* The weights of the parts become those of their files; none is left when none was given. */
+static void share_weights(struct data_files *source, const struct accel_program *program, enum accel_split split,
+                          const size_t *ends) {
+  for (int part = 0, first = 0; part < count_of(program, split); first = (int)ends[part++]) {
+    int64_t all = 0;
+    for (size_t i = (size_t)first; i < ends[part]; i++) all += rt_data_file_count(&source->files[i]);
+    for (size_t i = (size_t)first; i < ends[part]; i++)
+      source->weights[i] *= all > 0 ? (double)rt_data_file_count(&source->files[i]) / (double)all : 0;
+  }
+  if (part_of(program, split, 0).weight > 0) return;
+  free(source->weights);
+  source->weights = NULL;
+}
+
+static bool open_source(struct data_files *source, const struct accel_program *program, enum accel_split split,
+                        const char *instead, struct problem *problem) {
   char cure[96];
   snprintf(cure, sizeof cure, "correct data.%s.path in the job%s", split_names[split],
            split == ACCEL_TRAIN ? ", or name a file with --data FILE" : "");
-  *file = (struct data_file){.path = source.path, .format = source.format};
-  if (source.path == NULL) return true;
-  if (!rt_map(&file->mapping, source.path, cure, problem)) return false;
-  if (is_table(file)) return open_table(file, program, problem);
-  return rt_tokens_find(&file->tokens, source.format, source.path, file->mapping.bytes, file->mapping.size, problem) &&
-         check_tokens(file, program->vocabulary, problem);
+  int count = instead != NULL ? 1 : count_of(program, split);
+  size_t *ends = calloc((size_t)count + 1, sizeof *ends);
+  bool good = ends != NULL || no_memory(problem);
+  for (int i = 0; good && i < count; i++) {
+    struct accel_part part = instead != NULL ? (struct accel_part){.path = instead} : part_of(program, split, i);
+    good = expand(source, &part, cure, problem);
+    ends[i] = source->paths.count;
+  }
+  good = good && (count == 0 || open_files(source, program, program->source[split].format, cure, problem));
+  if (good && instead == NULL && count > 0) share_weights(source, program, split, ends);
+  if (good && instead != NULL) free(source->weights), source->weights = NULL;
+  free(ends);
+  return good;
 }
+
+static void close_source(struct data_files *source) {
+  for (size_t i = 0; source->files != NULL && i < source->paths.count; i++) rt_data_file_close(&source->files[i]);
+  free(source->files);
+  free(source->weights);
+  rt_paths_free(&source->paths);
+  rt_paths_free(&source->labels);
+}
+
+/* ---- A split: the samples of a source's files, or of a part of each ---- */
 
 static struct dealing dealing_of(const struct accel_program *program, struct world world) {
   const struct accel_rest *rest = &program->rest;
   return (struct dealing){program->batch_size, world.size, rest->kept, rest->even, rest->dispatched};
 }
 
-static void cut(struct data *data, const struct data_file *file, const struct accel_program *program,
-                enum accel_split which, int64_t first, int64_t count) {
-  struct data_split *split = &data->split[which];
-  split->file = file;
-  split->order = is_table(file) ? rt_order_of_rows(program->data_seed, which, program->shuffle, first, count)
-                                : rt_order_of_windows(program->data_seed, which, program->shuffle, first, count,
-                                                      program->sequence_length);
-  rt_order_deal(&split->order, dealing_of(program, data->world));
+static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
+                             int64_t first, int64_t count) {
+  if (rt_format_is_rows(file->format))
+    return rt_order_of_rows(program->data_seed, split, program->shuffle, first, count);
+  return rt_order_of_windows(program->data_seed, split, program->shuffle, first, count, program->sequence_length);
 }
 
-static void cut_splits(struct data *data, const struct accel_program *program) {
-  const struct data_file *train = &data->file[ACCEL_TRAIN], *eval = &data->file[ACCEL_EVAL];
-  int64_t all = file_count(train), kept = all;
-  if (eval->path == NULL && program->eval_fraction > 0) {
-    kept = (int64_t)((double)all * (1.0 - program->eval_fraction)); /* as nanoGPT cuts: int(n * 0.9) */
-    cut(data, train, program, ACCEL_EVAL, kept, all - kept);
+/* A file that no sample fits into can have no weight. */
+static bool check_parts(const struct data_files *source, const struct order *parts, struct problem *problem) {
+  for (size_t i = 0; source->weights != NULL && i < source->paths.count; i++)
+    if (parts[i].samples == 0) {
+      rt_problem(problem, "%s: too few tokens or rows for a sample, but a weight", source->paths.items[i]);
+      return rt_help(problem, "leave the file out of data.train.path");
+    }
+  return true;
+}
+
+/* Of each file what is trained on, or, `tail`, the end that is kept for evaluation. */
+static bool cut(struct data *data, const struct data_files *source, const struct accel_program *program,
+                enum accel_split split, double kept, bool tail, struct problem *problem) {
+  struct data_split *to = &data->split[split];
+  int64_t count = (int64_t)source->paths.count;
+  struct order *parts = calloc((size_t)count, sizeof *parts);
+  if (parts == NULL) return no_memory(problem);
+  for (int64_t i = 0; i < count; i++) {
+    const struct data_file *file = &source->files[i];
+    int64_t all = rt_data_file_count(file), head = (int64_t)((double)all * kept); /* as nanoGPT cuts: int(n * 0.9) */
+    parts[i] = order_of(file, program, split, tail ? head : 0, tail ? all - head : head);
   }
-  if (eval->path != NULL) cut(data, eval, program, ACCEL_EVAL, 0, file_count(eval));
-  if (train->path != NULL) cut(data, train, program, ACCEL_TRAIN, 0, kept);
+  to->source = source;
+  bool good = (split == ACCEL_EVAL || check_parts(source, parts, problem)) &&
+              (rt_mixture_make(&to->mixture, parts, source->weights, count, dealing_of(program, data->world)) ||
+               no_memory(problem));
+  free(parts);
+  return good;
+}
+
+static bool cut_splits(struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct data_files *train = &data->source[ACCEL_TRAIN], *eval = &data->source[ACCEL_EVAL];
+  bool tail = eval->files == NULL && program->eval_fraction > 0;
+  double kept = tail ? 1.0 - program->eval_fraction : 1.0;
+  if (tail && train->files != NULL && !cut(data, train, program, ACCEL_EVAL, kept, true, problem)) return false;
+  if (eval->files != NULL && !cut(data, eval, program, ACCEL_EVAL, 1.0, false, problem)) return false;
+  return train->files == NULL || cut(data, train, program, ACCEL_TRAIN, kept, false, problem);
+}
+
+/* ---- Whether there is enough ---- */
+
+/* "corpus.txt", or "corpus-0.txt and 7 more". */
+static void name_files(const struct data_files *source, char *out, size_t size) {
+  if (source->paths.count == 1)
+    snprintf(out, size, "%s", source->paths.items[0]);
+  else
+    snprintf(out, size, "%s and %zu more", source->paths.items[0], source->paths.count - 1);
+}
+
+static bool is_rows(const struct data_split *split) {
+  return rt_format_is_rows(split->source->files[0].format);
 }
 
 static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
                        int64_t needed, struct problem *problem) {
-  if (split->file == NULL) {
+  char name[400];
+  if (split->source == NULL) {
     rt_problem(problem, "no data to %s", which == ACCEL_TRAIN ? "train on" : "evaluate on");
     return rt_help(problem, which == ACCEL_TRAIN ? "name a file with --data FILE, or set data.train.path in the job"
                                                  : "set data.eval.path or data.eval_fraction in the job");
   }
-  if (split->order.samples >= needed) return true;
-  const char *unit = is_table(split->file) ? "row" : "window";
-  rt_problem(problem, "%s: %" PRId64 " %ss for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
-             split->file->path, split->order.samples, unit, split_names[which], program->sequence_length, needed);
-  if (is_table(split->file))
-    rt_problem(problem, "%s: %" PRId64 " rows for %s are too few: %" PRId64 " needed", split->file->path,
-               split->order.samples, split_names[which], needed);
+  if (split->mixture.samples >= needed) return true;
+  name_files(split->source, name, sizeof name);
+  if (is_rows(split))
+    rt_problem(problem, "%s: %" PRId64 " rows for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
+               split_names[which], needed);
+  else
+    rt_problem(problem, "%s: %" PRId64 " windows for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
+               name, split->mixture.samples, split_names[which], program->sequence_length, needed);
   return rt_help(problem, which == ACCEL_TRAIN ? "give a larger file with --data, or make the batch or a window smaller"
                                                : "give a larger file, or a larger data.eval_fraction");
 }
 
 /* Steps that were counted in epochs are those of so many samples alone. */
 static bool check_counted(const struct data *data, const struct accel_program *program, struct problem *problem) {
+  char name[400];
   const struct data_split *split = &data->split[ACCEL_TRAIN];
-  if (program->samples == 0 || split->order.samples == program->samples) return true;
+  if (program->samples == 0 || split->mixture.samples == program->samples) return true;
+  name_files(split->source, name, sizeof name);
   rt_problem(problem,
              "%s: %" PRId64 " %ss to train on, but the %" PRId64 " steps of this program were counted from %" PRId64,
-             split->file->path, split->order.samples, is_table(split->file) ? "row" : "window", program->steps,
-             program->samples);
+             name, split->mixture.samples, is_rows(split) ? "row" : "window", program->steps, program->samples);
   return rt_help(problem, "generate the program again with this data, or give the job training.steps");
 }
 
@@ -117,7 +206,7 @@ static bool check_sizes(const struct data *data, const struct accel_program *pro
 
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position) {
   const struct data_split *split = &data->split[which];
-  const struct dealing *dealing = &split->order.dealing;
+  const struct dealing *dealing = &split->mixture.dealing;
   if (which == ACCEL_EVAL) return position;
   return rt_dealt_first(dealing, position / dealing->batch, data->world.rank) + position % dealing->batch +
          split->shift;
@@ -126,30 +215,32 @@ int64_t rt_data_position(const struct data *data, enum accel_split which, int64_
 bool rt_data_open(struct data *data, const struct accel_program *program, struct world world, const char *train_path,
                   struct problem *problem) {
   *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .world = world};
-  for (enum accel_split split = 0; split < ACCEL_SPLITS; split++) {
-    struct accel_source source = program->source[split];
-    if (split == ACCEL_TRAIN && train_path != NULL) source.path = train_path;
-    if (!open_file(&data->file[split], source, program, split, problem)) return false;
+  if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) {
+    rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", train_path);
+    return rt_help(problem, "name both in the job, as data.train.path and data.train.labels");
   }
-  cut_splits(data, program);
-  return check_sizes(data, program, problem);
+  for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
+    if (!open_source(&data->source[split], program, split, split == ACCEL_TRAIN ? train_path : NULL, problem))
+      return false;
+  return cut_splits(data, program, problem) && check_sizes(data, program, problem);
 }
 
 void rt_data_describe(const struct data *data, char *out, size_t size) {
-  const struct data_file *file = &data->file[ACCEL_TRAIN];
-  const char *samples = is_table(file) ? "rows" : "windows", *units = is_table(file) ? "rows" : "tokens";
-  char all[32], train[32], eval[32];
-  rt_digits(all, sizeof all, file_count(file));
-  rt_digits(train, sizeof train, data->split[ACCEL_TRAIN].order.samples);
-  rt_digits(eval, sizeof eval, data->split[ACCEL_EVAL].order.samples);
-  int length = snprintf(out, size, "%s: %s %s, %s %s to train on", file->path, all, units, train, samples);
-  if (data->split[ACCEL_EVAL].file == NULL || length < 0 || (size_t)length >= size) return;
+  const struct data_split *split = &data->split[ACCEL_TRAIN], *other = &data->split[ACCEL_EVAL];
+  const char *samples = is_rows(split) ? "rows" : "windows", *units = is_rows(split) ? "rows" : "tokens";
+  char name[400], all[32], train[32], eval[32];
+  name_files(split->source, name, sizeof name);
+  rt_digits(all, sizeof all, split->source->count);
+  rt_digits(train, sizeof train, split->mixture.samples);
+  rt_digits(eval, sizeof eval, other->mixture.samples);
+  int length = snprintf(out, size, "%s: %s %s, %s %s to train on", name, all, units, train, samples);
+  if (other->source == NULL || length < 0 || (size_t)length >= size) return;
   snprintf(out + length, size - (size_t)length, ", %s to evaluate", eval);
 }
 
 void rt_data_close(struct data *data) {
   for (int i = 0; i < ACCEL_SPLITS; i++) {
-    rt_unmap(&data->file[i].mapping);
-    rt_table_free(&data->file[i].table);
+    close_source(&data->source[i]);
+    rt_mixture_free(&data->split[i].mixture);
   }
 }

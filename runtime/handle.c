@@ -52,8 +52,8 @@ static double seconds_left(const struct accel_run *run, int64_t at) {
 static double tokens_per_step(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   const struct sharing *sharing = &run->sharing;
-  const struct order *order = &run->data.split[ACCEL_TRAIN].order;
-  int64_t samples = order->taken < order->samples ? order->taken : order->samples;
+  const struct mixture *mixture = &run->data.split[ACCEL_TRAIN].mixture;
+  int64_t samples = mixture->taken < mixture->samples ? mixture->taken : mixture->samples;
   double tokens = (double)samples / (double)sharing->in_epoch;
   if (program->sequence_length > 0) tokens *= (double)program->sequence_length;
   double micro_batches = (double)sharing->in_epoch / (double)rt_share_steps(sharing, sharing->in_epoch);

@@ -9,10 +9,10 @@
 enum { MANY_ROWS = 512 };
 
 /* The data was checked at the start; a file that is written to meanwhile must still not lead a gather astray. */
-static void fail_changed(const struct accel_run *run, const struct data_split *split, int64_t token) {
+static void fail_changed(const struct accel_run *run, const struct data_file *file, int64_t token) {
   struct problem problem;
   rt_problem(&problem, "%s: token %" PRId64 ", not below the vocabulary of %" PRId64 ", was not there at the start",
-             split->file->path, token, run->data.vocabulary);
+             file->path, token, run->data.vocabulary);
   rt_help(&problem, "start again, and leave the file as it is while the program runs");
   rt_fail(&problem, 1);
 }
@@ -26,7 +26,7 @@ static void fail_no_split(void) {
 
 static const struct data_split *split_of(const struct accel_run *run, enum accel_split which) {
   const struct data_split *split = &run->data.split[which];
-  if (split->file == NULL || split->order.samples == 0) fail_no_split();
+  if (split->source == NULL || split->mixture.samples == 0) fail_no_split();
   return split;
 }
 
@@ -45,12 +45,13 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
   position = rt_data_position(&run->data, which, position);
   for (int64_t i = 0; i < count; i++) {
-    int64_t start = rt_order_start(&split->order, position + i);
-    int64_t most = rt_tokens_copy(&split->file->tokens, start, length, tokens + i * length);
-    int64_t next = rt_tokens_copy(&split->file->tokens, start + 1, length, targets + i * length);
-    if (vocabulary > 0 && most >= vocabulary) fail_changed(run, split, most);
-    if (vocabulary > 0 && next >= vocabulary) fail_changed(run, split, next);
-    if (!rt_order_counts(&split->order, position + i)) forget(run, length, targets + i * length);
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct data_file *file = &split->source->files[place.part];
+    int64_t most = rt_tokens_copy(&file->tokens, place.start, length, tokens + i * length);
+    int64_t next = rt_tokens_copy(&file->tokens, place.start + 1, length, targets + i * length);
+    if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
+    if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
+    if (!place.counts) forget(run, length, targets + i * length);
   }
 }
 
@@ -64,16 +65,8 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   for (int64_t i = 0; i < count; i++) {
     rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + i, length,
             program->vocabulary, tokens + i * length, targets + i * length);
-    if (!rt_order_counts(&split->order, position + i)) forget(run, length, targets + i * length);
+    if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets + i * length);
   }
-}
-
-/* A row's features in `features`; returns its label. */
-static float load_row(const struct data_split *split, int64_t position, float *features) {
-  const struct table *table = &split->file->table;
-  const float *row = table->values + rt_order_start(&split->order, position) * table->columns;
-  for (int column = 0; column < table->columns - 1; column++) features[column] = row[column];
-  return row[table->columns - 1];
 }
 
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
@@ -82,8 +75,10 @@ void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t p
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++) {
-    labels[i] = (int32_t)load_row(split, position + i, features + i * run->program->features);
-    if (!rt_order_counts(&split->order, position + i)) forget(run, 1, labels + i);
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct rows *rows = &split->source->files[place.part].rows;
+    labels[i] = (int32_t)rt_rows_load(rows, place.start, features + i * rows->width);
+    if (!place.counts) forget(run, 1, labels + i);
   }
 }
 
@@ -92,5 +87,9 @@ void accel_load_values(struct accel_run *run, enum accel_split which, int64_t po
   const struct data_split *split = split_of(run, which);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
-  for (int64_t i = 0; i < count; i++) labels[i] = load_row(split, position + i, features + i * run->program->features);
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct rows *rows = &split->source->files[place.part].rows;
+    labels[i] = (float)rt_rows_load(rows, place.start, features + i * rows->width);
+  }
 }

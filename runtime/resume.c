@@ -26,7 +26,7 @@ static bool choose(struct accel_run *run, struct problem *problem) {
 /* With other batches or other data, the samples go on where they were in their epoch. */
 static void go_on_with_samples(struct accel_run *run, const struct checkpoint *what) {
   struct data_split *train = &run->data.split[ACCEL_TRAIN];
-  int64_t taken = train->order.taken, index = what->index < taken ? what->index : taken;
+  int64_t taken = train->mixture.taken, index = what->index < taken ? what->index : taken;
   train->shift = what->epoch * taken + index - rt_position(run, what->step);
 }
 

@@ -52,7 +52,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   if (!rt_data_open(&run->data, program, world, data, &problem) ||
       !rt_arena_open(&run->arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
-  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].order.taken / (program->batch_size * world.size),
+  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * world.size),
                                   program->micro_batches, program->sync_with_dataloader};
   return run;
 }
@@ -62,7 +62,7 @@ void *accel_arena(struct accel_run *run) {
 }
 
 int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
-  return run->data.split[split].order.samples;
+  return run->data.split[split].mixture.samples;
 }
 
 int64_t accel_steps(const struct accel_run *run) {

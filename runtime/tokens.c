@@ -1,5 +1,6 @@
 #include "tokens.h"
 
+#include "npy.h"
 #include "token_file.h"
 
 #include <inttypes.h>
@@ -76,10 +77,24 @@ static bool find_nanogpt(struct tokens *tokens, const char *path, const uint8_t 
   return true;
 }
 
+static bool find_npy(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,
+                     struct problem *problem) {
+  struct npy npy;
+  if (!rt_npy_find(&npy, path, bytes, size, problem)) return false;
+  if (npy.rank != 1 || npy.type > NPY_U4) {
+    rt_problem(problem, "%s: tokens are an array of one dimension of uint8, uint16 or uint32", path);
+    return rt_help(problem, "save numpy.ravel(tokens).astype(numpy.uint32)");
+  }
+  *tokens = (struct tokens){
+      .bytes = npy.elements, .count = npy.count, .width = rt_npy_width(npy.type), .bytes_before = npy.bytes_before};
+  return true;
+}
+
 bool rt_tokens_find(struct tokens *tokens, enum accel_format format, const char *path, const uint8_t *bytes,
                     size_t size, struct problem *problem) {
   if (format == ACCEL_LLMC) return find_llmc(tokens, path, bytes, size, problem);
   if (format == ACCEL_NANOGPT) return find_nanogpt(tokens, path, bytes, size, problem);
+  if (format == ACCEL_NPY_TOKENS) return find_npy(tokens, path, bytes, size, problem);
   if (format == ACCEL_TOKENS) return rt_token_file_find(tokens, path, bytes, size, problem);
   *tokens = (struct tokens){.bytes = bytes, .count = (int64_t)size, .width = 1};
   return true;

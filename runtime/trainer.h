@@ -64,12 +64,22 @@ struct accel_checkpoints {
   bool outlives_errors;    /* a save that fails is told, and the run goes on */
 };
 
-enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS };
+enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS, ACCEL_NPY, ACCEL_NPY_TOKENS };
 enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
 
 struct accel_source {
   const char *path; /* NULL: none */
   enum accel_format format;
+};
+
+/* One of several files of a source, or all that match a pattern. */
+struct accel_part {
+  const char *path, *labels; /* labels: of arrays of rows; NULL: none */
+  double weight;             /* 0: every sample once an epoch */
+};
+struct accel_parts {
+  const struct accel_part *items;
+  int count; /* 0: the source's path is all there is */
 };
 
 /* What becomes of the samples at an epoch's end that do not make a batch for every rank. */
@@ -127,6 +137,7 @@ struct accel_program {
   int threads; /* 0: as many as the machine has */
 
   struct accel_source source[ACCEL_SPLITS];
+  struct accel_parts parts[ACCEL_SPLITS];
   double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
   int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
   bool shuffle;

@@ -1,36 +1,49 @@
 #include "gen/commands/length.h"
 
+#include <stdlib.h>
+
 #include "runtime/data.h"
 #include "runtime/share.h"
 
+/* The same as the runtime has it; NULL without memory. */
+static struct accel_part *parts_of(const struct data_source *source) {
+  struct accel_part *parts = calloc((size_t)source->n_parts, sizeof *parts);
+  for (int i = 0; parts != NULL && i < source->n_parts; i++)
+    parts[i] = (struct accel_part){source->parts[i].path, source->parts[i].labels, source->parts[i].weight};
+  return parts;
+}
+
 /* What the runtime asks of a program when it opens data. */
-static struct accel_program program_of(const struct job *job) {
-  static const enum accel_format formats[] = {ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS};
-  bool is_table = job->data.train.format == DATA_CSV;
+static struct accel_program program_of(const struct job *job, const struct accel_part *parts) {
+  static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,      ACCEL_CSV,
+                                              ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
   return (struct accel_program){.batch_size = job->data.batch_size,
-                                .source = {{job->data.train.path, formats[job->data.train.format]}},
-                                .eval_fraction = job->data.eval.path == NULL ? job->data.eval_fraction : 0,
+                                .source = {{NULL, formats[job->data.train.format]}},
+                                .parts = {{parts, job->data.train.n_parts}},
+                                .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,
                                 .shuffle = job->data.shuffle,
                                 .rest = {.kept = job->data.keep_last},
-                                .sequence_length = is_table ? 0 : job->data.sequence_length,
+                                .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
                                 .features = job->data.features};
 }
 
 /* The samples that a run trains on, and how many of them an epoch takes. */
 static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
-  struct accel_program program = program_of(job);
+  struct accel_part *parts = parts_of(&job->data.train);
+  struct accel_program program = program_of(job, parts);
   struct data data;
-  struct problem problem;
-  bool open = rt_data_open(&data, &program, (struct world){.rank = 0, .size = 1}, NULL, &problem);
+  struct problem problem = {.what = "no memory for the list of data files"};
+  bool open = parts != NULL && rt_data_open(&data, &program, (struct world){.rank = 0, .size = 1}, NULL, &problem);
   if (open) {
-    job->data.samples = data.split[ACCEL_TRAIN].order.samples;
-    *taken = data.split[ACCEL_TRAIN].order.taken;
+    job->data.samples = data.split[ACCEL_TRAIN].mixture.samples;
+    *taken = data.split[ACCEL_TRAIN].mixture.taken;
   } else {
     diag_error(diags, job_where(job, "data.train"), "%s", problem.what);
     diag_note(diags, job_where(job, key), "for '%s' the samples are counted when the program is generated", key);
     diag_help(diags, "run accel-gen where the trainer will run, or give training.steps");
   }
-  rt_data_close(&data);
+  if (parts != NULL) rt_data_close(&data);
+  free(parts);
   return open;
 }
 

@@ -16,7 +16,7 @@
 /* Tokens of a window: the job's own word, else what the model's config calls its block size. */
 static bool resolve_sequence_length(struct travel *travel) {
   struct job *job = travel->job;
-  if (job->data.train.format == DATA_CSV || job->data.sequence_length > 0) return true;
+  if (job_has_rows(job) || job->data.sequence_length > 0) return true;
   for (int i = 0; i < job->model.n_config; i++) {
     const struct config_value *value = &job->model.config[i];
     if (strcmp(value->name, "block_size") != 0 || value->kind != CONFIG_INT || value->integer < 1) continue;
@@ -30,7 +30,7 @@ static bool resolve_sequence_length(struct travel *travel) {
 
 static int describe_inputs(const struct travel *travel, const struct job *job, struct model_input inputs[2]) {
   int64_t batch = travel->kind == PROGRAM_TRAIN ? job->data.batch_size : 1;
-  if (job->data.train.format == DATA_CSV) {
+  if (job_has_rows(job)) {
     inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
     inputs[1] = (struct model_input){"labels", shape_of(1, batch),
                                      job->data.label == LABEL_CLASS ? DTYPE_INT32 : DTYPE_FLOAT32};
@@ -44,9 +44,9 @@ static int describe_inputs(const struct travel *travel, const struct job *job, s
 
 /* A generating program writes what follows a text; a row of a table has nothing behind it. */
 static bool check_generate(struct travel *travel) {
-  if (travel->kind == PROGRAM_TRAIN || travel->job->data.train.format != DATA_CSV) return true;
+  if (travel->kind == PROGRAM_TRAIN || !job_has_rows(travel->job)) return true;
   diag_error(&travel->diags, job_where(travel->job, "data.train.format"),
-             "a generating program needs a job over tokens; this one has a table");
+             "a generating program needs a job over tokens; this one has rows");
   diag_help(&travel->diags, "--program train is what a table can have");
   return false;
 }

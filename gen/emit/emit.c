@@ -43,8 +43,8 @@ static const char *load_template(void *context, const char *name) {
   struct origins *origins = loader->origins;
   const char *text = find_template(loader, name);
   if (text == NULL || origins == NULL) return text;
-  origins->templates = arena_grow(loader->arena, origins->templates, origins->n_templates,
-                                  &origins->templates_capacity, sizeof *origins->templates);
+  origins->templates = arena_grow(loader->arena, origins->templates, origins->n_templates, &origins->templates_capacity,
+                                  sizeof *origins->templates);
   origins->templates[origins->n_templates++] = (struct template_text){arena_string(loader->arena, name), text};
   return text;
 }
@@ -56,11 +56,21 @@ static const char *base_name(const char *path) {
 
 /* ---- The job's part of the context ---- */
 
+/* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
-  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS"};
-  struct jinja_value value = jinja_map(arena);
-  set_literal(arena, value, "path", source->path);
+  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS", "NPY", "NPY_TOKENS"};
+  struct jinja_value value = jinja_map(arena), parts = jinja_list(arena);
+  bool one = source->n_parts == 1 && source->parts[0].labels == NULL && source->parts[0].weight == 0;
+  set_literal(arena, value, "path", one ? source->parts[0].path : NULL);
   set_text(arena, value, "format", formats[source->format]);
+  for (int i = 0; !one && i < source->n_parts; i++) {
+    struct jinja_value part = jinja_map(arena);
+    set_literal(arena, part, "path", source->parts[i].path);
+    set_literal(arena, part, "labels", source->parts[i].labels);
+    set_real(arena, part, "weight", source->parts[i].weight);
+    jinja_push(arena, parts, part);
+  }
+  jinja_set(arena, value, "parts", parts);
   return value;
 }
 
@@ -87,7 +97,7 @@ static struct jinja_value data_value(const struct program *program) {
   set_real(arena, value, "mask_probability", job->data.masking.probability);
   set_real(arena, value, "mask_random", job->data.masking.random);
   set_real(arena, value, "mask_keep", job->data.masking.keep);
-  set_bool(arena, value, "is_table", job->data.train.format == DATA_CSV);
+  set_bool(arena, value, "is_table", job_has_rows(job));
   return value;
 }
 

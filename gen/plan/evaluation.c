@@ -35,7 +35,7 @@ void drop_random(struct graph *graph) {
 
 /* The input that predictions are compared with, as the data names it; NULL where the model does not take it. */
 static struct value *label_input(const struct program *program, const struct region *entry) {
-  const char *name = program->job->data.train.format == DATA_CSV ? "labels" : "targets";
+  const char *name = job_has_rows(program->job) ? "labels" : "targets";
   for (int i = 0; i < entry->inputs.count; i++)
     if (strcmp(entry->inputs.items[i]->name, name) == 0) return entry->inputs.items[i];
   return NULL;

@@ -104,7 +104,7 @@ static void find_limits(struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     if (entry->inputs.items[i]->dtype == DTYPE_INT32)
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
-  if (program->job->data.train.format == DATA_CSV)
+  if (job_has_rows(program->job))
     program->classes = limit;
   else
     program->vocabulary = limit;

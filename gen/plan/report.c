@@ -48,7 +48,7 @@ static void add_step(struct text *text, const struct program *program) {
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
   if (program->kind != PROGRAM_TRAIN)
     text_printf(text, "token     %d places, ", job->data.sequence_length);
-  else if (job->data.train.format == DATA_CSV)
+  else if (job_has_rows(job))
     text_printf(text, "step      %lld rows, ", (long long)samples);
   else
     text_printf(text, "step      %lld x %d = %s tokens, ", (long long)samples, job->data.sequence_length,
@@ -139,7 +139,7 @@ static json_t *savings_json(const struct program *program) {
 const char *report_json(const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
-  int64_t tokens = job->data.train.format == DATA_CSV ? samples : samples * job->data.sequence_length;
+  int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
   json_t *root = json_pack(
       "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
       base_name(job->model.source), "precision", dtype_name(program->low), "parameters",

@@ -184,11 +184,39 @@ static int64_t size_in_bytes(const struct job *job, const char *key, struct diag
   return 0;
 }
 
-static void bind_run(struct job *job, struct diagnostics *diags) {
+/* A text, or one of a list's; *count is how many there are. */
+static const char *one_of(const struct spec_node *node, int index, int *count) {
+  bool is_list = node != NULL && node->kind == SPEC_LIST;
+  *count = is_list ? node->count : node != NULL;
+  if (node == NULL || index >= *count) return NULL;
+  return is_list ? node->entries[index].value->text : node->text;
+}
+
+/* The files of a source. Rules hold its lists to one length. */
+static void bind_source(struct arena *arena, const struct spec_node *tree, const char *key,
+                        struct data_source *source) {
+  const struct spec_node *node = spec_find(tree, key);
+  if (node == NULL) return;
+  const struct spec_node *paths = spec_find(node, "path"), *labels = spec_find(node, "labels");
+  const struct spec_node *weights = spec_find(node, "weights");
+  int count;
+  one_of(paths, 0, &source->n_parts);
+  struct data_part *parts = arena_alloc(arena, (size_t)source->n_parts * sizeof *parts);
+  for (int i = 0; i < source->n_parts; i++) {
+    parts[i].path = one_of(paths, i, &count);
+    parts[i].labels = one_of(labels, i, &count);
+    parts[i].weight = weights != NULL && i < weights->count ? weights->entries[i].value->real : 0;
+  }
+  source->parts = parts;
+}
+
+static void bind_run(struct arena *arena, struct job *job, struct diagnostics *diags) {
   job->devices.memory = size_in_bytes(job, "devices.memory", diags);
   job->training.seed = (uint64_t)spec_integer(job, "training.seed");
   bind_metrics(job);
   bind_stopping(job);
+  bind_source(arena, job->tree, "data.train", &job->data.train);
+  bind_source(arena, job->tree, "data.eval", &job->data.eval);
   job->data.keep_last = spec_integer(job, "data.drop_last") == 0;
   job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
   bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;
@@ -223,7 +251,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_optimizer(job);
   bind_groups(arena, job);
   bind_precision(arena, job);
-  bind_run(job, diags);
+  bind_run(arena, job, diags);
   bind_checkpoint(job, diags);
   bind_hooks(arena, job);
   return job;

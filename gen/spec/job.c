@@ -10,6 +10,10 @@
 #include "gen/spec/schema.h"
 #include "gen/spec/yaml.h"
 
+bool job_has_rows(const struct job *job) {
+  return job->data.train.format == DATA_CSV || job->data.train.format == DATA_NPY;
+}
+
 /* Of the resolved job, not of the file: comments, order and spelling make no other job. */
 static const char *digest(struct arena *arena, const struct job *job) {
   const char *text = job_resolved(arena, job);

@@ -11,7 +11,7 @@
 #include "gen/base/arena.h"
 #include "gen/base/diag.h"
 
-enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS };
+enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS };
 enum data_label { LABEL_CLASS, LABEL_VALUE };
 enum optimizer_name {
   OPTIMIZER_SGD,
@@ -73,8 +73,15 @@ struct config_value {
   struct location name_where; /* of the key */
 };
 
+/* Files of a source, by a path or a pattern as written in the job, relative to the working directory of the trainer. */
+struct data_part {
+  const char *path, *labels; /* labels: of arrays of rows; NULL: none */
+  double weight;             /* 0: every sample once an epoch */
+};
+
 struct data_source {
-  const char *path; /* as written in the job, relative to the working directory of the trainer; NULL when absent */
+  const struct data_part *parts;
+  int n_parts; /* 0: the source is absent */
   enum data_format format;
 };
 
@@ -117,11 +124,11 @@ struct job {
   } model;
 
   struct {
-    struct data_source train, eval; /* eval.path NULL: the tail of train, eval_fraction of it */
+    struct data_source train, eval; /* no eval: the tail of train, eval_fraction of it */
     double eval_fraction;
     int batch_size;      /* samples of one micro-batch; 0: the plan finds it */
     int sequence_length; /* tokens of a window; 0: the config's block_size */
-    int features;        /* CSV: columns before the label */
+    int features;        /* of a row */
     enum data_label label;
     bool shuffle;
     bool keep_last; /* drop_last is false */
@@ -282,6 +289,9 @@ extern const char *const job_hook_keys[HOOKS];
 
 /* Whether a metric compares predictions with labels. */
 bool job_wants_predictions(const struct job *job);
+
+/* Whether the samples are rows of features, not windows of tokens. */
+bool job_has_rows(const struct job *job);
 
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */

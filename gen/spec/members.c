@@ -11,15 +11,13 @@ struct key {
 };
 
 /* The compiler refuses a member of another type. */
-#define MEMBER(path, type)                                                                                             \
-  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
+#define MEMBER(path, type) {#path, _Generic(((struct job *)NULL)->path, type: offsetof(struct job, path))}
 #define REAL(path) MEMBER(path, double)
 #define WHOLE(path) MEMBER(path, int64_t)
 #define INT(path) MEMBER(path, int)
 #define FLAG(path) MEMBER(path, bool)
 #define STRING(path) MEMBER(path, const char *)
-#define CHOICE(path)                                                                                                   \
-  { #path, offsetof(struct job, path) }
+#define CHOICE(path) {#path, offsetof(struct job, path)}
 
 static const struct key reals[] = {
     REAL(data.eval_fraction),
@@ -87,15 +85,24 @@ static const struct key ints[] = {
 };
 
 static const struct key flags[] = {
-    FLAG(data.shuffle),           FLAG(accumulation.sync_with_dataloader),      FLAG(optimizer.nesterov),
-    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),   FLAG(training.ema.evaluate),
-    FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming), FLAG(checkpoint.background),
+    FLAG(data.shuffle),
+    FLAG(data.even_batches),
+    FLAG(data.dispatch_batches),
+    FLAG(accumulation.sync_with_dataloader),
+    FLAG(optimizer.nesterov),
+    FLAG(optimizer.centered),
+    FLAG(training.early_stopping.restore_best),
+    FLAG(training.ema.evaluate),
+    FLAG(training.deterministic),
+    FLAG(checkpoint.automatic_checkpoint_naming),
+    FLAG(checkpoint.background),
     FLAG(tracking.noise_scale),
 };
 
 static const struct key strings[] = {
-    STRING(model.weights),          STRING(data.train.path),   STRING(data.eval.path),
-    STRING(checkpoint.project_dir), STRING(checkpoint.resume),
+    STRING(model.weights),
+    STRING(checkpoint.project_dir),
+    STRING(checkpoint.resume),
 };
 
 /* ---- Enumerations ---- */
@@ -109,8 +116,8 @@ struct enumeration {
 };
 
 static const struct enumeration enumerations[] = {
-    {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens"}},
-    {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens"}},
+    {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
+    {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
     {CHOICE(data.label), {"class", "value"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},

@@ -59,6 +59,29 @@ static void check_masking(struct arena *arena, const struct spec_node *job, stru
   diag_help(diags, "what is left of 1 becomes data.masking.mask_token");
 }
 
+static int length_of(const struct spec_node *node) {
+  return node->kind == SPEC_LIST ? node->count : 1;
+}
+
+/* Each path has its own labels and its own weight; what is only looked at has no weights. */
+static void check_parts(const struct spec_node *job, struct diagnostics *diags) {
+  static const char *const keys[] = {"data.train.labels", "data.train.weights", "data.eval.labels"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    bool eval = strncmp(keys[i], "data.eval", 9) == 0;
+    const struct spec_node *list = spec_find(job, keys[i]),
+                           *path = spec_find(job, eval ? "data.eval.path" : "data.train.path");
+    if (list == NULL || path == NULL || length_of(list) == length_of(path)) continue;
+    diag_error(diags, list->where, "'%s' has %d, but there are %d paths", keys[i], length_of(list), length_of(path));
+    diag_note(diags, path->where, "the paths are here");
+    diag_help(diags, "give one for each path, in the same order");
+  }
+  const struct spec_node *weights = spec_find(job, "data.eval.weights");
+  if (weights == NULL) return;
+  diag_error(diags, weights->where,
+             "'data.eval.weights' says how often samples are drawn, but an evaluation sees each once");
+  diag_help(diags, "leave it out");
+}
+
 /* What does not go with lomo, whose gradients are gone before the backward ends: all values of `key` but one. */
 static const struct exclusion {
   const char *key, *allowed, *why, *cure;
@@ -106,4 +129,5 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   check_samples(job, diags);
   check_exclusions(job, diags);
   check_masking(arena, job, diags);
+  check_parts(job, diags);
 }

@@ -1,9 +1,11 @@
 """Which window or row a position is, written a second time from docs/data.md: the oracle of the runtime, and the
 means to feed another framework the same batches."""
 
+import math
+
 MASK = 0xFFFFFFFF
 TRAIN, EVAL = 0, 1
-SHUFFLE, OFFSET, HIDE = 2, 3, 5
+SHUFFLE, OFFSET, HIDE, PART = 2, 3, 5, 6
 
 
 def philox(counter, key):
@@ -86,8 +88,48 @@ class Order:
             epoch = 0
         if self.shuffle:
             index = permute(self.seed, SHUFFLE << 56 | self.split << 48 | epoch, self.samples, index)
+        return self.at(epoch, index)
+
+    def at(self, epoch, index):
         offset = random_word(self.seed, OFFSET << 56 | self.split, epoch) * self.offsets >> 32
         return self.first + offset + index * self.stride
+
+
+class Mixture:
+    """Windows of several files, given as [(file, (first, count))]; start(position): (file, first token)."""
+
+    def __init__(self, seed, split, shuffle, parts, length, weights=None):
+        self.seed, self.split, self.shuffle, self.weights = seed, split, shuffle, weights
+        self.files = [file for file, _ in parts]
+        self.orders = [Order(seed, split, shuffle, first, count, length) for _, (first, count) in parts]
+        self.samples = sum(one.samples for one in self.orders)
+
+    def start(self, position):
+        epoch, index = divmod(position, self.samples)
+        if self.split == EVAL:
+            epoch = 0
+        if self.shuffle:
+            index = permute(self.seed, SHUFFLE << 56 | self.split << 48 | epoch, self.samples, index)
+        if self.weights is not None:
+            return self._drawn(epoch * self.samples + index)
+        part = 0
+        while index >= self.orders[part].samples:
+            index -= self.orders[part].samples
+            part += 1
+        return self.files[part], self.orders[part].at(epoch, index)
+
+    def _drawn(self, draw):
+        low, high = 0, len(self.orders)
+        while high - low > 1:
+            middle = low + (high - low) // 2
+            share = sum(self.weights[low:middle]) / sum(self.weights[low:high])
+            before, after = math.floor(draw * share), math.floor((draw + 1) * share)
+            low, high, draw = (low, middle, before) if after > before else (middle, high, draw - before)
+        one = self.orders[low]
+        epoch, index = divmod(draw, one.samples)
+        if self.shuffle:
+            index = permute(self.seed, (PART << 56 | low << 40) + epoch, one.samples, index)
+        return self.files[low], one.at(epoch, index)
 
 
 def splits(count, fraction):

@@ -1,7 +1,7 @@
 /* Tables: what is read, and what every bad text is told. */
 #include "cmocka_all.h"
 
-#include "runtime/csv.h"
+#include "runtime/rows.h"
 
 #include <string.h>
 
@@ -65,19 +65,24 @@ static void bad_texts(void **state) {
   }
 }
 
+static bool are_classes(const struct table *table, int64_t classes, struct problem *problem) {
+  struct rows rows = rt_rows_of_table(table);
+  return rt_rows_check_classes(&rows, classes, "t.csv", problem);
+}
+
 static void classes(void **state) {
   static const char *const bad[] = {"1,3\n", "1,-1\n", "1,0.5\n", "1,16777218\n"};
   struct problem problem;
   struct table table;
   (void)state;
   assert_true(read_text(&table, 2, "1,0\n1,2\n", &problem));
-  assert_true(rt_table_check_classes(&table, 3, "t.csv", &problem));
-  assert_false(rt_table_check_classes(&table, 2, "t.csv", &problem));
+  assert_true(are_classes(&table, 3, &problem));
+  assert_false(are_classes(&table, 2, &problem));
   assert_string_equal(problem.what, "t.csv: data row 2: label 2 is not a class number below 2");
   rt_table_free(&table);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_true(read_text(&table, 2, bad[i], &problem));
-    assert_false(rt_table_check_classes(&table, i == 0 ? 3 : 0, "t.csv", &problem));
+    assert_false(are_classes(&table, i == 0 ? 3 : 0, &problem));
     rt_table_free(&table);
   }
 }

@@ -1,7 +1,7 @@
 /* Which window or row a position is. */
 #include "cmocka_all.h"
 
-#include "runtime/order.h"
+#include "runtime/mixture.h"
 #include "runtime/share.h"
 
 #include <stdlib.h>
@@ -62,9 +62,9 @@ static void epochs_differ(void **state) {
 static void seeds_and_splits_differ(void **state) {
   int same_seed = 0, same_split = 0;
   (void)state;
-  struct order order = rt_order_of_rows(1, ACCEL_TRAIN, true, 0, 1000), other = order, eval = order;
+  struct order order = rt_order_of_rows(1, ACCEL_TRAIN, true, 0, 1000), other = order;
   other.seed = 2;
-  eval.split = ACCEL_EVAL;
+  struct order eval = rt_order_of_rows(1, ACCEL_EVAL, true, 0, 1000);
   for (int64_t i = 0; i < 1000; i++) {
     same_seed += rt_order_start(&order, i) == rt_order_start(&other, i);
     same_split += rt_order_start(&order, i) == rt_order_start(&eval, i);
@@ -93,14 +93,20 @@ static void far_positions(void **state) {
 /* Rows behind the last whole batch of an epoch are left out; shuffled, others in the next epoch. */
 static void whole_batches(void **state) {
   (void)state;
-  struct order order = rt_order_of_rows(1, ACCEL_TRAIN, false, 0, 11);
-  rt_order_deal(&order, (struct dealing){.batch = 4, .ranks = 1});
-  assert_int_equal(order.taken, 8);
-  for (int64_t i = 0; i < 20; i++) assert_int_equal(rt_order_start(&order, i), i % 8);
-  bool seen[11] = {false};
-  order.shuffle = true;
-  for (int64_t i = 0; i < 80; i++) seen[rt_order_start(&order, i)] = true;
-  for (int i = 0; i < 11; i++) assert_true(seen[i]);
+  for (int shuffle = 0; shuffle < 2; shuffle++) {
+    struct mixture mixture;
+    struct order order = rt_order_of_rows(1, ACCEL_TRAIN, shuffle, 0, 11);
+    bool seen[11] = {false};
+    assert_true(rt_mixture_make(&mixture, &order, NULL, 1, (struct dealing){.batch = 4, .ranks = 1}));
+    assert_int_equal(mixture.taken, 8);
+    for (int64_t i = 0; i < 80; i++) {
+      int64_t start = rt_mixture_find(&mixture, i).start;
+      if (!shuffle) assert_int_equal(start, i % 8);
+      seen[start] = true;
+    }
+    for (int i = 0; i < 11; i++) assert_int_equal(seen[i], shuffle || i < 8);
+    rt_mixture_free(&mixture);
+  }
 }
 
 /* The micro-batches of all steps are those of the run, one after another, and no step has some of two epochs. */

@@ -63,7 +63,7 @@ static void values(void **state) {
   assert_string_equal(job->model.config[3].string, "deep");
   assert_int_equal(job->model.config[1].name_where.column, 24);
   assert_int_equal(job->model.config[1].where.column, 33);
-  assert_string_equal(job->data.train.path, "corpus.txt");
+  assert_string_equal(job->data.train.parts[0].path, "corpus.txt");
   assert_int_equal(job->data.train.format, DATA_BYTES);
   assert_int_equal(job->data.batch_size, 12);
   assert_true(job->optimizer.lr == 6e-4);
@@ -75,14 +75,15 @@ static void values(void **state) {
 static void defaults(void **state) {
   const struct job *job = read_job(sketch, NULL);
   (void)state;
-  assert_null(job->data.eval.path);
+  assert_int_equal(job->data.eval.n_parts, 0);
   assert_true(job->data.eval_fraction == 0.1);
   assert_true(job->data.shuffle);
   assert_int_equal(job->data.sequence_length, 0);
   assert_int_equal(job->accumulation.num_steps, 1);
   assert_int_equal(job->devices.kind, DEVICE_CPU);
   assert_int_equal(job->devices.threads, 0);
-  assert_true(job->optimizer.numbers.beta1 == 0.9 && job->optimizer.numbers.beta2 == 0.999 && job->optimizer.numbers.eps == 1e-8);
+  assert_true(job->optimizer.numbers.beta1 == 0.9 && job->optimizer.numbers.beta2 == 0.999 &&
+              job->optimizer.numbers.eps == 1e-8);
   assert_true(job->optimizer.numbers.momentum == 0 && job->schedule.min_lr == 0);
   assert_int_equal(job->training.seed, 1337);
   assert_int_equal(job->training.eval_interval, 0);
@@ -108,7 +109,7 @@ static void csv(void **state) {
   assert_non_null(job);
   assert_string_equal(job->model.source, "/m.c");
   assert_int_equal(job->data.train.format, DATA_CSV);
-  assert_string_equal(job->data.eval.path, "b.csv");
+  assert_string_equal(job->data.eval.parts[0].path, "b.csv");
   assert_true(job->data.eval_fraction == 0);
   assert_int_equal(job->data.features, 4);
   assert_int_equal(job->data.label, LABEL_VALUE);
@@ -133,7 +134,8 @@ static void groups(void **state) {
   assert_int_equal(job->optimizer.n_groups, 2);
   assert_string_equal(job->optimizer.groups[0].match, "*.bias");
   assert_int_equal(job->optimizer.groups[0].where.line, 7);
-  assert_true(job->optimizer.groups[0].numbers.lr_scale == 0.25 && job->optimizer.groups[0].numbers.weight_decay == 0.5);
+  assert_true(job->optimizer.groups[0].numbers.lr_scale == 0.25 &&
+              job->optimizer.groups[0].numbers.weight_decay == 0.5);
   assert_true(job->optimizer.groups[1].numbers.lr_scale == 2 && job->optimizer.groups[1].numbers.weight_decay == 0);
   assert_int_equal(read_job(sketch, NULL)->optimizer.n_groups, 0);
 }
@@ -192,8 +194,8 @@ static void override_of_an_alias(void **state) {
                                    settings);
   (void)state;
   assert_non_null(job);
-  assert_string_equal(job->data.train.path, "other");
-  assert_string_equal(job->data.eval.path, "t");
+  assert_string_equal(job->data.train.parts[0].path, "other");
+  assert_string_equal(job->data.eval.parts[0].path, "t");
 }
 
 static void bad_overrides(void **state) {

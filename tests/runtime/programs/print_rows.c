@@ -1,4 +1,5 @@
-/* Prints rows of a table: print_rows FILE FEATURES CLASSES SPLIT COUNT. CLASSES 0: the label is a value. */
+/* Prints rows of a table: print_rows FILE FEATURES CLASSES SPLIT COUNT [LABELS]. CLASSES 0: the label is a value. With
+ * LABELS both files are arrays of NumPy. */
 #include "runtime/trainer.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@ int main(int argc, char **argv) {
   static float features[MOST_ROWS * MOST_FEATURES], values[MOST_ROWS];
   static int32_t classes[MOST_ROWS];
   char *flags[] = {argv[0], NULL};
-  if (argc != 6 || atoi(argv[2]) > MOST_FEATURES) return 2;
+  if (argc < 6 || argc > 7 || atoi(argv[2]) > MOST_FEATURES) return 2;
   struct accel_program program = {
       .name = "print_rows",
       .summary = "",
@@ -22,7 +23,8 @@ int main(int argc, char **argv) {
       .data_seed = 77,
       .batch_size = 1,
       .micro_batches = 1,
-      .source = {{argv[1], ACCEL_CSV}, {NULL, ACCEL_CSV}},
+      .source = {{argc == 6 ? argv[1] : NULL, argc == 6 ? ACCEL_CSV : ACCEL_NPY}, {NULL, ACCEL_CSV}},
+      .parts = {{&(struct accel_part){argv[1], argc == 7 ? argv[6] : NULL, 0}, argc == 7}},
       .eval_fraction = 0.25,
       .shuffle = true,
       .features = atoi(argv[2]),
