@@ -159,6 +159,8 @@ void walk_check(struct audit *audit, struct tree *tree);
 /* Expressions and statements. */
 struct value walk_evaluate(struct walk *walk, struct syntax *node);
 struct place walk_place(struct walk *walk, struct syntax *node);
+/* A pointer, `index` elements of `size` bytes on (sign 1) or back (-1). */
+struct value walk_move(struct value at, struct value index, int64_t size, int sign);
 enum flow walk_statement(struct walk *walk, struct syntax *node);
 enum flow walk_loop(struct walk *walk, struct syntax *node);
 struct value walk_call(struct walk *walk, struct syntax *node);

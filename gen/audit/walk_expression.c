@@ -1,142 +1,9 @@
 /* Expressions. */
-#include <string.h>
-
 #include "gen/audit/walk.h"
-
-static const struct type *value_type(const struct syntax *node) {
-  return node->type;
-}
-
-static struct syntax *bare(struct syntax *node) {
-  while (node->kind == SYNTAX_CAST) node = node->parts[0];
-  return node;
-}
 
 struct note *walk_note(struct walk *walk, struct syntax *node) {
   if (node->note == NULL) node->note = arena_alloc(walk->memory, sizeof *node->note);
   return node->note;
-}
-
-/* ---- Places ---- */
-
-static const struct path *extend(struct walk *walk, struct value at, const struct type *record, int64_t which) {
-  if (at.object < 0 || walk->objects[at.object].kind != OBJECT_ARENA) return at.path;
-  struct path *path = arena_alloc(walk->memory, sizeof *path);
-  *path = (struct path){at.path, record, record != NULL ? (int)which : 0, record != NULL ? 0 : which};
-  return path;
-}
-
-/* The part of a place at `offset` is a slot of its own: nothing of it reaches into its neighbours. Variables of a
- * function stay whole, as rows of their arrays are read across. */
-static struct value enter_slot(struct walk *walk, struct value at, int64_t offset, int64_t size) {
-  if (at.object >= 0 && walk->objects[at.object].kind == OBJECT_LOCAL) {
-    at.low = bounded_add(at.low, offset);
-    at.high = bounded_add(at.high, offset);
-    return at;
-  }
-  at.base += at.low + offset;
-  at.base_width += at.high - at.low;
-  at.low = at.high = 0;
-  at.span = size;
-  return at;
-}
-
-static struct value move(struct value at, struct value index, int64_t size, int sign) {
-  at.origin |= index.origin;
-  at.blame |= index.blame | (at.loops & index.loops);
-  at.loops |= index.loops;
-  if (index.kind != VALUE_INTEGER) return value_unknown_pointer(at.origin | ORIGIN_DATA);
-  if (at.object < 0) return value_unknown_pointer(at.origin);
-  int64_t a = bounded_multiply(index.low, sign * size), b = bounded_multiply(index.high, sign * size);
-  at.low = bounded_add(at.low, a < b ? a : b);
-  at.high = bounded_add(at.high, a < b ? b : a);
-  return at;
-}
-
-static bool check_index(struct walk *walk, const struct syntax *node, const struct type *array, struct value at,
-                        struct value index) {
-  if (index.kind != VALUE_INTEGER || array->count < 0) return true;
-  if (index.low >= 0 && index.high < array->count) return true;
-  uint64_t doubt = walk_doubt(walk, index) | walk_doubt(walk, at);
-  bool certain = doubt == 0 && (index.origin & ORIGIN_DATA) == 0;
-  walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
-            certain ? "'%s' reaches %lld of %s[%lld]" : "'%s' may reach %lld of %s[%lld]", walk_spell(walk, node),
-            (long long)(index.low < 0 ? index.low : index.high), walk_slot_name(walk, at), (long long)array->count);
-  return false;
-}
-
-static struct place index_place(struct walk *walk, struct syntax *node) {
-  const struct type *outer = node->parts[0]->type;
-  struct syntax *base = bare(node->parts[0]);
-  bool is_array = base->type->kind == TYPE_ARRAY && base->kind != SYNTAX_VARIABLE;
-  if (base->kind == SYNTAX_VARIABLE) is_array = base->type->kind == TYPE_ARRAY && !base->variable->is_parameter;
-  struct value at;
-  const struct type *type = base->type;
-  if (type->kind == TYPE_VECTOR) {
-    struct place vector = walk_place(walk, base);
-    walk_evaluate(walk, node->parts[1]);
-    return (struct place){vector.at, node->type};
-  }
-  at = is_array ? walk_place(walk, base).at : walk_evaluate(walk, node->parts[0]);
-  struct value index = walk_evaluate(walk, node->parts[1]);
-  if (index.kind == VALUE_POINTER && at.kind != VALUE_POINTER)
-    return (struct place){value_unknown_pointer(0), node->type};
-  const struct type *element = is_array ? type->element : outer->element != NULL ? outer->element : node->type;
-  if (at.kind != VALUE_POINTER) at = value_unknown_pointer(at.origin);
-  bool part = element->kind == TYPE_ARRAY || element->kind == TYPE_RECORD;
-  if (is_array && part && !check_index(walk, node, type, at, index))
-    return (struct place){value_unknown_pointer(at.origin | ORIGIN_TOLD), node->type};
-  struct value moved = move(at, index, element->size, 1);
-  bool within =
-      is_array && type->count >= 0 && index.kind == VALUE_INTEGER && index.low >= 0 && index.high < type->count;
-  if (is_array && part && within) {
-    moved = enter_slot(walk, moved, 0, element->size);
-    if (index.low == index.high) moved.path = extend(walk, moved, NULL, index.low);
-  }
-  return (struct place){moved, node->type};
-}
-
-static struct place member_place(struct walk *walk, struct syntax *node) {
-  struct place whole = walk_place(walk, node->parts[0]);
-  const struct type *record = node->parts[0]->type;
-  if (record->kind != TYPE_RECORD || whole.at.object < 0 || record->members[node->member].offset < 0)
-    return (struct place){value_unknown_pointer(whole.at.origin), node->type};
-  const struct member *member = &record->members[node->member];
-  if (whole.at.low < 0 || bounded_add(whole.at.high, record->size) > whole.at.span) {
-    walk_fail(walk, FAILURE_BOUNDS, walk_doubt(walk, whole.at) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
-              walk_doubt(walk, whole.at), "'%s' lies outside of %s", walk_spell(walk, node),
-              walk_slot_name(walk, whole.at));
-    return (struct place){value_unknown_pointer(whole.at.origin | ORIGIN_TOLD), node->type};
-  }
-  struct value at = enter_slot(walk, whole.at, member->offset, member->type->size);
-  at.path = extend(walk, at, record, node->member);
-  return (struct place){at, node->type};
-}
-
-struct place walk_place(struct walk *walk, struct syntax *node) {
-  switch (node->kind) {
-  case SYNTAX_VARIABLE:
-    return (struct place){walk_address(walk, walk_variable(walk, node->variable)), node->variable->type};
-  case SYNTAX_INDEX:
-    return index_place(walk, node);
-  case SYNTAX_MEMBER:
-    return member_place(walk, node);
-  case SYNTAX_CAST: {
-    struct place place = walk_place(walk, node->parts[0]);
-    place.type = node->type;
-    return place;
-  }
-  case SYNTAX_UNARY:
-    if (node->operation == OPERATOR_DEREFERENCE) {
-      struct value at = walk_evaluate(walk, node->parts[0]);
-      return (struct place){at.kind == VALUE_POINTER ? at : value_unknown_pointer(at.origin), node->type};
-    }
-    break;
-  default:
-    break;
-  }
-  struct value value = walk_evaluate(walk, node);
-  return (struct place){value_unknown_pointer(value.origin), node->type};
 }
 
 /* ---- Operators ---- */
@@ -147,9 +14,9 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
   unsigned origin = a.origin | b.origin;
   if (a.kind == VALUE_POINTER && b.kind == VALUE_INTEGER && type->kind == TYPE_POINTER &&
       (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT))
-    return move(a, b, type->element->size, operation == OPERATOR_ADD ? 1 : -1);
+    return walk_move(a, b, type->element->size, operation == OPERATOR_ADD ? 1 : -1);
   if (b.kind == VALUE_POINTER && a.kind == VALUE_INTEGER && type->kind == TYPE_POINTER && operation == OPERATOR_ADD)
-    return move(b, a, type->element->size, 1);
+    return walk_move(b, a, type->element->size, 1);
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
     bool overflows;
     struct value value = value_binary(operation, a, b, type, &overflows);
@@ -207,7 +74,7 @@ static bool same_expression(const struct syntax *a, const struct syntax *b) {
 
 /* a < b ? a : b is the least of both, and its like the most: 1 and 2; 0 for another choice. */
 static int find_extreme(struct syntax *node) {
-  struct syntax *condition = bare(node->parts[0]);
+  struct syntax *condition = syntax_bare(node->parts[0]);
   if (condition->kind != SYNTAX_BINARY || condition->type->kind != TYPE_INTEGER) return 0;
   bool less = condition->operation == OPERATOR_LESS || condition->operation == OPERATOR_LESS_EQUAL;
   bool greater = condition->operation == OPERATOR_GREATER || condition->operation == OPERATOR_GREATER_EQUAL;
@@ -266,7 +133,7 @@ static struct value evaluate_select(struct walk *walk, struct syntax *node) {
 
 static struct value evaluate_unary(struct walk *walk, struct syntax *node) {
   if (node->operation == OPERATOR_ADDRESS) {
-    struct syntax *operand = bare(node->parts[0]);
+    struct syntax *operand = syntax_bare(node->parts[0]);
     if (operand->kind == SYNTAX_FUNCTION) return value_number(0);
     return walk_place(walk, node->parts[0]).at;
   }
@@ -362,7 +229,7 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
   case SYNTAX_LIST:
   case SYNTAX_DESIGNATED:
     evaluate_parts(walk, node, 0);
-    return value_of_type(value_type(node), 0);
+    return value_of_type(node->type, 0);
   case SYNTAX_STATEMENTS:
     walk_statement(walk, node->parts[0]);
     return value_of_type(node->type, ORIGIN_DATA);
@@ -370,98 +237,6 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
     return value_number(0);
   default:
     evaluate_parts(walk, node, 0);
-    return value_of_type(value_type(node), ORIGIN_DATA);
+    return value_of_type(node->type, ORIGIN_DATA);
   }
-}
-
-/* ---- Conditions ---- */
-
-static enum operator_kind negated(enum operator_kind operation) {
-  switch (operation) {
-  case OPERATOR_LESS:
-    return OPERATOR_GREATER_EQUAL;
-  case OPERATOR_GREATER:
-    return OPERATOR_LESS_EQUAL;
-  case OPERATOR_LESS_EQUAL:
-    return OPERATOR_GREATER;
-  case OPERATOR_GREATER_EQUAL:
-    return OPERATOR_LESS;
-  case OPERATOR_EQUAL:
-    return OPERATOR_NOT_EQUAL;
-  default:
-    return OPERATOR_EQUAL;
-  }
-}
-
-static enum operator_kind mirrored(enum operator_kind operation) {
-  switch (operation) {
-  case OPERATOR_LESS:
-    return OPERATOR_GREATER;
-  case OPERATOR_GREATER:
-    return OPERATOR_LESS;
-  case OPERATOR_LESS_EQUAL:
-    return OPERATOR_GREATER_EQUAL;
-  case OPERATOR_GREATER_EQUAL:
-    return OPERATOR_LESS_EQUAL;
-  default:
-    return operation;
-  }
-}
-
-/* The variable of v or v + constant, whose value is followed; NULL for another expression. */
-static struct state *variable_of(struct walk *walk, struct syntax *node, int64_t *added) {
-  node = bare(node);
-  *added = 0;
-  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD && bare(node->parts[1])->kind == SYNTAX_INTEGER) {
-    *added = bare(node->parts[1])->integer;
-    node = bare(node->parts[0]);
-  }
-  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER)
-    return NULL;
-  struct state *state = &walk->states[walk_variable(walk, node->variable)];
-  return state->value.kind == VALUE_INTEGER ? state : NULL;
-}
-
-/* Narrows `subject` by subject operator other. */
-static bool narrow(struct walk *walk, struct syntax *subject, enum operator_kind operation, struct value other) {
-  int64_t added;
-  struct state *state = variable_of(walk, subject, &added);
-  if (state == NULL || other.kind != VALUE_INTEGER) return true;
-  struct value *value = &state->value;
-  int64_t low = value->low, high = value->high;
-  int64_t most = bounded_add(other.high, -added), least = bounded_add(other.low, -added);
-  if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
-  if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
-  bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
-  bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
-  if (upper && most < high) high = most;
-  if (lower && least > low) low = least;
-  if (low > high) return false;
-  if (value->low != low || value->high != high) {
-    value->loops |= other.loops;
-    value->blame |= other.loops;
-  }
-  value->low = low;
-  value->high = high;
-  return true;
-}
-
-bool walk_assume(struct walk *walk, struct syntax *condition, bool truth) {
-  condition = bare(condition);
-  if (condition->kind == SYNTAX_UNARY && condition->operation == OPERATOR_NOT)
-    return walk_assume(walk, condition->parts[0], !truth);
-  if (condition->kind != SYNTAX_BINARY) return true;
-  enum operator_kind operation = condition->operation;
-  if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
-    return walk_assume(walk, condition->parts[0], truth) && walk_assume(walk, condition->parts[1], truth);
-  bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
-  if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
-  int64_t unused;
-  bool left = variable_of(walk, condition->parts[0], &unused) != NULL;
-  bool right = variable_of(walk, condition->parts[1], &unused) != NULL;
-  if (!left && !right) return true;
-  if (!truth) operation = negated(operation);
-  struct value a = walk_evaluate(walk, condition->parts[0]), b = walk_evaluate(walk, condition->parts[1]);
-  return (!left || narrow(walk, condition->parts[0], operation, b)) &&
-         (!right || narrow(walk, condition->parts[1], mirrored(operation), a));
 }

@@ -10,16 +10,11 @@ struct assigned_search {
   struct note *note;
 };
 
-static struct syntax *bare(struct syntax *node) {
-  while (node->kind == SYNTAX_CAST) node = node->parts[0];
-  return node;
-}
-
 static bool collect_assigned(struct syntax *node, void *data) {
   struct assigned_search *search = data;
   struct note *note = search->note;
   if (node->kind != SYNTAX_ASSIGN && node->kind != SYNTAX_INCREMENT) return true;
-  struct syntax *target = bare(node->parts[0]);
+  struct syntax *target = syntax_bare(node->parts[0]);
   if (target->kind != SYNTAX_VARIABLE) return true;
   for (int i = 0; i < note->n_assigned; i++)
     if (note->assigned[i] == target->variable) return true;
@@ -110,8 +105,8 @@ struct counting {
 
 static bool read_step(struct walk *walk, struct syntax *step, struct counting *counting) {
   if (step == NULL) return false;
-  step = bare(step);
-  struct syntax *target = step->n_parts > 0 ? bare(step->parts[0]) : NULL;
+  step = syntax_bare(step);
+  struct syntax *target = step->n_parts > 0 ? syntax_bare(step->parts[0]) : NULL;
   if (target == NULL || target->kind != SYNTAX_VARIABLE || target->variable->type->kind != TYPE_INTEGER) return false;
   counting->counter = target->variable;
   if (step->kind == SYNTAX_INCREMENT) {
@@ -129,30 +124,23 @@ static bool read_step(struct walk *walk, struct syntax *step, struct counting *c
 
 /* Whether `node` is the counter, or the counter and a constant. */
 static bool is_counter(struct syntax *node, const struct variable *counter, int64_t *added) {
-  node = bare(node);
+  node = syntax_bare(node);
   *added = 0;
   if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD && constant_integer(node->parts[1], added))
-    node = bare(node->parts[0]);
+    node = syntax_bare(node->parts[0]);
   return node->kind == SYNTAX_VARIABLE && node->variable == counter;
 }
 
 static bool read_condition(struct syntax *condition, struct counting *counting) {
   if (condition == NULL) return false;
-  condition = bare(condition);
+  condition = syntax_bare(condition);
   if (condition->kind != SYNTAX_BINARY) return false;
   counting->operation = condition->operation;
   counting->bound = condition->parts[1];
   if (is_counter(condition->parts[0], counting->counter, &counting->added)) return true;
   counting->bound = condition->parts[0];
   if (!is_counter(condition->parts[1], counting->counter, &counting->added)) return false;
-  static const enum operator_kind mirrored[] = {
-      [OPERATOR_LESS] = OPERATOR_GREATER,
-      [OPERATOR_GREATER] = OPERATOR_LESS,
-      [OPERATOR_LESS_EQUAL] = OPERATOR_GREATER_EQUAL,
-      [OPERATOR_GREATER_EQUAL] = OPERATOR_LESS_EQUAL,
-  };
-  bool ordered = condition->operation >= OPERATOR_LESS && condition->operation <= OPERATOR_GREATER_EQUAL;
-  if (ordered) counting->operation = mirrored[condition->operation];
+  counting->operation = operator_mirrored(condition->operation);
   return true;
 }
 
@@ -164,10 +152,11 @@ struct counter_search {
 static bool count_assignments(struct syntax *node, void *data) {
   struct counter_search *search = data;
   bool assigns_it = (node->kind == SYNTAX_ASSIGN || node->kind == SYNTAX_INCREMENT) &&
-                    bare(node->parts[0])->kind == SYNTAX_VARIABLE && bare(node->parts[0])->variable == search->counter;
+                    syntax_bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
+                    syntax_bare(node->parts[0])->variable == search->counter;
   bool takes_address = node->kind == SYNTAX_UNARY && node->operation == OPERATOR_ADDRESS &&
-                       bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
-                       bare(node->parts[0])->variable == search->counter;
+                       syntax_bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
+                       syntax_bare(node->parts[0])->variable == search->counter;
   search->count += assigns_it || takes_address;
   return true;
 }

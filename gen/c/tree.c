@@ -34,6 +34,11 @@ void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *d
   for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], visit, data);
 }
 
+struct syntax *syntax_bare(struct syntax *node) {
+  while (node->kind == SYNTAX_CAST) node = node->parts[0];
+  return node;
+}
+
 const char *operator_spelling(enum operator_kind kind) {
   static const char *const spellings[] = {
       [OPERATOR_NONE] = "",         [OPERATOR_MULTIPLY] = "*",    [OPERATOR_DIVIDE] = "/",
@@ -47,4 +52,19 @@ const char *operator_spelling(enum operator_kind kind) {
       [OPERATOR_DEREFERENCE] = "*", [OPERATOR_ADDRESS] = "&",     [OPERATOR_OTHER] = "?",
   };
   return spellings[kind];
+}
+
+enum operator_kind operator_mirrored(enum operator_kind kind) {
+  switch (kind) {
+  case OPERATOR_LESS:
+    return OPERATOR_GREATER;
+  case OPERATOR_GREATER:
+    return OPERATOR_LESS;
+  case OPERATOR_LESS_EQUAL:
+    return OPERATOR_GREATER_EQUAL;
+  case OPERATOR_GREATER_EQUAL:
+    return OPERATOR_LESS_EQUAL;
+  default:
+    return kind;
+  }
 }

@@ -247,7 +247,13 @@ int type_member(const struct type *type, const char *name);
  * NULL is allowed. */
 void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data);
 
+/* What stands below casts. */
+struct syntax *syntax_bare(struct syntax *node);
+
 /* The operator as C spells it. */
 const char *operator_spelling(enum operator_kind kind);
+
+/* The comparison with its sides exchanged: > for <. Another operator is left as it is. */
+enum operator_kind operator_mirrored(enum operator_kind kind);
 
 #endif

@@ -1,0 +1,78 @@
+/* Conditions: what a variable can be where one holds. */
+#include "gen/audit/walk.h"
+
+static enum operator_kind negated(enum operator_kind operation) {
+  switch (operation) {
+  case OPERATOR_LESS:
+    return OPERATOR_GREATER_EQUAL;
+  case OPERATOR_GREATER:
+    return OPERATOR_LESS_EQUAL;
+  case OPERATOR_LESS_EQUAL:
+    return OPERATOR_GREATER;
+  case OPERATOR_GREATER_EQUAL:
+    return OPERATOR_LESS;
+  case OPERATOR_EQUAL:
+    return OPERATOR_NOT_EQUAL;
+  default:
+    return OPERATOR_EQUAL;
+  }
+}
+
+/* The variable of v or v + constant, whose value is followed; NULL for another expression. */
+static struct state *variable_of(struct walk *walk, struct syntax *node, int64_t *added) {
+  node = syntax_bare(node);
+  *added = 0;
+  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD &&
+      syntax_bare(node->parts[1])->kind == SYNTAX_INTEGER) {
+    *added = syntax_bare(node->parts[1])->integer;
+    node = syntax_bare(node->parts[0]);
+  }
+  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER)
+    return NULL;
+  struct state *state = &walk->states[walk_variable(walk, node->variable)];
+  return state->value.kind == VALUE_INTEGER ? state : NULL;
+}
+
+/* Narrows `subject` by subject operator other. */
+static bool narrow(struct walk *walk, struct syntax *subject, enum operator_kind operation, struct value other) {
+  int64_t added;
+  struct state *state = variable_of(walk, subject, &added);
+  if (state == NULL || other.kind != VALUE_INTEGER) return true;
+  struct value *value = &state->value;
+  int64_t low = value->low, high = value->high;
+  int64_t most = bounded_add(other.high, -added), least = bounded_add(other.low, -added);
+  if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
+  if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
+  bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
+  bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
+  if (upper && most < high) high = most;
+  if (lower && least > low) low = least;
+  if (low > high) return false;
+  if (value->low != low || value->high != high) {
+    value->loops |= other.loops;
+    value->blame |= other.loops;
+  }
+  value->low = low;
+  value->high = high;
+  return true;
+}
+
+bool walk_assume(struct walk *walk, struct syntax *condition, bool truth) {
+  condition = syntax_bare(condition);
+  if (condition->kind == SYNTAX_UNARY && condition->operation == OPERATOR_NOT)
+    return walk_assume(walk, condition->parts[0], !truth);
+  if (condition->kind != SYNTAX_BINARY) return true;
+  enum operator_kind operation = condition->operation;
+  if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
+    return walk_assume(walk, condition->parts[0], truth) && walk_assume(walk, condition->parts[1], truth);
+  bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
+  if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
+  int64_t unused;
+  bool left = variable_of(walk, condition->parts[0], &unused) != NULL;
+  bool right = variable_of(walk, condition->parts[1], &unused) != NULL;
+  if (!left && !right) return true;
+  if (!truth) operation = negated(operation);
+  struct value a = walk_evaluate(walk, condition->parts[0]), b = walk_evaluate(walk, condition->parts[1]);
+  return (!left || narrow(walk, condition->parts[0], operation, b)) &&
+         (!right || narrow(walk, condition->parts[1], operator_mirrored(operation), a));
+}

@@ -1,0 +1,90 @@
+/* What the walk says: failures, and the names of places and expressions in them. */
+#include <stdarg.h>
+
+#include "gen/audit/walk.h"
+#include "gen/base/text.h"
+
+void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
+               uint64_t loops, const char *format, ...) {
+  if (!walk->hot) return;
+  va_list args;
+  va_start(args, format);
+  struct failure failure = {kind, verdict, node->where, arena_vprintf(walk->memory, format, args), loops};
+  va_end(args);
+  ARENA_PUSH(walk->memory, walk->failures, failure);
+}
+
+uint64_t walk_doubt(const struct walk *walk, struct value value) {
+  return value.blame | walk->guards;
+}
+
+static void add_path(struct text *text, const struct path *path) {
+  if (path == NULL) return;
+  add_path(text, path->parent);
+  if (path->record == NULL)
+    text_printf(text, "[%lld]", (long long)path->index);
+  else if (path->record->members[path->member].name[0] != '\0')
+    text_printf(text, ".%s", path->record->members[path->member].name);
+}
+
+const char *walk_slot_name(const struct walk *walk, struct value pointer) {
+  if (pointer.object < 0) return "what is not known";
+  struct text text = text_in(walk->memory);
+  text_puts(&text, walk->objects[pointer.object].name);
+  add_path(&text, pointer.path);
+  return text_string(&text);
+}
+
+static void spell(struct text *text, const struct syntax *node, int depth) {
+  if (depth > 6) {
+    text_puts(text, "...");
+    return;
+  }
+  switch (node->kind) {
+  case SYNTAX_INTEGER:
+    text_printf(text, "%lld", (long long)node->integer);
+    break;
+  case SYNTAX_VARIABLE:
+    text_puts(text, node->variable->name);
+    break;
+  case SYNTAX_MEMBER: {
+    const struct syntax *base = node->parts[0];
+    bool arrow = base->kind == SYNTAX_UNARY && base->operation == OPERATOR_DEREFERENCE;
+    spell(text, arrow ? base->parts[0] : base, depth + 1);
+    if (node->text[0] != '\0') text_printf(text, "%s%s", arrow ? "->" : ".", node->text);
+    break;
+  }
+  case SYNTAX_INDEX:
+    spell(text, node->parts[0], depth + 1);
+    text_puts(text, "[");
+    spell(text, node->parts[1], depth + 1);
+    text_puts(text, "]");
+    break;
+  case SYNTAX_CAST:
+    spell(text, node->parts[0], depth);
+    break;
+  case SYNTAX_UNARY:
+    text_puts(text, operator_spelling(node->operation));
+    spell(text, node->parts[0], depth + 1);
+    break;
+  case SYNTAX_BINARY:
+    spell(text, node->parts[0], depth + 1);
+    text_printf(text, " %s ", operator_spelling(node->operation));
+    spell(text, node->parts[1], depth + 1);
+    break;
+  case SYNTAX_ASSIGN:
+    spell(text, node->parts[0], depth + 1);
+    break;
+  case SYNTAX_CALL:
+    text_printf(text, "%s(...)", node->function != NULL ? node->function->name : "?");
+    break;
+  default:
+    text_puts(text, "...");
+  }
+}
+
+const char *walk_spell(struct walk *walk, const struct syntax *node) {
+  struct text text = text_in(walk->memory);
+  spell(&text, node, 0);
+  return text_string(&text);
+}

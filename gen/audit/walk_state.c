@@ -1,0 +1,77 @@
+/* Objects and what is known of them at a moment. */
+#include <stddef.h>
+#include <string.h>
+
+#include "gen/audit/walk.h"
+
+int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,
+                const struct type *type, int64_t size) {
+  int capacity = walk->objects_capacity;
+  walk->objects =
+      arena_grow(walk->memory, walk->objects, walk->n_objects, &walk->objects_capacity, sizeof *walk->objects);
+  if (walk->objects_capacity != capacity) {
+    struct state *states = arena_alloc(walk->memory, (size_t)walk->objects_capacity * sizeof *states);
+    if (walk->n_objects > 0) memcpy(states, walk->states, (size_t)walk->n_objects * sizeof *states);
+    walk->states = states;
+  }
+  walk->objects[walk->n_objects] =
+      (struct object){.kind = kind, .variable = variable, .name = name, .type = type, .size = size};
+  walk->states[walk->n_objects] = (struct state){0};
+  return walk->n_objects++;
+}
+
+int walk_variable(struct walk *walk, const struct variable *variable) {
+  if (!variable->lasting) return walk->frame->base + variable->slot;
+  int *object = &walk->lasting[variable->slot];
+  if (*object < 0)
+    *object = walk_object(walk, OBJECT_LASTING, variable, variable->name, variable->type, variable->type->size);
+  return *object;
+}
+
+struct value walk_address(const struct walk *walk, int object) {
+  struct value value = {.kind = VALUE_POINTER, .object = object, .span = walk->objects[object].size};
+  return value;
+}
+
+struct snapshot {
+  struct snapshot *next; /* the one given back before */
+  int capacity;
+  struct state states[];
+};
+
+struct state *walk_save(struct walk *walk) {
+  struct snapshot *snapshot = walk->snapshots;
+  if (snapshot != NULL && snapshot->capacity >= walk->n_objects) {
+    walk->snapshots = snapshot->next;
+  } else {
+    int capacity = walk->n_objects + 64;
+    snapshot = arena_alloc(walk->memory, sizeof *snapshot + (size_t)capacity * sizeof(struct state));
+    snapshot->capacity = capacity;
+  }
+  if (walk->n_objects > 0) memcpy(snapshot->states, walk->states, (size_t)walk->n_objects * sizeof(struct state));
+  return snapshot->states;
+}
+
+void walk_drop(struct walk *walk, struct state *saved) {
+  struct snapshot *snapshot = (struct snapshot *)(void *)((char *)saved - offsetof(struct snapshot, states));
+  snapshot->next = walk->snapshots;
+  walk->snapshots = snapshot;
+}
+
+void walk_restore(struct walk *walk, const struct state *saved, int count) {
+  if (count > 0) memcpy(walk->states, saved, (size_t)count * sizeof *saved);
+}
+
+void walk_merge(struct walk *walk, const struct state *other, int count) {
+  for (int i = 0; i < count; i++) {
+    struct state *state = &walk->states[i];
+    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0)
+      state->value = value_join(state->value, other[i].value);
+    for (int j = 0; other[i].written != NULL && state->written != other[i].written && j < other[i].written->count; j++)
+      state->written =
+          ranges_add(walk->memory, state->written, other[i].written->items[j].from, other[i].written->items[j].to);
+    for (int j = 0; other[i].exposed != NULL && state->exposed != other[i].exposed && j < other[i].exposed->count; j++)
+      state->exposed =
+          ranges_add(walk->memory, state->exposed, other[i].exposed->items[j].from, other[i].exposed->items[j].to);
+  }
+}
