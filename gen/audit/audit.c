@@ -30,6 +30,21 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
+/* Without a hot loop, nothing is known of what it does. */
+static void tell_missing(struct audit *audit) {
+  static const char *const of_all[] = {"hot-loop-found", "no-recursion", "no-indirect-call", "runtime-alone",
+                                       "nothing-hidden"};
+  for (int i = 0; audit->root == NULL && i < audit->n_claims; i++) {
+    struct claim *claim = &audit->claims[i];
+    bool of_step = true;
+    for (size_t j = 0; j < sizeof of_all / sizeof of_all[0]; j++)
+      of_step = of_step && strcmp(of_all[j], claim->id) != 0;
+    if (of_step)
+      claim_finding(audit, claim, VERDICT_CANNOT_TELL, (struct location){.file = audit->tree->file},
+                    "there is no hot loop to look at");
+  }
+}
+
 static struct audit *begin(struct arena *arena, const struct tree *tree, const struct audit_options *options) {
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   audit->arena = arena;
@@ -55,6 +70,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   calls_check(audit, tree);
   hidden_check(audit, tree);
   walk_check(audit, tree);
+  tell_missing(audit);
   if (options->object != NULL && !machine_check(audit, options->object, diags)) return NULL;
   return audit;
 }

@@ -191,12 +191,35 @@ static bool is_external(const struct syntax *node) {
 struct effect_check {
   struct call_check base;
   enum effect effect;
+  int n_unknown;                /* calls of which nothing is known */
+  struct location unknown;      /* the first of them */
+  const char *unknown_function; /* NULL: through a pointer */
 };
+
+static void note_unknown(struct effect_check *check, const struct syntax *node) {
+  if (check->n_unknown++ > 0) return;
+  check->unknown = node->where;
+  check->unknown_function = node->function != NULL ? node->function->name : NULL;
+}
+
+/* What a function does that nothing is known of cannot be told. */
+static void tell_unknown(const struct effect_check *check) {
+  if (check->n_unknown == 0) return;
+  const char *name = check->unknown_function;
+  claim_finding(check->base.audit, check->base.claim, VERDICT_CANNOT_TELL, check->unknown,
+                "nothing is known of what '%s' does%s", name != NULL ? name : "a pointer to a function",
+                check->n_unknown == 1
+                    ? ""
+                    : arena_printf(check->base.audit->arena, ", nor of %d calls more", check->n_unknown - 1));
+}
 
 static bool visit_effect(struct syntax *node, void *data) {
   struct effect_check *check = data;
-  if (!check->base.hot || !is_external(node)) return true;
+  if (!check->base.hot || node->kind != SYNTAX_CALL) return true;
+  if (node->function == NULL) note_unknown(check, node);
+  if (!is_external(node)) return true;
   check->base.n_calls++;
+  if (external_effect(node->function->name) == EFFECT_UNKNOWN) note_unknown(check, node);
   if (external_effect(node->function->name) == check->effect)
     claim_finding(check->base.audit, check->base.claim, VERDICT_BROKEN, node->where, "'%s' calls %s: %s",
                   check->base.caller->name, node->function->name, effect_word(check->effect));
@@ -205,13 +228,12 @@ static bool visit_effect(struct syntax *node, void *data) {
 
 static void check_effects(struct audit *audit, const struct tree *tree) {
   for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
-    struct effect_check check = {{.audit = audit}, effects[i].effect};
+    struct effect_check check = {.base = {.audit = audit}, .effect = effects[i].effect};
     check.base.claim = audit_claim(audit, effects[i].id, effects[i].sentence);
     walk_functions(tree, &check.base, visit_effect);
-    claim_evidence(audit, check.base.claim, "0 of %d external calls", check.base.n_calls);
-    if (check.base.claim->n_findings > 0)
-      claim_evidence(audit, check.base.claim, "%d of %d external calls", check.base.claim->n_findings,
-                     check.base.n_calls);
+    claim_evidence(audit, check.base.claim, "%d of %d external calls", check.base.claim->n_findings,
+                   check.base.n_calls);
+    tell_unknown(&check);
   }
 }
 
@@ -265,8 +287,8 @@ static bool visit_program(struct syntax *node, void *data) {
   check->n_calls++;
   check_declaration(check, node->function);
   if (!effect_is_hot(effect) && effect != EFFECT_RUNTIME)
-    claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls %s: %s", check->caller->name,
-                  name, effect_word(effect));
+    claim_finding(check->audit, check->claim, effect == EFFECT_UNKNOWN ? VERDICT_CANNOT_TELL : VERDICT_BROKEN,
+                  node->where, "'%s' calls %s: %s", check->caller->name, name, effect_word(effect));
   if (effect == EFFECT_RUNTIME) claim_fact(check->audit, check->claim, node->where, "%s", name);
   return true;
 }

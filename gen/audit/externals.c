@@ -8,7 +8,9 @@ static const struct {
   const char *names;
 } table[] = {
     {EFFECT_MEMORY, " memcpy memmove memset memcmp __builtin_memcpy __builtin_memset __builtin_memmove "
-                    "__builtin_object_size __builtin_prefetch "},
+                    "__builtin_object_size __builtin_prefetch strlen strnlen strcmp strncmp strchr strrchr strstr "
+                    "atoi atol atoll atof strtol strtoll strtoul strtoull strtod strtof isalpha isdigit isprint "
+                    "isspace isupper islower isalnum ispunct toupper tolower __ctype_* "},
     {EFFECT_ALLOCATION, " __builtin_alloca* alloca "},
     {EFFECT_ARITHMETIC,
      " sqrt sqrtf exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf pow powf sin sinf cos "
@@ -41,7 +43,7 @@ static const struct {
      "fprintf vprintf vfprintf dprintf scanf fscanf __isoc99_scanf __isoc99_fscanf fseek* ftell* rewind fflush setvbuf "
      "setbuf tmpfile* tmpnam mkstemp* mkdtemp open open64 openat* creat read pread* write pwrite* readv writev close "
      "lseek* stat fstat* lstat access unlink* remove rename* link symlink readlink mkdir rmdir opendir readdir "
-     "closedir "
+     "closedir glob globfree feof ferror clearerr fileno "
      "chdir getcwd chmod chown truncate ftruncate fsync fdatasync sync dup dup2 pipe* ioctl fcntl perror syslog "
      "flock sendfile splice "},
     {EFFECT_NETWORK,

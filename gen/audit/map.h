@@ -15,7 +15,8 @@ struct map {
   int count, capacity;
   struct map_content {
     int64_t from, to, low, high;
-  } *contents; /* integers whose range is known */
+    bool exact; /* each of them may come */
+  } *contents;  /* integers whose range is known */
   int n_contents, contents_capacity;
 };
 

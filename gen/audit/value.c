@@ -43,6 +43,7 @@ struct value value_of_type(const struct type *type, unsigned origin) {
   if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(origin);
   struct value value = value_integer(type_least(type), type_most(type));
   value.origin = origin;
+  value.blame = BLAME_ALWAYS;
   return value;
 }
 
@@ -67,16 +68,37 @@ struct value value_join(struct value a, struct value b) {
   } else {
     join = value_number(origin);
   }
+  bool same = a.kind == b.kind && a.low == b.low && a.high == b.high;
   join.origin = origin;
   join.loops = loops;
-  join.blame = loops;
+  join.blame = a.blame | b.blame | loops;
+  if (!same && loops == 0) join.blame |= BLAME_ALWAYS;
   join.is_known = false;
   return join;
 }
 
+bool value_is_null(struct value value) {
+  return value.kind == VALUE_INTEGER && value.low == 0 && value.high == 0;
+}
+
+/* A range in `type` modulo its size: whole where all of it wraps alike. */
+static struct value wrap(wide low, wide high, const struct type *type, unsigned origin, uint64_t loops) {
+  struct value any = value_of_type(type, origin);
+  any.loops = loops;
+  any.blame = loops != 0 ? loops : BLAME_ALWAYS;
+  if (type->size > 4) return any;
+  wide least = type_least(type), period = (wide)1 << (8 * type->size);
+  wide turns = (low - least) / period - ((low - least) % period < 0);
+  if (high - turns * period > type_most(type)) return any;
+  any.low = (int64_t)(low - turns * period);
+  any.high = (int64_t)(high - turns * period);
+  any.blame = 0;
+  return any;
+}
+
 struct value value_convert(struct value value, const struct type *type) {
   if (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY)
-    return value.kind == VALUE_POINTER ? value : value_unknown_pointer(value.origin);
+    return value.kind == VALUE_POINTER || value_is_null(value) ? value : value_unknown_pointer(value.origin);
   if (type->kind == TYPE_REAL) {
     struct value real = value_number(value.origin);
     real.is_known = value.kind == VALUE_INTEGER ? value.low == value.high : value.is_known;
@@ -86,9 +108,15 @@ struct value value_convert(struct value value, const struct type *type) {
   if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(value.origin);
   bool fits = value.kind == VALUE_INTEGER && value.low >= type_least(type) && value.high <= type_most(type);
   if (fits) return value;
-  struct value any = value_of_type(type, value.origin);
-  any.loops = any.blame = value.loops;
-  return any;
+  if (value.kind != VALUE_INTEGER) {
+    struct value any = value_of_type(type, value.origin);
+    any.loops = value.loops;
+    any.blame |= value.loops;
+    return any;
+  }
+  struct value wrapped = wrap(value.low, value.high, type, value.origin, value.loops);
+  wrapped.blame |= value.blame;
+  return wrapped;
 }
 
 /* ---- Arithmetic ---- */
@@ -211,13 +239,20 @@ struct value value_binary(enum operator_kind operation, struct value a, struct v
                           bool *overflows) {
   struct span span = combine(operation, a, b);
   bool fits = span.known && span.low >= type_least(type) && span.high <= type_most(type);
-  struct value value =
-      fits ? value_integer((int64_t)span.low, (int64_t)span.high) : value_of_type(type, a.origin | b.origin);
+  unsigned origin = a.origin | b.origin;
+  uint64_t loops = a.loops | b.loops;
   *overflows = span.known && !fits && type->is_signed;
-  value.origin = a.origin | b.origin;
-  value.loops = a.loops | b.loops;
+  struct value value =
+      !span.known || type->is_signed ? value_of_type(type, origin) : wrap(span.low, span.high, type, origin, loops);
+  if (fits) value = value_integer((int64_t)span.low, (int64_t)span.high);
+  value.origin = origin;
+  value.loops = loops;
+  /* The result takes both ends where each of a and b does, apart from the other. */
   bool uneven = operation == OPERATOR_REMAINDER || (operation >= OPERATOR_BIT_AND && operation <= OPERATOR_BIT_OR);
-  value.blame = fits && !uneven ? a.blame | b.blame | (a.loops & b.loops) : value.loops;
+  bool loose = value.low != value.high && (uneven || !span.known || (!fits && type->is_signed));
+  value.blame |= a.blame | b.blame | (a.loops & b.loops);
+  if (loose) value.blame |= loops != 0 ? loops : BLAME_ALWAYS;
+  if (fits && value.low == value.high) value.blame = 0;
   return value;
 }
 

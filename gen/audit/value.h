@@ -6,10 +6,11 @@
 
 /* Where a value comes from, when not from constants and counters of loops. */
 enum origin {
-  ORIGIN_DATA = 1,   /* computed from tensors */
-  ORIGIN_STEP = 2,   /* the step's number, and what the root is called with */
-  ORIGIN_CONFIG = 4, /* set outside of the hot loop, or asked of a function from outside */
-  ORIGIN_TOLD = 8    /* not known, and a finding says so already */
+  ORIGIN_DATA = 1,       /* computed from tensors */
+  ORIGIN_STEP = 2,       /* the step's number, and what the root is called with */
+  ORIGIN_CONFIG = 4,     /* set outside of the hot loop, or asked of a function from outside */
+  ORIGIN_TOLD = 8,       /* not known, and a finding says so already */
+  ORIGIN_UNFOLLOWED = 16 /* a number or a pointer in a record, or one that a loop changes */
 };
 
 enum value_kind {
@@ -26,6 +27,10 @@ struct path {
   int member;
   int64_t index;
 };
+
+/* In `blame`, beside the loops: the range is wider than what can be for a reason that no halving mends. A value without
+ * any blame takes both ends of its range. */
+#define BLAME_ALWAYS ((uint64_t)1 << 63)
 
 /* The limits of integers that are followed: beyond, anything is possible. */
 #define VALUE_LEAST INT64_MIN
@@ -49,7 +54,7 @@ struct value value_integer(int64_t low, int64_t high);
 struct value value_number(unsigned origin);
 struct value value_unknown_pointer(unsigned origin);
 
-/* Anything of a type: an integer of its whole range, a number, an unknown pointer. */
+/* Anything of a type: an integer of its whole range (to blame for it), a number, an unknown pointer. */
 struct value value_of_type(const struct type *type, unsigned origin);
 
 /* The range of an integer type. */
@@ -59,12 +64,16 @@ int64_t type_most(const struct type *type);
 /* Either of two values. */
 struct value value_join(struct value a, struct value b);
 
-/* An integer as another integer type, or as a real: what does not fit may be anything of the type. */
+/* An integer as another integer type, or as a real. A range that does not fit wraps as a whole, or may be anything of
+ * the type. 0 stays an integer as a pointer: it points to nothing. */
 struct value value_convert(struct value value, const struct type *type);
 
 /* a operator b in `type`, both integers. Sets *overflows when a signed result does not fit. */
 struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
                           bool *overflows);
+
+/* Whether a value is the integer 0, or the pointer to nothing. */
+bool value_is_null(struct value value);
 
 /* Whether a comparison's or condition's value is true: 1 yes, 0 no, -1 either. */
 int value_truth(struct value value);

@@ -42,9 +42,12 @@ struct object {
 
 /* The integers that an object or a slot holds. */
 struct content {
-  bool known;
+  bool known, exact; /* exact: a contract says that each of them may come */
   int64_t low, high;
 };
+
+/* The integers of either. */
+struct content content_join(struct content a, struct content b);
 
 /* What changes of an object; the states of all objects are copied where a path splits. */
 struct state {
@@ -84,6 +87,7 @@ struct failure {
 /* An access to the arena inside of an open loop, kept until the loop is done. */
 struct effect_entry {
   bool is_write;
+  int64_t certain; /* so many bytes from the start of it are reached whenever a step is taken */
   int64_t from, to;
   const struct path *path;
   const struct syntax *node;
@@ -142,7 +146,9 @@ struct walk {
     struct summary *items;
     int count, capacity;
   } summaries;
-  uint64_t guards;             /* loops that decide whether the place at hand is reached */
+  uint64_t guards;             /* what to blame when it is not sure that the place at hand is reached: as value.blame */
+  bool strays;                 /* something may have been written that is not followed */
+  const struct syntax *lost;   /* in the hot loop, the first access to what is not known; NULL: none */
   int64_t budget;              /* visits that are left */
   const struct object *config; /* the accel_program that the run starts with; NULL: not seen */
   struct content incoming;     /* the integers that the access at hand writes */
@@ -185,6 +191,8 @@ void walk_set_content(struct walk *walk, struct value pointer, int64_t size, str
 struct content walk_content(const struct walk *walk, struct value pointer);
 /* Applies the arena's accesses that were kept, when no loop is open. */
 void walk_flush(struct walk *walk);
+/* Something is written that is not followed. */
+void walk_stray(struct walk *walk);
 /* A copy of all states, back from it, and the end of its use. */
 struct state *walk_save(struct walk *walk);
 void walk_restore(struct walk *walk, const struct state *saved, int count);
@@ -199,8 +207,15 @@ bool walk_is_kernel(struct function *function);
 bool walk_orchestrates(struct function *function);
 
 struct note *walk_note(struct walk *walk, struct syntax *node);
+/* Notes what a choice depends on, where it is not decided. */
+void walk_note_choice(struct walk *walk, struct syntax *node, struct value condition);
+/* What to blame for it when it is not known whether a condition holds. */
+uint64_t walk_guard(struct value condition);
 void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                uint64_t loops, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* From here on, what the hot loop does is not all followed: the claims that rest on it cannot be told. */
+void walk_lose(struct walk *walk, const struct syntax *node, const char *what);
 
 /* The loops whose counters, halved, may say more of a value at the place at hand; 0: it is exactly so. */
 uint64_t walk_doubt(const struct walk *walk, struct value value);

@@ -108,7 +108,7 @@ static struct value narrow_argument(struct walk *walk, struct syntax *call, cons
   }
   if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
     int64_t behind = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
-    bool certain = walk_doubt(walk, value) == 0 && (value.origin & ORIGIN_DATA) == 0;
+    bool certain = walk_doubt(walk, value) == 0;
     walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1],
               walk_doubt(walk, value), "'%s' of %s needs %lld elements; %s has %lld from there", parameter->name,
               function->name, (long long)parameter->type->count, walk_slot_name(walk, value),
@@ -129,7 +129,10 @@ static void take_arguments(struct walk *walk, struct syntax *node, const struct 
     arguments[i] = i + 1 < node->n_parts ? walk_evaluate(walk, node->parts[i + 1]) : value_of_type(type, 0);
     if (type->kind == TYPE_ARRAY && type->count >= 0 && function->role->is_hot)
       arguments[i] = narrow_argument(walk, node, function, i, arguments[i]);
-    if (!walk->hot && function->role->is_hot) arguments[i].origin = ORIGIN_STEP;
+    bool constant = arguments[i].origin == 0 && (arguments[i].kind == VALUE_POINTER || arguments[i].is_known ||
+                                                 arguments[i].low == arguments[i].high);
+    if (!walk->hot && function->role->is_hot && !constant)
+      arguments[i].origin = ORIGIN_STEP | (arguments[i].origin & ORIGIN_UNFOLLOWED);
   }
 }
 
@@ -151,7 +154,7 @@ static bool same_argument(const struct type *type, struct value a, struct value 
 }
 
 static bool same_content(struct content a, struct content b) {
-  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high));
+  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high && a.exact == b.exact));
 }
 
 static const struct summary *find_summary(const struct walk *walk, const struct function *function,
@@ -315,7 +318,10 @@ static struct value call_kernel(struct walk *walk, struct syntax *node, struct f
 static struct value call_other(struct walk *walk, struct syntax *node) {
   struct value *arguments = arena_alloc(walk->memory, ((size_t)node->n_parts + 1) * sizeof *arguments);
   for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = walk_evaluate(walk, node->parts[i]);
-  if (node->function == NULL || node->function->body != NULL) return value_of_type(node->type, ORIGIN_CONFIG);
+  if (node->function == NULL || node->function->body != NULL) {
+    walk_lose(walk, node, node->function == NULL ? "a call through a pointer" : "this call");
+    return value_of_type(node->type, ORIGIN_CONFIG);
+  }
   return walk_external(walk, node, arguments, node->n_parts - 1);
 }
 
@@ -327,9 +333,12 @@ struct value walk_call(struct walk *walk, struct syntax *node) {
   struct value *arguments = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   bool hot = walk->hot;
   take_arguments(walk, node, function, arguments);
+  uint64_t guards = walk->guards;
+  if (!hot && function->role->is_hot) walk->guards = 0; /* the claims are about what a step does when it is taken */
   walk->hot = function->role->is_hot;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
   walk->hot = hot;
+  walk->guards = guards;
   return result;
 }

@@ -12,8 +12,9 @@ struct branch_check {
 };
 
 static const char *origin_word(unsigned origin) {
-  if (origin & ORIGIN_CONFIG) return "what was set outside of the hot loop";
-  return origin & ORIGIN_DATA ? "data" : "the step's number";
+  if (origin & ORIGIN_CONFIG) return "what was set, or asked of a function, outside of the hot loop";
+  if (origin & ORIGIN_UNFOLLOWED) return "what is not followed: memory, or what a loop changes";
+  return origin & ORIGIN_DATA ? "data" : "what the step is called with";
 }
 
 static bool does_tensor_work(struct function *function);
@@ -78,7 +79,8 @@ static void check_choice(struct branch_check *check, struct syntax *node) {
   const struct note *note = node->note;
   unsigned origin = note == NULL || !note->seen ? 0 : note->origin;
   const char *condition = walk_spell(check->walk, node->parts[0]);
-  if ((origin & (ORIGIN_CONFIG | ORIGIN_DATA)) == ORIGIN_CONFIG) { /* with data, it is a number to compare with */
+  if ((origin & (ORIGIN_CONFIG | ORIGIN_DATA | ORIGIN_UNFOLLOWED)) ==
+      ORIGIN_CONFIG) { /* with data, it is a number to compare with */
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' depends on %s", condition,
                   origin_word(origin));
     return;
@@ -86,8 +88,8 @@ static void check_choice(struct branch_check *check, struct syntax *node) {
   bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
   bool branches = node->kind == SYNTAX_IF || node->kind == SYNTAX_SWITCH;
   if (branches && origin != 0 && !border && !only_assigns(check->function, node)) {
-    claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' branches on %s", condition,
-                  origin_word(origin));
+    claim_finding(audit, check->claim, origin & ORIGIN_UNFOLLOWED ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, node->where,
+                  "'%s' branches on %s", condition, origin_word(origin));
     return;
   }
   count_choice(check, node, origin);
@@ -139,6 +141,13 @@ static void add_failures(struct walk *walk, struct claim *claim, enum failure_ki
       claim_finding(walk->audit, claim, failures[i].verdict, failures[i].where, "%s", failures[i].message);
 }
 
+/* What is read and written through a pointer that is not known may be any buffer. */
+static void add_lost(struct walk *walk, struct claim *claim, enum failure_kind kind) {
+  if (walk->lost == NULL || (kind != FAILURE_UNWRITTEN && kind != FAILURE_OVERLAP)) return;
+  claim_finding(walk->audit, claim, VERDICT_CANNOT_TELL, walk->lost->where,
+                "what '%s' reaches is not known: it may be any memory", walk_spell(walk, walk->lost));
+}
+
 static void add_all_failures(struct walk *walk, struct claim *claim, enum failure_kind kind) {
   add_failures(walk, claim, kind, walk->finals.items, walk->finals.count);
   add_failures(walk, claim, kind, walk->failures.items, walk->failures.count);
@@ -185,6 +194,7 @@ void walk_claims(struct walk *walk) {
   for (int kind = FAILURE_BOUNDS; kind < FAILURE_KINDS; kind++) {
     struct claim *claim = audit_claim(walk->audit, sentences[kind].id, sentences[kind].sentence);
     add_all_failures(walk, claim, (enum failure_kind)kind);
+    add_lost(walk, claim, (enum failure_kind)kind);
     claim_evidence(walk->audit, claim, "%d accesses, %d kernels", walk->n_accesses, walk->n_kernels);
   }
 }

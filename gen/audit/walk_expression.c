@@ -6,6 +6,16 @@ struct note *walk_note(struct walk *walk, struct syntax *node) {
   return node->note;
 }
 
+void walk_note_choice(struct walk *walk, struct syntax *node, struct value condition) {
+  struct note *note = walk_note(walk, node);
+  note->seen = true;
+  if (value_truth(condition) < 0) note->origin |= condition.origin;
+}
+
+uint64_t walk_guard(struct value condition) {
+  return condition.loops != 0 ? condition.loops : BLAME_ALWAYS;
+}
+
 /* ---- Operators ---- */
 
 static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, enum operator_kind operation,
@@ -20,13 +30,20 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
     bool overflows;
     struct value value = value_binary(operation, a, b, type, &overflows);
+    uint64_t doubt = a.blame | b.blame | (a.loops & b.loops) | walk->guards;
     if (overflows && origin == 0)
-      walk_fail(walk, FAILURE_OVERFLOW, walk_doubt(walk, value) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
-                walk_doubt(walk, value), "'%s' may leave the range of its type", walk_spell(walk, node));
+      walk_fail(walk, FAILURE_OVERFLOW, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
+                doubt == 0 ? "'%s' leaves the range of its type" : "'%s' may leave the range of its type",
+                walk_spell(walk, node));
     return value;
   }
-  struct value value = value_of_type(type, origin | (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER ? 0 : 0));
-  value.loops = value.blame = a.loops | b.loops;
+  bool equality = operation == OPERATOR_EQUAL || operation == OPERATOR_NOT_EQUAL;
+  bool to_null = (value_is_null(a) && b.kind == VALUE_POINTER) || (value_is_null(b) && a.kind == VALUE_POINTER);
+  if (equality && to_null && (a.kind == VALUE_POINTER ? a : b).object >= 0)
+    return value_integer(operation == OPERATOR_NOT_EQUAL, operation == OPERATOR_NOT_EQUAL);
+  struct value value = value_of_type(type, origin);
+  value.loops = a.loops | b.loops;
+  value.blame |= value.loops;
   if (value.kind == VALUE_INTEGER && operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL)
     value.low = 0, value.high = 1;
   return value;
@@ -35,23 +52,25 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
 /* a && b, a || b: the second is looked at under what the first says. */
 static struct value evaluate_logic(struct walk *walk, struct syntax *node) {
   struct value first = walk_evaluate(walk, node->parts[0]);
-  struct note *note = walk_note(walk, node);
-  note->seen = true;
-  note->origin |= first.origin;
+  walk_note_choice(walk, node, first);
   int truth = value_truth(first), stops = node->operation == OPERATOR_OR;
   struct value result = value_integer(stops, stops);
   result.origin = first.origin;
   if (truth == stops) return result;
   struct state *before = walk_save(walk);
   int count = walk->n_objects;
+  uint64_t guards = walk->guards;
+  if (truth < 0) walk->guards |= walk_guard(first);
   struct value second = walk_assume(walk, node->parts[0], !stops) ? walk_evaluate(walk, node->parts[1]) : first;
+  walk->guards = guards;
   walk_merge(walk, before, count);
   walk_drop(walk, before);
   int other = value_truth(second);
   result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
   if (truth < 0 && other == stops) result = value_integer(0, 1);
   result.origin = first.origin | second.origin;
-  result.loops = result.blame = first.loops | second.loops;
+  result.loops = first.loops | second.loops;
+  result.blame = result.low == result.high ? 0 : first.blame | second.blame | result.loops;
   return result;
 }
 
@@ -99,15 +118,13 @@ static struct value extreme_of(struct value a, struct value b, bool least) {
 
 static struct value evaluate_select(struct walk *walk, struct syntax *node) {
   struct value condition = walk_evaluate(walk, node->parts[0]);
-  struct note *note = walk_note(walk, node);
-  note->seen = true;
-  note->origin |= condition.origin;
+  walk_note_choice(walk, node, condition);
   int truth = value_truth(condition);
   if (truth >= 0) return walk_evaluate(walk, node->parts[truth ? 1 : 2]);
   int extreme = find_extreme(node), count = walk->n_objects;
   struct state *before = walk_save(walk);
   uint64_t guards = walk->guards;
-  if (extreme == 0) walk->guards |= condition.loops;
+  if (extreme == 0) walk->guards |= walk_guard(condition);
   struct value yes = {0}, no = {0};
   bool can_be = extreme != 0 || walk_assume(walk, node->parts[0], true);
   if (can_be) yes = walk_evaluate(walk, node->parts[1]);
@@ -127,7 +144,7 @@ static struct value evaluate_select(struct walk *walk, struct syntax *node) {
                            : value_join(yes, no);
   value.origin |= condition.origin;
   value.loops |= condition.loops;
-  if (extreme == 0) value.blame |= condition.loops;
+  if (extreme == 0) value.blame |= walk_guard(condition);
   return value;
 }
 
@@ -147,11 +164,13 @@ static struct value evaluate_unary(struct walk *walk, struct syntax *node) {
   }
   if (node->operation == OPERATOR_PLUS) return value;
   struct value result = value_of_type(node->type, value.origin);
-  result.loops = result.blame = value.loops;
+  result.loops = value.loops;
+  result.blame |= value.loops;
   if (node->operation == OPERATOR_NOT && result.kind == VALUE_INTEGER) {
     int truth = value_truth(value);
     result.low = truth < 0 ? 0 : !truth;
     result.high = truth < 0 ? 1 : !truth;
+    if (truth >= 0) result.blame = 0;
   }
   return result;
 }
@@ -180,7 +199,6 @@ static struct value evaluate_cast(struct walk *walk, struct syntax *node) {
   if (node->type->kind == TYPE_VOID || node->type->kind == TYPE_FUNCTION) return value;
   if (node->type->kind == TYPE_POINTER && value.kind == VALUE_POINTER && value.object == walk->arena_object)
     if (walk_set_arena(walk, node->type->element, node)) value = walk_address(walk, walk->arena_object);
-  if (node->type->kind == TYPE_POINTER && value.kind == VALUE_INTEGER) return value_unknown_pointer(value.origin);
   return value_convert(value, node->type);
 }
 

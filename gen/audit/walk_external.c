@@ -28,6 +28,8 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
   uint64_t doubt = walk_doubt(walk, at) | call->doubt;
   bool certain = known && doubt == 0;
   if (at.origin & ORIGIN_TOLD) return;
+  if (!known && is_write) walk_stray(walk);
+  if (!known && walk->hot && walk->lost == NULL) walk->lost = call->node->parts[which + 1];
   if (!known)
     walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, doubt,
               "what is passed as argument %d of %s is not known", which + 1, name);
@@ -62,7 +64,7 @@ static struct value copy_bytes(const struct call *call) {
 static struct value set_bytes(const struct call *call) {
   touch(call, 0, most(call, 2), true);
   struct value zero = call->arguments[1];
-  struct content content = {zero.kind == VALUE_INTEGER && zero.low == 0 && zero.high == 0, 0, 0};
+  struct content content = {value_is_null(zero), true, 0, 0};
   if (call->arguments[0].kind == VALUE_POINTER && most(call, 2) < VALUE_MOST)
     walk_set_content(call->walk, call->arguments[0], most(call, 2), content);
   return call->arguments[0];
@@ -254,7 +256,7 @@ static void fill_integers(const struct call *call, int which, int64_t count, int
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
   if (bytes > at.span - at.low) bytes = at.span - at.low;
-  walk_set_content(call->walk, at, bytes, (struct content){below > 0, least, below - 1});
+  walk_set_content(call->walk, at, bytes, (struct content){below > 0, true, least, below - 1});
 }
 
 static struct value load_windows(const struct call *call) {

@@ -43,7 +43,7 @@ static void forget_assigned(struct walk *walk, const struct note *note, const st
     if (state->value.kind == VALUE_NUMBER)
       state->value = value_number(origin);
     else
-      state->value = value_of_type(variable->type, origin | (walk->hot ? ORIGIN_DATA : 0));
+      state->value = value_of_type(variable->type, origin | (walk->hot ? ORIGIN_UNFOLLOWED : 0));
   }
 }
 
@@ -236,6 +236,9 @@ static struct extent measure(struct walk *walk, const struct counting *counting,
   if (limit >= VALUE_MOST - 4096 || limit <= VALUE_LEAST + 4096) return extent;
   int64_t start = up ? extent.start.low : extent.start.high;
   if (start >= VALUE_MOST - 4096 || start <= VALUE_LEAST + 4096) return extent;
+  bool open = ((extent.start.blame | extent.bound.blame) & BLAME_ALWAYS) != 0; /* then the type is no bound */
+  if (open && (limit >= INT32_MAX - 4096 || limit <= INT32_MIN + 4096)) return extent;
+  if (open && (start >= INT32_MAX - 4096 || start <= INT32_MIN + 4096)) return extent;
   int64_t distance = up ? limit - start : start - limit, step = up ? counting->step : -counting->step;
   extent.turns = distance < 0 ? 0 : distance / step + 1;
   return extent;
@@ -248,9 +251,10 @@ static struct value value_behind(const struct counting *counting, const struct e
   bool up = counting->step > 0;
   value.origin |= extent->bound.origin;
   value.loops |= extent->bound.loops;
-  value.blame |= extent->bound.loops;
+  value.blame |= extent->bound.loops | extent->bound.blame;
   if (exact) {
     value.low = value.high = extent->start.low + extent->turns * counting->step;
+    value.blame = 0;
     return value;
   }
   int64_t least = last_value(counting, extent->bound.low), most = last_value(counting, extent->bound.high);
@@ -265,23 +269,27 @@ static struct value value_behind(const struct counting *counting, const struct e
 }
 
 static void fail_unbounded(struct walk *walk, const struct syntax *loop, unsigned origin, uint64_t loops) {
-  bool chosen = (origin & (ORIGIN_DATA | ORIGIN_CONFIG)) != 0;
+  bool chosen = (origin & (ORIGIN_DATA | ORIGIN_CONFIG)) != 0 && (origin & ORIGIN_UNFOLLOWED) == 0;
   walk_fail(walk, FAILURE_LOOP, chosen && loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, loop, loops,
             "how often this loop in '%s' turns %s", walk->frame->function->name,
-            origin & ORIGIN_DATA     ? "depends on data"
-            : origin & ORIGIN_CONFIG ? "depends on what was set outside of the hot loop"
-                                     : "is not known");
+            origin & ORIGIN_UNFOLLOWED ? "depends on what is not followed: memory, or what a loop changes"
+            : origin & ORIGIN_DATA     ? "depends on data"
+            : origin & ORIGIN_CONFIG   ? "depends on what was set outside of the hot loop"
+                                       : "is not known");
 }
 
 /* A loop without a known number of turns: its body once, over anything. */
 static void run_unknown(struct walk *walk, struct syntax *loop, struct note *note, const struct variable *counter) {
   bool twice = !walk->hot && calls_kernels(loop);
+  uint64_t guards = walk->guards;
+  walk->guards |= BLAME_ALWAYS;
   for (int i = 0; i < (twice ? 2 : 1); i++) {
     forget_assigned(walk, note, NULL);
     if (counter == NULL) note->origin |= condition_of(walk, loop).origin;
     walk_statement(walk, part(loop, 3));
     if (part(loop, 2) != NULL) walk_evaluate(walk, part(loop, 2));
   }
+  walk->guards = guards;
   forget_assigned(walk, note, NULL);
 }
 
@@ -306,7 +314,7 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
                         .object = object,
                         .bit = (uint64_t)1 << walk->n_loops,
                         .inherited = outer,
-                        .blame = exact ? 0 : outer,
+                        .blame = exact ? 0 : outer | extent.start.blame | extent.bound.blame,
                         .start = extent.start.low,
                         .step = counting->step};
   int64_t count = extent.turns;
@@ -317,7 +325,10 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
                                : turns.start - last_value(counting, extent.bound.low) + 1;
   }
   walk->n_loops++;
+  uint64_t guards = walk->guards;
+  walk->guards |= turns.blame;
   if (count > 0) run_turns(walk, &turns, 0, count, true);
+  walk->guards = guards;
   walk->n_loops--;
   forget_assigned(walk, note, counting->counter);
   walk->states[object].value = value_behind(counting, &extent);
@@ -358,8 +369,9 @@ enum flow walk_loop(struct walk *walk, struct syntax *node) {
   if (counts) {
     run_counting(walk, node, note, &counting);
   } else {
-    fail_unbounded(walk, node, note->origin, 0);
     run_unknown(walk, node, note, NULL);
+    note->origin |= condition_of(walk, node).origin;
+    fail_unbounded(walk, node, note->origin, 0);
   }
   return FLOW_NEXT;
 }

@@ -11,15 +11,20 @@ static void apply(struct walk *walk, const struct effect_entry *effect) {
   struct value slot = walk_address(walk, walk->arena_object);
   slot.path = effect->path;
   int64_t missing = map_unwritten(&walk->map, effect->from, effect->to);
+  bool certain = missing >= 0 ? missing < effect->from + effect->certain : effect->certain > 0;
+  certain = certain && !walk->strays;
+  enum verdict verdict = certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL;
   if (missing >= 0)
-    walk_fail(walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, effect->node, 0,
-              "%s is read before this step writes it (byte %lld of its %lld)", walk_slot_name(walk, slot),
+    walk_fail(walk, FAILURE_UNWRITTEN, verdict, effect->node, 0, "%s %s (byte %lld of its %lld)",
+              walk_slot_name(walk, slot),
+              certain ? "is read before this step writes it" : "may be read before this step writes it",
               (long long)(missing - effect->from), (long long)(effect->to - effect->from));
   const struct path *taken = map_taken(&walk->map, effect->from, effect->to, effect->path);
   if (taken == NULL) return;
   struct value other = slot;
   other.path = taken;
-  walk_fail(walk, FAILURE_OVERLAP, VERDICT_BROKEN, effect->node, 0, "%s is read after %s was written over it",
+  walk_fail(walk, FAILURE_OVERLAP, verdict, effect->node, 0,
+            certain ? "%s is read after %s was written over it" : "%s may be read after %s was written over it",
             walk_slot_name(walk, slot), walk_slot_name(walk, other));
 }
 
@@ -31,15 +36,17 @@ void walk_flush(struct walk *walk) {
 
 static void touch_arena(struct walk *walk, struct value pointer, int64_t from, int64_t to, bool is_write,
                         const struct syntax *node) {
-  struct effect_entry effect = {is_write, from, to, pointer.path, node};
+  int64_t width = pointer.high - pointer.low + pointer.base_width; /* without it, the bytes of one access */
+  int64_t certain = walk_doubt(walk, pointer) == 0 ? to - from - width : 0;
+  struct effect_entry effect = {is_write, certain, from, to, pointer.path, node};
   if (walk->n_loops == 0) {
     apply(walk, &effect);
     return;
   }
   for (int i = walk->effects.count - 1; i >= 0 && i >= walk->effects.count - 8; i--) {
     const struct effect_entry *known = &walk->effects.items[i];
-    if (known->is_write == is_write && known->from <= from && known->to >= to && known->path == pointer.path &&
-        known->node == node)
+    if (known->is_write == is_write && known->certain >= certain && known->from <= from && known->to >= to &&
+        known->path == pointer.path && known->node == node)
       return;
   }
   ARENA_PUSH(walk->memory, walk->effects, effect);
@@ -61,7 +68,8 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
   const char *what = walk_spell(walk, node), *slot = walk_slot_name(walk, at);
   long long unit = size > 0 ? size : 1, reached = at.low < 0 ? (at.low - unit + 1) / unit : at.high / unit;
   uint64_t doubt = walk_doubt(walk, at);
-  bool data = (at.origin & ORIGIN_DATA) != 0, certain = doubt == 0;
+  bool certain = doubt == 0;
+  if (at.object < 0 && walk->hot && walk->lost == NULL) walk->lost = node;
   if (at.object < 0 || at.span < 0)
     walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, doubt, "what '%s' points to is not known", what);
   else if (is_unbounded(at))
@@ -69,8 +77,19 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
               "'%s': nothing bounds the data that chooses an element of %s[%lld]", what, slot, at.span / unit);
   else
     walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
-              certain && !data ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]",
-              what, reached, slot, at.span / unit);
+              certain ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]", what,
+              reached, slot, at.span / unit);
+}
+
+/* missing: the byte of the object; -1 when it is a number of its own. */
+static void fail_unwritten(struct walk *walk, const struct syntax *node, uint64_t blame, int64_t missing,
+                           const char *name) {
+  uint64_t doubt = blame | walk->guards;
+  bool certain = doubt == 0 && !walk->strays;
+  const char *what = missing < 0 ? name : walk_spell(walk, node);
+  const char *where = missing < 0 ? "" : arena_printf(walk->memory, " (byte %lld of %s)", (long long)missing, name);
+  walk_fail(walk, FAILURE_UNWRITTEN, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
+            certain ? "'%s' is read before it is written%s" : "'%s' may be read before it is written%s", what, where);
 }
 
 static void read_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct syntax *node) {
@@ -88,28 +107,33 @@ static void read_object(struct walk *walk, struct value at, int64_t from, int64_
     break;
   case OBJECT_LOCAL:
     if (ranges_cover(state->written, from, to, &missing)) break;
-    walk_fail(walk, FAILURE_UNWRITTEN, at.loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
-              at.loops | walk->guards, "'%s' is read before it is written (byte %lld of %s)", walk_spell(walk, node),
-              (long long)missing, object->name);
+    fail_unwritten(walk, node, at.loops | at.blame, missing, object->name);
     state->written = ranges_add(walk->memory, state->written, from, to); /* told once */
     break;
   }
 }
 
-static struct content join_content(struct content a, struct content b) {
-  if (!a.known || !b.known) return (struct content){0};
-  return (struct content){true, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
-}
-
 /* What an object holds once the integers at hand are written to a part of it. */
 static void take_incoming(struct walk *walk, const struct object *object, struct state *state) {
   if (object->kind == OBJECT_PARAMETER) {
-    state->stored = state->has_stored ? join_content(state->stored, walk->incoming) : walk->incoming;
+    state->stored = state->has_stored ? content_join(state->stored, walk->incoming) : walk->incoming;
     state->has_stored = true;
   }
   bool is_first = object->kind == OBJECT_LOCAL && !state->content.known && !state->has_stored;
-  state->content = is_first ? walk->incoming : join_content(state->content, walk->incoming);
+  state->content = is_first ? walk->incoming : content_join(state->content, walk->incoming);
   state->has_stored = true;
+}
+
+/* The same for the arena. */
+static void widen_contents(struct walk *walk, int64_t from, int64_t to) {
+  struct map *map = &walk->map;
+  for (int i = 0; i < map->n_contents; i++) {
+    struct map_content *item = &map->contents[i];
+    if (item->from >= to || item->to <= from) continue;
+    struct content wide = content_join((struct content){true, item->exact, item->low, item->high}, walk->incoming);
+    *item = (struct map_content){item->from, item->to, wide.low, wide.high, wide.exact};
+    if (!wide.known) map->contents[i--] = map->contents[--map->n_contents];
+  }
 }
 
 static void write_object(struct walk *walk, struct value at, int64_t from, int64_t to, const struct syntax *node) {
@@ -117,6 +141,7 @@ static void write_object(struct walk *walk, struct value at, int64_t from, int64
   struct state *state = &walk->states[at.object];
   if (object->kind == OBJECT_ARENA) {
     touch_arena(walk, at, from, to, true, node);
+    widen_contents(walk, from, to);
   } else {
     take_incoming(walk, object, state);
     state->written = ranges_add(walk->memory, state->written, from, to);
@@ -129,6 +154,7 @@ bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write
   walk->n_accesses++;
   bool good = at.object >= 0 && at.span >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.span;
   if (!good) {
+    if (is_write && at.object < 0 && (at.origin & ORIGIN_TOLD) == 0) walk_stray(walk);
     fail_bounds(walk, at, size, node);
     if (at.object < 0 || at.span < size || at.low > at.span - size || at.high < 0) return false;
     if (at.low < 0) at.low = 0; /* what lies inside is accessed all the same */
@@ -151,7 +177,7 @@ void walk_set_content(struct walk *walk, struct value at, int64_t size, struct c
     return;
   }
   struct map *map = &walk->map;
-  struct map_content item = {at.base + at.low, at.base + at.low + size, content.low, content.high};
+  struct map_content item = {at.base + at.low, at.base + at.low + size, content.low, content.high, content.exact};
   for (int i = 0; i < map->n_contents; i++)
     if (map->contents[i].from < item.to && map->contents[i].to > item.from)
       map->contents[i--] = map->contents[--map->n_contents];
@@ -168,7 +194,7 @@ struct content walk_content(const struct walk *walk, struct value at) {
   const struct map *map = &walk->map;
   for (int i = 0; i < map->n_contents; i++)
     if (map->contents[i].from <= at.base + at.low && map->contents[i].to > at.base + at.base_width + at.high)
-      return (struct content){true, map->contents[i].low, map->contents[i].high};
+      return (struct content){true, map->contents[i].exact, map->contents[i].low, map->contents[i].high};
   return none;
 }
 
@@ -204,7 +230,8 @@ static struct value constant_at(struct walk *walk, struct place place, unsigned 
   }
   if (!any) value = value_integer(0, 0);
   value.origin = origin;
-  value.loops = value.blame = place.at.loops;
+  value.loops = place.at.loops;
+  value.blame |= place.at.loops;
   return value;
 }
 
@@ -216,6 +243,17 @@ static struct value load_lasting(struct walk *walk, struct place place, const st
   return value_of_type(place.type, origin);
 }
 
+/* Where a part of an object comes from. Numbers of arrays are data; what a record of a function was made of is known
+ * where it was written as a whole. */
+static unsigned origin_of_part(const struct walk *walk, struct place place, bool good, const struct syntax *node) {
+  const struct object *object = good ? &walk->objects[place.at.object] : NULL;
+  const struct value *whole = good ? &walk->states[place.at.object].value : NULL;
+  bool record = good && object->kind == OBJECT_LOCAL && object->type->kind == TYPE_RECORD;
+  if (record && whole->kind != VALUE_NOTHING) return whole->origin;
+  bool element = node->kind == SYNTAX_INDEX || place.type->kind == TYPE_REAL;
+  return element ? ORIGIN_DATA : ORIGIN_UNFOLLOWED;
+}
+
 struct value walk_load(struct walk *walk, struct place place, const struct syntax *node) {
   if (place.type->kind == TYPE_ARRAY) return place.at; /* decays */
   if (place.type->kind == TYPE_FUNCTION) return value_number(0);
@@ -224,20 +262,17 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
     struct value value = walk->states[place.at.object].value;
     if (object->kind == OBJECT_LASTING && value.kind != VALUE_POINTER) return load_lasting(walk, place, node);
     if (value.kind != VALUE_NOTHING) return value;
-    if (object->kind == OBJECT_LOCAL)
-      walk_fail(walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, node, 0, "'%s' is read before it is written", object->name);
+    if (object->kind == OBJECT_LOCAL) fail_unwritten(walk, node, 0, -1, object->name);
     return value_of_type(place.type, ORIGIN_DATA);
   }
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
-  bool record = good && walk->objects[place.at.object].kind == OBJECT_LOCAL &&
-                walk->objects[place.at.object].type->kind == TYPE_RECORD;
-  unsigned origin = record ? walk->states[place.at.object].value.origin : ORIGIN_DATA;
-  struct value value = value_of_type(place.type, origin);
+  struct value value = value_of_type(place.type, origin_of_part(walk, place, good, node));
   struct content content = good ? walk_content(walk, place.at) : (struct content){0};
   if (content.known && place.type->kind == TYPE_INTEGER) {
     value.low = content.low;
     value.high = content.high;
+    if (content.exact) value.blame = 0;
   }
   return value;
 }
@@ -250,7 +285,10 @@ void walk_store(struct walk *walk, struct place place, struct value value, const
     return;
   }
   if (place.type->size <= 0) return;
-  if (value.kind == VALUE_INTEGER) walk->incoming = (struct content){true, value.low, value.high};
-  walk_access(walk, place.at, place.type->size, true, node);
+  if (value.kind == VALUE_INTEGER) walk->incoming = (struct content){true, false, value.low, value.high};
+  bool good = walk_access(walk, place.at, place.type->size, true, node);
   walk->incoming = (struct content){0};
+  if (!good || walk->objects[place.at.object].kind != OBJECT_LOCAL) return;
+  struct value *whole = &walk->states[place.at.object].value;
+  if (whole->kind == VALUE_NUMBER) whole->origin |= value.origin;
 }

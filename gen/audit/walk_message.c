@@ -14,6 +14,13 @@ void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, 
   ARENA_PUSH(walk->memory, walk->failures, failure);
 }
 
+void walk_lose(struct walk *walk, const struct syntax *node, const char *what) {
+  walk_stray(walk);
+  if (walk->hot && walk->lost == NULL) walk->lost = node;
+  for (int kind = FAILURE_LOOP; kind <= FAILURE_UNWRITTEN; kind++)
+    walk_fail(walk, (enum failure_kind)kind, VERDICT_CANNOT_TELL, node, 0, "%s is not followed", what);
+}
+
 uint64_t walk_doubt(const struct walk *walk, struct value value) {
   return value.blame | walk->guards;
 }

@@ -40,7 +40,7 @@ static bool check_index(struct walk *walk, const struct syntax *node, const stru
   if (index.kind != VALUE_INTEGER || array->count < 0) return true;
   if (index.low >= 0 && index.high < array->count) return true;
   uint64_t doubt = walk_doubt(walk, index) | walk_doubt(walk, at);
-  bool certain = doubt == 0 && (index.origin & ORIGIN_DATA) == 0;
+  bool certain = doubt == 0;
   walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
             certain ? "'%s' reaches %lld of %s[%lld]" : "'%s' may reach %lld of %s[%lld]", walk_spell(walk, node),
             (long long)(index.low < 0 ? index.low : index.high), walk_slot_name(walk, at), (long long)array->count);

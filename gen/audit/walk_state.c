@@ -62,11 +62,27 @@ void walk_restore(struct walk *walk, const struct state *saved, int count) {
   if (count > 0) memcpy(walk->states, saved, (size_t)count * sizeof *saved);
 }
 
+struct content content_join(struct content a, struct content b) {
+  if (!a.known || !b.known) return (struct content){0};
+  bool same = a.low == b.low && a.high == b.high && a.exact && b.exact;
+  return (struct content){true, same, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+void walk_stray(struct walk *walk) {
+  walk->strays = true;
+  walk->map.n_contents = 0;
+  for (int i = 0; i < walk->n_objects; i++) walk->states[i].content.known = false;
+}
+
 void walk_merge(struct walk *walk, const struct state *other, int count) {
   for (int i = 0; i < count; i++) {
     struct state *state = &walk->states[i];
     if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0)
       state->value = value_join(state->value, other[i].value);
+    if (state->written != NULL && other[i].written != NULL)
+      state->content = content_join(state->content, other[i].content);
+    else if (other[i].written != NULL)
+      state->content = other[i].content;
     for (int j = 0; other[i].written != NULL && state->written != other[i].written && j < other[i].written->count; j++)
       state->written =
           ranges_add(walk->memory, state->written, other[i].written->items[j].from, other[i].written->items[j].to);

@@ -39,9 +39,7 @@ static enum flow walk_arm(struct walk *walk, struct syntax *node, bool truth) {
 
 static enum flow walk_if(struct walk *walk, struct syntax *node) {
   struct value condition = walk_evaluate(walk, node->parts[0]);
-  struct note *note = walk_note(walk, node);
-  note->seen = true;
-  note->origin |= condition.origin;
+  walk_note_choice(walk, node, condition);
   int truth = value_truth(condition);
   if (truth >= 0) {
     struct syntax *arm = node->parts[truth ? 1 : 2];
@@ -50,7 +48,7 @@ static enum flow walk_if(struct walk *walk, struct syntax *node) {
   int count = walk->n_objects;
   struct state *before = walk_save(walk);
   uint64_t guards = walk->guards;
-  walk->guards |= condition.loops;
+  walk->guards |= walk_guard(condition);
   enum flow yes = walk_arm(walk, node, true);
   struct state *after = walk_save(walk);
   walk_restore(walk, before, count);
@@ -61,6 +59,33 @@ static enum flow walk_if(struct walk *walk, struct syntax *node) {
   walk_drop(walk, after);
   walk_drop(walk, before);
   return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
+}
+
+/* Each label of a switch in turn, from the same state, on to the break behind it; then everything that may have been. A
+ * label that stands deeper than in the switch's block is passed as its statement is. */
+static enum flow walk_switch(struct walk *walk, struct syntax *node) {
+  struct value value = walk_evaluate(walk, node->parts[0]);
+  walk_note_choice(walk, node, value);
+  struct syntax *block = node->parts[node->n_parts - 1];
+  int count = walk->n_objects;
+  struct state *before = walk_save(walk), *after = walk_save(walk);
+  uint64_t guards = walk->guards;
+  walk->guards |= walk_guard(value);
+  for (int i = 0; i < block->n_parts; i++) {
+    if (block->parts[i]->kind != SYNTAX_CASE && block->parts[i]->kind != SYNTAX_DEFAULT) continue;
+    walk_restore(walk, before, count);
+    enum flow flow = FLOW_NEXT;
+    for (int j = i; j < block->n_parts && flow == FLOW_NEXT; j++) flow = walk_statement(walk, block->parts[j]);
+    if (flow == FLOW_RETURN || flow == FLOW_CONTINUE) continue;
+    walk_merge(walk, after, count);
+    walk_drop(walk, after);
+    after = walk_save(walk);
+  }
+  walk_restore(walk, after, count);
+  walk->guards = guards;
+  walk_drop(walk, after);
+  walk_drop(walk, before);
+  return FLOW_NEXT;
 }
 
 static enum flow walk_return(struct walk *walk, struct syntax *node) {
@@ -91,19 +116,19 @@ enum flow walk_statement(struct walk *walk, struct syntax *node) {
   case SYNTAX_CONTINUE:
     return FLOW_CONTINUE;
   case SYNTAX_EMPTY:
+    return FLOW_NEXT;
   case SYNTAX_GOTO:
+    walk_lose(walk, node, "where this goto leads");
+    return FLOW_NEXT;
   case SYNTAX_ASSEMBLER:
+    walk_lose(walk, node, "assembler");
     return FLOW_NEXT;
   case SYNTAX_SWITCH:
+    return walk_switch(walk, node);
   case SYNTAX_CASE:
   case SYNTAX_DEFAULT:
-  case SYNTAX_LABEL: {
-    struct note *note = walk_note(walk, node);
-    note->seen = true;
-    if (node->kind == SYNTAX_SWITCH && node->n_parts > 0) note->origin |= walk_evaluate(walk, node->parts[0]).origin;
-    for (int i = node->kind == SYNTAX_SWITCH; i < node->n_parts; i++) walk_statement(walk, node->parts[i]);
-    return FLOW_NEXT;
-  }
+  case SYNTAX_LABEL:
+    return node->n_parts == 0 ? FLOW_NEXT : walk_statement(walk, node->parts[node->n_parts - 1]);
   default:
     walk_evaluate(walk, node);
     return FLOW_NEXT;

@@ -217,6 +217,20 @@ static struct syntax *import_last(struct importer *importer, enum syntax_kind ki
   return node;
 }
 
+/* Whether a text stands in a macro of a system's header. */
+static bool is_system_text(struct importer *importer, CXCursor cursor) {
+  CXFile file;
+  unsigned line, column;
+  clang_getSpellingLocation(clang_getCursorLocation(cursor), &file, &line, &column, NULL);
+  return file != NULL && clang_Location_isInSystemHeader(clang_getLocation(importer->unit, file, line, column));
+}
+
+static struct syntax *import_statements(struct importer *importer, CXCursor cursor) {
+  struct syntax *node = import_last(importer, SYNTAX_STATEMENTS, cursor);
+  node->is_system = is_system_text(importer, cursor);
+  return node;
+}
+
 static struct syntax *import_parenthesized(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
   if (children.count != 1) return import_unknown(importer, cursor, UNKNOWN_EXPRESSION);
@@ -310,7 +324,7 @@ static struct syntax *expression(struct importer *importer, CXCursor cursor) {
   case CXCursor_CallExpr:
     return import_call(importer, cursor);
   case CXCursor_StmtExpr:
-    return import_last(importer, SYNTAX_STATEMENTS, cursor);
+    return import_statements(importer, cursor);
   case CXCursor_UnexposedExpr:
     return import_unexposed(importer, cursor);
   case CXCursor_GenericSelectionExpr:

@@ -146,6 +146,7 @@ struct syntax {
   enum operator_kind operation;
   enum unknown_kind unknown;
   bool prefix;
+  bool is_system; /* SYNTAX_STATEMENTS: what a macro of a system's header wrote */
   int member;
   int64_t integer;
   double real;

@@ -78,16 +78,20 @@ PARTS = {
 
 
 class Case:
-    """A program: PROGRAM with some parts of its own; `claims` are the ones that do not hold."""
+    """A program: PROGRAM with some parts of its own; `claims` are the ones that do not hold, `open` those that cannot be
+    told because of it."""
 
-    def __init__(self, claims, verdict="broken", root=None, at=(), **parts):
-        self.claims, self.verdict, self.root = claims.split(), verdict, root
+    def __init__(self, claims, verdict="broken", root=None, at=(), open="", **parts):
+        self.claims, self.verdict, self.root, self.open = claims.split(), verdict, root, open.split()
         self.text = PROGRAM.format(**{**PARTS, **parts})
         lines = self.text.split("\n")
         self.lines = [i + 1 for i, line in enumerate(lines) if "/*!*/" in line or any(text in line for text in at)]
 
 
 GOOD = Case("")
+EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process no-runtime-between-steps "
+WALK = "bounded-loops in-bounds written-before-read no-overlap "
+STEP = "known-externals strings-listed no-configuration-branch whole-arrays no-overflow"
 TOKENS = ["tokens[r] * 4"]
 KERNEL = ["static void kernel("]
 
@@ -95,10 +99,10 @@ CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
     Case("no-recursion", functions="static int odd(int n);\nstatic int even(int n) { return n == 0 || odd(n - 1); }\n"
          "static int odd(int n) { return n != 0 && even(n - 1) /*!*/; }"),
-    Case("no-indirect-call", globals="static float twice(float x) { return 2 * x; }\n"
+    Case("no-indirect-call", open=EFFECTS + WALK, globals="static float twice(float x) { return 2 * x; }\n"
          "static float (*f)(float) = twice; /*!*/",
          kernel="  for (size_t i = 0; i < 32; i++) y[i] = f(x[i]); /*!*/"),
-    Case("no-indirect-call", kernel=PARTS["kernel"] + "\n  goto end; /*!*/\nend:\n  y[0] = x[0];"),
+    Case("no-indirect-call", open=WALK, kernel=PARTS["kernel"] + "\n  goto end; /*!*/\nend:\n  y[0] = x[0];"),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>", step="  free(malloc(8)); /*!*/\n" + PARTS["step"]),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>\n#define WORK malloc",
          kernel="  float *t = WORK(128); /*!*/\n" + PARTS["kernel"] + "\n  (void)t;"),
@@ -113,12 +117,12 @@ CASES = [
     Case("no-clock runtime-alone", includes="#include <time.h>", step="  time(NULL); /*!*/\n" + PARTS["step"]),
     Case("no-process runtime-alone strings-listed", includes="#include <stdlib.h>", step='  system("ls"); /*!*/\n' + PARTS["step"]),
     Case("no-runtime-between-steps", step="  accel_next_event(run, at); /*!*/\n" + PARTS["step"]),
-    Case("known-externals runtime-alone", includes="#include <wchar.h>", step="  wcslen(0); /*!*/\n" + PARTS["step"]),
+    Case("known-externals", open=EFFECTS + "runtime-alone", includes="#include <wchar.h>", step="  wcslen(0); /*!*/\n" + PARTS["step"]),
     Case("known-externals runtime-alone no-runtime-between-steps", globals="int accel_spy(void); /*!*/",
          step="  accel_spy(); /*!*/\n" + PARTS["step"]),
     Case("known-externals runtime-alone", globals='double fmod(double, double) __asm__("system"); /*!*/',
          step="  fmod(1.0, 2.0);\n" + PARTS["step"]),
-    Case("nothing-hidden", kernel='  __asm__ volatile("nop"); /*!*/\n' + PARTS["kernel"]),
+    Case("nothing-hidden", open=WALK, kernel='  __asm__ volatile("nop"); /*!*/\n' + PARTS["kernel"]),
     Case("nothing-hidden", globals="#pragma weak step /*!*/"),
     Case("nothing-hidden", globals='#define QUIET _Pragma("GCC diagnostic ignored") /*!*/'),
     Case("nothing-hidden", globals="#define float double /*!*/\n#undef float /*!*/"),
@@ -127,7 +131,7 @@ CASES = [
     Case("nothing-hidden", functions="static void late(int *x) { (void)x; }",
          step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
     Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
-    Case("hot-loop-found", verdict="cannot tell", root="nowhere"),
+    Case("hot-loop-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP),
 
     # Branches.
     Case("no-configuration-branch", globals="static int flag;", step="  if (flag) /*!*/\n" + PARTS["step"]),
@@ -173,6 +177,9 @@ CASES = [
     Case("in-bounds", vocabulary="7", at=TOKENS),
     Case("in-bounds", sequence_length="5", at=["accel_load_windows"]),
     Case("in-bounds", arena_bytes="sizeof(struct arena) - 4", at=["arena = accel_arena(run)"]),
+    Case("in-bounds", verdict="cannot tell", step="  arena->tokens[1] = 99;\n  embed(arena->y, arena->weights, arena->tokens);", at=TOKENS),
+    Case("in-bounds", verdict="cannot tell", kernel="  int at[1] = {0};\n  if (x[0] > 0.0f)\n    at[0] = 40;\n  else\n    at[0] = 1;\n"
+         + PARTS["kernel"] + "\n  y[at[0]] = 0.0f; /*!*/"),
     # Order.
     Case("written-before-read", step="  kernel(arena->x, arena->x);", at=["  backward("]),
     Case("written-before-read whole-arrays", kernel="  for (size_t i = 0; i < 31; i++) y[i] = x[i];", at=["  backward(", *KERNEL]),

@@ -36,7 +36,8 @@ def problem(case, folder):
         return "no report:\n" + report
     wrong = [name for name, (verdict, _) in claims.items() if verdict != "holds"]
     missing = [name for name in case.claims if claims[name][0] != case.verdict]
-    extra = [name for name in wrong if name not in case.claims]
+    missing += [name for name in case.open if claims[name][0] != "cannot tell"]
+    extra = [name for name in wrong if name not in case.claims + case.open]
     lines = set().union(*(claims[name][1] for name in case.claims)) if case.claims else set()
     if missing or extra or lines != set(case.lines) or status != (1 if case.claims else 0):
         return f"missing {missing}, extra {extra}, lines {sorted(lines)} not {case.lines}, status {status}\n{report}"

@@ -1,0 +1,310 @@
+"""Programs as people write them, with nothing of ours: what the audit may hold of them, what is broken, and what cannot be
+told. `/*B*/` stands where a claim is broken, `/*?*/` where one cannot be told."""
+
+EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process no-runtime-between-steps "
+WALK = "bounded-loops in-bounds written-before-read no-overlap "
+
+
+class Foreign:
+    """A program; every claim that is neither in `broken` nor in `open`, which cannot be told, must hold."""
+
+    def __init__(self, name, text, broken="", open=""):
+        self.name, self.text, self.broken, self.open = name, text, broken.split(), open.split()
+
+
+PROGRAMS = [
+    Foreign("arrays of constant size, all in bounds", """
+static float w[8], g[8], x[4][8], y[4];
+
+static void step(int at) {
+  for (int i = 0; i < 8; i++) g[i] = 0.0f;
+  for (int r = 0; r < 4; r++) {
+    float sum = 0.0f;
+    for (int i = 0; i < 8; i++) sum += w[i] * x[r][i];
+    for (int i = 0; i < 8; i++) g[i] += (sum - y[r]) * x[r][i];
+  }
+  for (int i = 0; i < 8; i++) w[i] -= 0.1f / (float)(at + 1) * g[i];
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step(at);
+  return 0;
+}
+"""),
+    Foreign("the same, one element too far", """
+static float w[8];
+
+static void step(void) {
+  for (int i = 0; i <= 8; i++) w[i] *= 0.5f; /*B*/
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="in-bounds"),
+    Foreign("a count from the command line chooses elements", """
+#include <stdlib.h>
+static float w[8];
+
+static void step(int n) {
+  w[n] = 0.0f; /*?*/
+  if (n > 20) w[9] = 1.0f; /*?*/
+  unsigned m = (unsigned)n;
+  if (m < 8) w[m] = 2.0f;
+}
+
+int main(int argc, char **argv) {
+  int n = argc;
+  (void)argv;
+  for (int at = 0; at < 100; at++) step(n);
+  return 0;
+}
+""", open="in-bounds"),
+    Foreign("a switch whose later case leaves the array", """
+static float w[8];
+
+static void step(int kind) {
+  switch (kind) {
+  case 0:
+    w[0] = 1.0f;
+    break;
+  case 1:
+    w[8] = 1.0f; /*?*/
+    break;
+  default:
+    break;
+  }
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  for (int at = 0; at < 100; at++) step(argc);
+  return 0;
+}
+""", open="in-bounds"),
+    Foreign("an unsigned index that wraps and comes back", """
+#define N 624u
+#define M 397u
+static unsigned state[N];
+
+static void step(void) {
+  unsigned j = 0;
+  for (; j < N - M; j++) state[j] = state[j + M] ^ (state[j + 1] >> 1);
+  for (; j < N - 1; j++) state[j] = state[j + (M - N)] ^ (state[j + 1] >> 1);
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+"""),
+    Foreign("sizes in a record that a function fills", """
+struct config {
+  int layers, width;
+};
+static float w[16];
+
+static void fill(struct config *c, int layers) {
+  c->layers = layers;
+  c->width = 4;
+}
+
+static void step(const struct config *c) {
+  for (int l = 0; l < c->layers; l++) /*?*/
+    for (int i = 0; i < c->width; i++) w[l * c->width + i] *= 0.5f; /*?*/
+}
+
+int main(int argc, char **argv) {
+  struct config c;
+  (void)argv;
+  fill(&c, argc);
+  for (int at = 0; at < 100; at++) step(&c);
+  return 0;
+}
+""", open="bounded-loops in-bounds"),
+    Foreign("sizes in a record that are always the same", """
+struct config {
+  int layers, width;
+};
+static float w[16];
+
+static void fill(struct config *c) {
+  c->layers = 4;
+  c->width = 4;
+}
+
+static void step(const struct config *c) {
+  for (int l = 0; l < c->layers; l++)
+    for (int i = 0; i < c->width; i++) w[l * c->width + i] *= 0.5f;
+}
+
+int main(void) {
+  struct config c;
+  fill(&c);
+  for (int at = 0; at < 100; at++) step(&c);
+  return 0;
+}
+"""),
+    Foreign("one block of memory, cut into tensors by pointers", """
+#include <stdlib.h>
+struct tensors {
+  float *a, *b;
+};
+
+static float *cut(struct tensors *t, const size_t sizes[2]) {
+  float *memory = malloc((sizes[0] + sizes[1]) * sizeof(float)); /*B*/
+  float **slots[] = {&t->a, &t->b};
+  float *next = memory;
+  for (int i = 0; i < 2; i++) {
+    *slots[i] = next;
+    next += sizes[i];
+  }
+  return memory;
+}
+
+static void step(struct tensors *t) {
+  for (int i = 0; i < 4; i++) t->a[i] += t->b[i]; /*?*/
+}
+
+int main(void) {
+  struct tensors t;
+  const size_t sizes[2] = {4, 4};
+  float *memory = cut(&t, sizes);
+  for (int at = 0; at < 100; at++) step(&t);
+  free(memory); /*B*/
+  return 0;
+}
+""", broken="runtime-alone", open="in-bounds written-before-read no-overlap"),
+    Foreign("a pointer that may be missing", """
+#include <stddef.h>
+static float x[8], y[8];
+
+static void forward(float *out, const float *in, const float *bias) {
+  for (int i = 0; i < 8; i++) out[i] = in[i] * 2.0f;
+  if (bias != NULL)
+    for (int i = 0; i < 8; i++) out[i] += bias[i];
+}
+
+static void step(void) {
+  forward(y, x, NULL);
+  forward(x, y, y);
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+"""),
+    Foreign("a function that nobody knows", """
+void mystery(float *x); /*B*/
+static float w[8];
+
+static void step(void) {
+  mystery(w); /*B?*/
+  for (int i = 0; i < 8; i++) w[i] *= 0.5f;
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="known-externals runtime-alone", open=EFFECTS),
+    Foreign("until it is good enough", """
+static float w[8];
+
+static void step(void) {
+  float norm = 2.0f;
+  while (norm > 1.0f) { /*B*/
+    norm = 0.0f;
+    for (int i = 0; i < 8; i++) {
+      w[i] *= 0.5f;
+      norm += w[i] * w[i];
+    }
+  }
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="bounded-loops"),
+    Foreign("assert, whose macro has statements", """
+#include <assert.h>
+static int w[8];
+
+static void step(int n) {
+  assert(n >= 0); /*B*/
+  w[0] = n;
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step(at);
+  return 0;
+}
+""", broken="no-process runtime-alone strings-listed"),
+    Foreign("a number that is read first", """
+static float w[8];
+
+static void step(void) {
+  float sum;
+  for (int i = 0; i < 8; i++) sum += w[i]; /*B*/
+  w[0] = sum;
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="written-before-read"),
+    Foreign("an array whose length is asked for", """
+static float w[8];
+
+static void step(int n) {
+  float t[n];
+  for (int i = 0; i < 8; i++) t[i] = w[i]; /*?*/
+  for (int i = 0; i < 8; i++) w[i] = t[7 - i]; /*?*/
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  for (int at = 0; at < 100; at++) step(argc + 8);
+  return 0;
+}
+""", open="in-bounds"),
+    Foreign("a jump back", """
+static float w[8];
+
+static void step(void) {
+  int i = 0;
+again:
+  w[i] *= 0.5f;
+  if (++i < 8) goto again; /*B?*/
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="no-indirect-call", open=WALK),
+    Foreign("a walk over a list", """
+struct item {
+  struct item *next;
+  float value;
+};
+static struct item *list;
+static float sum;
+
+static void step(void) {
+  sum = 0.0f;
+  for (const struct item *at = list; at; at = at->next) sum += at->value; /*?*/
+}
+
+int main(void) {
+  struct item a = {0, 1.0f}, b = {&a, 2.0f};
+  list = &b;
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", open=WALK),
+]
