@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "gen/commands/commands.h"
+#include "gen/commands/files.h"
+#include "gen/commands/generate.h"
 #include "gen/commands/process.h"
 #include "gen/commands/runtime.h"
 
@@ -38,18 +40,43 @@ static bool compile(const struct options *options, const char *source, const cha
   return false;
 }
 
+/* What the compiler says of itself, in one line. */
+static const char *compiler_version(const struct options *options) {
+  struct words command = words_in(options->arena);
+  words_split(&command, environment("CC", "cc"));
+  words_add(&command, "--version");
+  const char *text = process_read(&command);
+  return text == NULL ? "unknown" : arena_copy(options->arena, text, strcspn(text, "\n"));
+}
+
+/* Says of the program at options->output what it was made of. */
+static bool tell(const struct options *options, const struct manifest *manifest) {
+  struct arena *arena = options->arena;
+  const char *digest = file_digest(arena, options->output);
+  struct made made = {.manifest = manifest,
+                      .name = name_in_folder(options->output),
+                      .sha256 = digest != NULL ? digest : "",
+                      .compiler = compiler_version(options),
+                      .command = arena_printf(arena, "%s %s %s", environment("CC", "cc"),
+                                              environment("CFLAGS", TRAINER_CFLAGS), manifest->compile_rest)};
+  return write_statements(arena, options->output, &made);
+}
+
 /* Generates and compiles inside `folder`; the finished program takes its place by a rename. */
 static int build_in(const struct options *options, const char *folder) {
   struct options inner = *options;
+  struct manifest *manifest = NULL;
   inner.output = arena_printf(options->arena, "%s/program.c", folder);
-  int status = command_generate(&inner);
+  const char *program = options->provenance ? arena_printf(options->arena, "%s.c", options->output) : NULL;
+  int status = generate(&inner, program, &manifest);
   if (status != STATUS_OK) return status;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   if (!compile(options, inner.output, beside)) {
     unlink(beside);
     return STATUS_CANNOT;
   }
-  if (rename(beside, options->output) == 0) return STATUS_OK;
+  if (rename(beside, options->output) == 0)
+    return manifest == NULL || tell(options, manifest) ? STATUS_OK : STATUS_CANNOT;
   perror(options->output);
   unlink(beside);
   return STATUS_CANNOT;

@@ -91,6 +91,11 @@ const char *file_digest(struct arena *arena, const char *path) {
   return digest;
 }
 
+const char *name_in_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
 const char *folder_of(struct arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');
   if (slash == path) return "/";

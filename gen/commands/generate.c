@@ -5,8 +5,10 @@
 #include "gen/base/text.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
+#include "gen/commands/generate.h"
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
+#include "gen/commands/variations.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
 #include "gen/plan/target.h"
@@ -49,17 +51,29 @@ static int dump(struct travel *travel) {
   return finish(travel, STATUS_OK);
 }
 
-int command_generate(const struct options *options) {
+int generate(const struct options *options, const char *program, struct manifest **manifest) {
   struct travel travel;
   struct origins origins = {0};
   const char *text = NULL;
   int status = begin(&travel, options);
   if (status == STATUS_OK && options->dump != NULL) return dump(&travel);
-  if (status == STATUS_OK) status = travel_to_text(&travel, options->manifest ? &origins : NULL, &text);
+  if (status == STATUS_OK) status = travel_to_text(&travel, program != NULL ? &origins : NULL, &text);
   if (status != STATUS_OK) return finish(&travel, status);
   if (!write_file(options->arena, options->output, text, strlen(text))) return STATUS_CANNOT;
-  if (options->manifest && !write_manifest(&travel, text, &origins)) return STATUS_CANNOT;
+  if (program != NULL) *manifest = describe(&travel, program, text, &origins);
+  if (options->manifest) find_keys(&travel, text, *manifest);
   return finish(&travel, STATUS_OK);
+}
+
+int command_generate(const struct options *options) {
+  bool told = options->dump == NULL && (options->manifest || options->provenance);
+  struct manifest *manifest = NULL;
+  int status = generate(options, told ? options->output : NULL, &manifest);
+  if (status != STATUS_OK || manifest == NULL) return status;
+  struct made made = {.manifest = manifest, .name = manifest->output.name, .sha256 = manifest->output.sha256};
+  bool good = !options->manifest || write_manifest(options->arena, options->output, manifest);
+  if (good && options->provenance) good = write_statements(options->arena, options->output, &made);
+  return good ? STATUS_OK : STATUS_CANNOT;
 }
 
 int command_plan(const struct options *options) {

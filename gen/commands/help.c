@@ -14,6 +14,7 @@ static void print_overview(const struct options *options) {
          "  --set KEY=VALUE             override a key of the job: --set training.steps=10\n"
          "  --program train|generate    the training program, or one that writes text from the trained weights\n"
          "  --manifest                  beside FILE.c also FILE.manifest.json: where each line comes from\n"
+         "  --provenance                beside FILE also FILE.intoto.json and FILE.cdx.json, for supply-chain tools\n"
          "  --templates DIR             templates in the place of the built-in ones\n"
          "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
          "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"

@@ -6,7 +6,6 @@
 #include "gen/base/version.h"
 #include "gen/commands/files.h"
 #include "gen/commands/runtime.h"
-#include "gen/commands/variations.h"
 #include "gen/model/model.h"
 #include "gen/plan/report.h"
 
@@ -16,11 +15,6 @@ struct describer {
   const struct travel *travel;
   struct manifest *manifest;
 };
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
 
 /* ---- Files ---- */
 
@@ -52,8 +46,8 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
   add_templates(d, origins);
 }
 
-/* The compiler's command in the manifest's folder. */
-static const char *compile_text(const struct describer *d) {
+/* What a compiler gets in the manifest's folder, beside its flags. */
+static const char *compile_rest(const struct describer *d) {
   struct arena *arena = d->arena;
   const char *program = d->manifest->output.name, *hooks = d->travel->job->hooks.source;
   size_t length = strlen(program);
@@ -62,8 +56,8 @@ static const char *compile_text(const struct describer *d) {
   const char *more = hooks == NULL || d->travel->kind != PROGRAM_TRAIN
                          ? ""
                          : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));
-  return arena_printf(arena, "cc " TRAINER_CFLAGS " -o %s %s%s $(pkg-config --cflags --libs accel-runtime)",
-                      shell_word(arena, binary), shell_word(arena, program), more);
+  return arena_printf(arena, "-o %s %s%s $(pkg-config --cflags --libs accel-runtime)", shell_word(arena, binary),
+                      shell_word(arena, program), more);
 }
 
 /* ---- Lines ---- */
@@ -89,11 +83,12 @@ static void add_lines(struct describer *d, const struct origins *origins) {
   }
 }
 
-struct manifest *describe(const struct travel *travel, const char *text, const struct origins *origins) {
+struct manifest *describe(const struct travel *travel, const char *program, const char *text,
+                          const struct origins *origins) {
   struct arena *arena = travel->arena;
   const struct options *options = travel->options;
   struct manifest *manifest = arena_alloc(arena, sizeof *manifest);
-  struct describer d = {arena, folder_of(arena, options->output), travel, manifest};
+  struct describer d = {arena, folder_of(arena, program), travel, manifest};
   const char *own = file_digest(arena, "/proc/self/exe");
   manifest->generator.version = ACCEL_VERSION;
   manifest->generator.sha256 = own != NULL ? own : "";
@@ -102,22 +97,26 @@ struct manifest *describe(const struct travel *travel, const char *text, const s
   for (int i = 0; i < options->n_overrides; i++)
     manifest_add(arena, &manifest->set,
                  arena_printf(arena, "%s=%s", options->overrides[i].key, options->overrides[i].value));
-  manifest->output =
-      (struct manifest_file){"program", base_name(options->output), digest_of(arena, text, strlen(text))};
+  manifest->output = (struct manifest_file){"program", name_in_folder(program), digest_of(arena, text, strlen(text))};
   manifest->job.digest = travel->job->digest;
   manifest->job.resolved = job_resolved(arena, travel->job);
   manifest->job.model = model_digest(travel->model);
   manifest->plan = report_json(travel->program);
   manifest->plan_text = report_text(travel->program);
-  manifest->compile = compile_text(&d);
+  manifest->compile_rest = compile_rest(&d);
+  manifest->compile = arena_printf(arena, "cc %s %s", TRAINER_CFLAGS, manifest->compile_rest);
   add_inputs(&d, origins);
   add_lines(&d, origins);
-  find_keys(travel, text, manifest);
   return manifest;
 }
 
-bool write_manifest(const struct travel *travel, const char *text, const struct origins *origins) {
-  struct arena *arena = travel->arena;
-  const char *output = manifest_text(arena, describe(travel, text, origins));
-  return write_file(arena, manifest_path(arena, travel->options->output), output, strlen(output));
+bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest) {
+  const char *text = manifest_text(arena, manifest);
+  return write_file(arena, manifest_path(arena, program), text, strlen(text));
+}
+
+bool write_statements(struct arena *arena, const char *file, const struct made *made) {
+  const char *statement = statement_text(arena, made), *bill = bill_text(arena, made);
+  return write_file(arena, arena_printf(arena, "%s.intoto.json", file), statement, strlen(statement)) &&
+         write_file(arena, arena_printf(arena, "%s.cdx.json", file), bill, strlen(bill));
 }

@@ -1,14 +1,19 @@
-/* The manifest of a program, from the travel that made it. */
+/* The manifest of a program, from the travel that made it, and the statements that rest on it. */
 #ifndef ACCEL_COMMANDS_MANIFEST_H
 #define ACCEL_COMMANDS_MANIFEST_H
 
 #include "gen/commands/travel.h"
-#include "gen/provenance/manifest.h"
+#include "gen/provenance/statement.h"
 
-/* What there is to say of the program `text`, which lies at options->output. */
-struct manifest *describe(const struct travel *travel, const char *text, const struct origins *origins);
+/* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
+ * variations.h finds. */
+struct manifest *describe(const struct travel *travel, const char *program, const char *text,
+                          const struct origins *origins);
 
-/* Writes it beside the program. False once a message stands on standard error. */
-bool write_manifest(const struct travel *travel, const char *text, const struct origins *origins);
+/* Writes the manifest beside its program. False once a message stands on standard error. */
+bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest);
+
+/* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */
+bool write_statements(struct arena *arena, const char *file, const struct made *made);
 
 #endif

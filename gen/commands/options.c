@@ -135,6 +135,7 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--march", .value = &options->march},
       {.name = "-I", .alias = "--include", .read = read_include},
       {.name = "--regenerate", .flag = &options->regenerate},
+      {.name = "--provenance", .flag = &options->provenance},
       {.name = "--key", .value = &options->key},
       {.name = "--manifest", .flag = &options->manifest},
       {.name = "--resolved", .flag = &options->resolved},
@@ -222,8 +223,9 @@ const struct command *options_read(struct options *options, int argc, char **arg
     usage_error(&reader, "an output is missing: -o FILE", "");
     return NULL;
   }
-  if (options->manifest && (options->output == NULL || strcmp(options->output, "-") == 0)) {
-    usage_error(&reader, "a manifest lies beside its program: -o FILE must name a file", "");
+  bool in_file = options->output != NULL && strcmp(options->output, "-") != 0;
+  if ((options->manifest || options->provenance) && !in_file) {
+    usage_error(&reader, "what is said of a program lies beside it: -o FILE must name a file", "");
     return NULL;
   }
   return reader.command;

@@ -9,6 +9,7 @@
 #include "gen/commands/files.h"
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
+#include "gen/commands/variations.h"
 #include "gen/provenance/json.h"
 
 /* One thing that was compared. */
@@ -169,9 +170,9 @@ static void make_again(struct regeneration *r) {
   compare_templates(r, &origins);
   compare_output(r, r->manifest->output.name, text);
   if (r->job_is_same) {
-    const char *slash = strrchr(r->options->argument, '/');
-    compare_output(r, slash != NULL ? slash + 1 : r->options->argument,
-                   manifest_text(r->arena, describe(&travel, text, &origins)));
+    struct manifest *again = describe(&travel, options.output, text, &origins);
+    find_keys(&travel, text, again);
+    compare_output(r, name_in_folder(r->options->argument), manifest_text(r->arena, again));
   }
 }
 

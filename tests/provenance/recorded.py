@@ -15,7 +15,7 @@ sys.path.insert(0, str(TREE / "tests" / "program"))
 
 
 def run(*words, cwd, **environment):
-    return subprocess.run([GENERATOR, *words], cwd=cwd, capture_output=True, text=True,
+    return subprocess.run([GENERATOR, *words], cwd=cwd, capture_output=True, text=True, errors="replace",
                           env={**os.environ, **environment})
 
 
