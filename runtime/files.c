@@ -34,6 +34,21 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
 
+bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem) {
+  struct stat status;
+  int length = snprintf(writer->path, sizeof writer->path, "%s", path);
+  if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
+  snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
+  writer->trail = rt_trail_start();
+  writer->file = open(writer->partial, O_WRONLY | O_CLOEXEC);
+  if (writer->file < 0) return cannot(problem, writer->partial, "cannot be opened", errno);
+  if (fstat(writer->file, &status) == 0 && status.st_size >= (off_t)size && ftruncate(writer->file, (off_t)size) == 0 &&
+      lseek(writer->file, 0, SEEK_END) >= 0)
+    return true;
+  close(writer->file);
+  return cannot(problem, writer->partial, "cannot be gone on with", errno);
+}
+
 /* Leaves nothing of an unfinished file. */
 static bool give_up(struct writer *writer, const char *what, struct problem *problem) {
   int error = errno;

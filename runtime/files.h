@@ -26,6 +26,10 @@ struct writer {
 /* Begins to write `path`; a partial file that a killed run left is written over. */
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem);
 
+/* Goes on with a partial file beside `path` of which the first `size` bytes are good; the rest is cut off. What was
+ * added before is not in the sum. */
+bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem);
+
 /* Adds bytes. On failure the partial file is removed and the writer is closed. */
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem);
 

@@ -36,6 +36,9 @@ struct token_writer {
 /* Begins a file of tokens of `width` bytes. */
 bool rt_token_writer_open(struct token_writer *out, const char *path, int width, struct problem *problem);
 
+/* Goes on with a file that was not finished: out->width, ->tokens, ->highest and ->documents are as they were. */
+bool rt_token_writer_resume(struct token_writer *out, const char *path, struct problem *problem);
+
 /* The next token begins a document. */
 bool rt_token_writer_document(struct token_writer *out, struct problem *problem);
 

@@ -1,5 +1,7 @@
 #include "token_file.h"
 
+#include "mapping.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,17 @@ bool rt_token_writer_open(struct token_writer *out, const char *path, int width,
     return false;
   out->writer.trail = rt_trail_start(); /* the header comes last */
   return true;
+}
+
+bool rt_token_writer_resume(struct token_writer *out, const char *path, struct problem *problem) {
+  struct mapping mapping;
+  size_t size = HEADER_BYTES + (size_t)(out->tokens * (uint64_t)out->width);
+  if (!rt_writer_resume(&out->writer, path, size, problem)) return false;
+  bool good = rt_map(&mapping, out->writer.partial, "remove it", problem);
+  if (good) rt_trail_add(&out->writer.trail, mapping.bytes + HEADER_BYTES, mapping.size - HEADER_BYTES);
+  if (good) rt_unmap(&mapping);
+  if (!good) close(out->writer.file);
+  return good;
 }
 
 bool rt_token_writer_document(struct token_writer *out, struct problem *problem) {

@@ -5,15 +5,20 @@
 #include <string.h>
 
 #include "gen/commands/commands.h"
+#include "gen/commands/tokenize.h"
 #include "runtime/mapping.h"
 #include "runtime/token_file.h"
 
 static const char usage[] =
     "usage: accel-gen data FILE... -o FILE.tok [--format F]\n"
+    "       accel-gen data TEXT... -o FILE.tok --tokenizer tokenizer.json [--end TOKEN]\n"
     "       accel-gen data inspect FILE [--format F]\n"
     "  Writes the tokens of all files into one, each file a document, with a sum over all.\n"
     "  --format F    of the files: bytes (a byte is a token), nanogpt, llmc or tokens; bytes is the default when\n"
-    "                writing, tokens when inspecting\n";
+    "                writing, tokens when inspecting\n"
+    "  --tokenizer F a tokenizer.json of Hugging Face's, of byte-level BPE: makes tokens from UTF-8 texts. When it is\n"
+    "                killed, the same command goes on where it was\n"
+    "  --end TOKEN   the text of a token that ends each document, such as '<|endoftext|>'\n";
 
 enum { AT_ONCE = 1 << 16, SHOWN = 16 };
 
@@ -96,14 +101,33 @@ static int complain(void) {
   return STATUS_BAD_JOB;
 }
 
+static int make_tokens(struct tokenizing *tokenizing, const struct token_source *sources, int count, const char *output,
+                       enum accel_format format) {
+  struct problem problem = {0};
+  if (format != ACCEL_BYTES) return complain();
+  tokenizing->texts = calloc((size_t)count, sizeof *tokenizing->texts);
+  if (tokenizing->texts == NULL) return STATUS_CANNOT;
+  for (int i = 0; i < count; i++) tokenizing->texts[i] = sources[i].path;
+  tokenizing->count = count;
+  tokenizing->output = output;
+  bool good = tokenize(tokenizing, &problem);
+  free(tokenizing->texts);
+  return good ? STATUS_OK : fail(&problem);
+}
+
 static int run(struct token_source *sources, int argc, char **argv) {
   bool inspects = argc > 1 && strcmp(argv[1], "inspect") == 0;
   enum accel_format format = inspects ? ACCEL_TOKENS : ACCEL_BYTES;
+  struct tokenizing tokenizing = {0};
   const char *output = NULL;
   int count = 0;
   for (int i = inspects ? 2 : 1; i < argc; i++) {
     if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
       output = argv[++i];
+    else if (!inspects && strcmp(argv[i], "--tokenizer") == 0 && i + 1 < argc)
+      tokenizing.tokenizer = argv[++i];
+    else if (!inspects && strcmp(argv[i], "--end") == 0 && i + 1 < argc)
+      tokenizing.end = argv[++i];
     else if (strcmp(argv[i], "--format") == 0 && i + 1 < argc && read_format(argv[i + 1], &format))
       i++;
     else if (argv[i][0] == '-')
@@ -113,6 +137,8 @@ static int run(struct token_source *sources, int argc, char **argv) {
   }
   for (int i = 0; i < count; i++) sources[i].format = format;
   if (inspects ? count != 1 || output != NULL : count == 0 || output == NULL) return complain();
+  if (tokenizing.tokenizer == NULL && tokenizing.end != NULL) return complain();
+  if (tokenizing.tokenizer != NULL) return make_tokens(&tokenizing, sources, count, output, format);
   return inspects ? inspect(&sources[0]) : convert(sources, count, output);
 }
 

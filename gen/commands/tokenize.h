@@ -1,0 +1,19 @@
+/* Tokenize: texts to one token file by a tokenizer, with a bar on a terminal. A run that was killed is gone on with. */
+#ifndef ACCEL_COMMANDS_TOKENIZE_H
+#define ACCEL_COMMANDS_TOKENIZE_H
+
+#include "runtime/problem.h"
+
+struct tokenizing {
+  const char *tokenizer; /* the tokenizer.json */
+  const char *end;       /* the text of a token that ends each document; NULL: none */
+  const char **texts;    /* files, each a document */
+  int count;
+  const char *output;
+};
+
+/* Writes tokenizing->output, and prints how much is in it. While it goes on, OUTPUT.partial has the tokens and
+ * OUTPUT.progress says where in the texts it is; the same call goes on from there. False with a problem. */
+bool tokenize(const struct tokenizing *tokenizing, struct problem *problem);
+
+#endif

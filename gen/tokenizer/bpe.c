@@ -1,0 +1,128 @@
+#include "gen/tokenizer/bpe.h"
+
+#include <stdlib.h>
+
+/* A merge in an open hash table. */
+struct merge {
+  uint32_t left, right, joined, rank; /* rank counts from 1; 0: the place is free */
+};
+
+/* A pair of neighbours that can be joined. */
+struct pair {
+  uint32_t rank, at; /* the place of the left one */
+  uint32_t left, right, joined;
+};
+
+struct place {
+  uint32_t token;
+  int32_t before, after; /* -1: none */
+};
+
+struct bpe {
+  struct merge *merges;
+  size_t mask;
+  uint32_t count;
+  struct pair *heap;
+  struct place *places;
+  size_t n_heap, capacity; /* capacity: of places; the heap has three times as many */
+};
+
+struct bpe *bpe_new(size_t most) {
+  struct bpe *bpe = calloc(1, sizeof *bpe);
+  size_t size = 16;
+  while (size < 2 * most) size *= 2;
+  if (bpe == NULL) return NULL;
+  bpe->mask = size - 1;
+  bpe->merges = calloc(size, sizeof *bpe->merges);
+  if (bpe->merges != NULL) return bpe;
+  free(bpe);
+  return NULL;
+}
+
+void bpe_free(struct bpe *bpe) {
+  if (bpe == NULL) return;
+  free(bpe->merges);
+  free(bpe->heap);
+  free(bpe->places);
+  free(bpe);
+}
+
+/* Where a pair is, or would be. */
+static struct merge *find(const struct bpe *bpe, uint32_t left, uint32_t right) {
+  uint64_t key = ((uint64_t)left << 32 | right) * UINT64_C(0x9e3779b97f4a7c15);
+  size_t at = (size_t)(key >> 32) & bpe->mask;
+  while (bpe->merges[at].rank != 0 && (bpe->merges[at].left != left || bpe->merges[at].right != right))
+    at = (at + 1) & bpe->mask;
+  return &bpe->merges[at];
+}
+
+void bpe_merge(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t joined) {
+  *find(bpe, left, right) = (struct merge){left, right, joined, ++bpe->count}; /* of two of the same the last counts */
+}
+
+static bool is_before(const struct pair *a, const struct pair *b) {
+  return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
+}
+
+static void push(struct bpe *bpe, struct pair pair) {
+  size_t at = bpe->n_heap++;
+  for (; at > 0 && is_before(&pair, &bpe->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    bpe->heap[at] = bpe->heap[(at - 1) / 2];
+  bpe->heap[at] = pair;
+}
+
+static struct pair pop(struct bpe *bpe) {
+  struct pair first = bpe->heap[0], last = bpe->heap[--bpe->n_heap];
+  size_t at = 0;
+  for (size_t next; (next = 2 * at + 1) < bpe->n_heap; at = next) {
+    if (next + 1 < bpe->n_heap && is_before(&bpe->heap[next + 1], &bpe->heap[next])) next++;
+    if (!is_before(&bpe->heap[next], &last)) break;
+    bpe->heap[at] = bpe->heap[next];
+  }
+  bpe->heap[at] = last;
+  return first;
+}
+
+/* Notes that the place and the one after it can be joined, if they can. */
+static void note(struct bpe *bpe, int32_t at) {
+  if (at < 0 || bpe->places[at].after < 0) return;
+  uint32_t left = bpe->places[at].token, right = bpe->places[bpe->places[at].after].token;
+  const struct merge *merge = find(bpe, left, right);
+  if (merge->rank != 0) push(bpe, (struct pair){merge->rank, (uint32_t)at, left, right, merge->joined});
+}
+
+static bool reserve(struct bpe *bpe, size_t count) {
+  if (count <= bpe->capacity) return true;
+  if (count > INT32_MAX / 4) return false;
+  free(bpe->heap);
+  free(bpe->places);
+  bpe->heap = malloc(3 * count * sizeof *bpe->heap); /* each join notes two more, and there are fewer than count */
+  bpe->places = malloc(count * sizeof *bpe->places);
+  bpe->capacity = bpe->heap != NULL && bpe->places != NULL ? count : 0;
+  return bpe->capacity > 0;
+}
+
+bool bpe_join(struct bpe *bpe, uint32_t *tokens, size_t *count) {
+  int32_t n = (int32_t)*count;
+  if (*count < 2) return true;
+  if (!reserve(bpe, *count)) return false;
+  for (int32_t i = 0; i < n; i++) bpe->places[i] = (struct place){tokens[i], i - 1, i + 1 < n ? i + 1 : -1};
+  bpe->n_heap = 0;
+  for (int32_t i = 0; i + 1 < n; i++) note(bpe, i);
+  while (bpe->n_heap > 0) {
+    struct pair pair = pop(bpe);
+    struct place *left = &bpe->places[pair.at];
+    /* What was noted before one of the two changed is no pair any more. A place that is gone has no neighbours. */
+    if (left->after < 0 || left->token != pair.left || bpe->places[left->after].token != pair.right) continue;
+    struct place *right = &bpe->places[left->after];
+    left->token = pair.joined;
+    left->after = right->after;
+    if (left->after >= 0) bpe->places[left->after].before = (int32_t)pair.at;
+    right->after = -1;
+    note(bpe, left->before);
+    note(bpe, (int32_t)pair.at);
+  }
+  *count = 0;
+  for (int32_t i = 0; i >= 0; i = bpe->places[i].after) tokens[(*count)++] = bpe->places[i].token;
+  return true;
+}

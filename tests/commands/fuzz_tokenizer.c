@@ -1,0 +1,25 @@
+/* Any bytes as a tokenizer.json; with one that is read, what stands behind its last brace is made into tokens. */
+#include <string.h>
+
+#include "gen/tokenizer/tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  struct problem problem;
+  struct encoding encoding;
+  size_t end = size;
+  while (end > 0 && bytes[end - 1] != '}') end--;
+  struct tokenizer *tokenizer = tokenizer_read("fuzz", (const char *)bytes, end, &problem);
+  if (tokenizer == NULL) return 0;
+  size_t count = encoding_begin(&encoding, tokenizer, "fuzz", (const char *)bytes + end, size - end, &problem);
+  while (count > 0) {
+    const uint32_t *tokens;
+    if (!encoding_next(&encoding, &tokens, &count, &problem)) break;
+    for (size_t i = 0; i < count; i++)
+      if (tokens[i] >= tokenizer_vocabulary(tokenizer)) __builtin_trap();
+  }
+  encoding_end(&encoding);
+  tokenizer_free(tokenizer);
+  return 0;
+}

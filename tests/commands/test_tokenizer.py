@@ -1,0 +1,198 @@
+"""accel-gen data --tokenizer beside the library that wrote the tokenizers: the same tokens of random texts, for the families
+that are read; others refused; a run that was killed goes on."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import time
+import unicodedata
+import unittest
+
+from test_data import GENERATOR, TREE, read
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+SEED = int(os.environ.get("SEED", "1"))
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)"
+          r"|\s+")
+QWEN2 = LLAMA3.replace("{1,3}", "")
+BYTES = pre_tokenizers.ByteLevel
+CORPUS = ["docs", "gen", "examples"]
+
+
+def corpus():
+    files = [path for name in CORPUS for path in sorted((TREE / name).rglob("*")) if path.suffix in (".md", ".c", ".h")]
+    return "\n".join(path.read_text() for path in files)[:400_000]
+
+
+def sequence(*splits):
+    steps = [pre_tokenizers.Split(Regex(one), "isolated") if isinstance(one, str) else one for one in splits]
+    return pre_tokenizers.Sequence([*steps, BYTES(add_prefix_space=False, use_regex=False)])
+
+
+# Pre-tokenizer, normalizer, ignore_merges.
+FAMILIES = {
+    "gpt2": (BYTES(add_prefix_space=False), None, False),
+    "space": (BYTES(add_prefix_space=True), None, False),
+    "llama3": (sequence(LLAMA3), None, True),
+    "qwen2": (sequence(QWEN2), normalizers.NFC(), False),
+    "digits": (pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), BYTES(add_prefix_space=False)]),
+               None, False),
+    "several": (sequence(r"\p{N}{1,3}", r"[一-龥぀-ゟ゠-ヿ]+", LLAMA3), None, False),
+}
+
+
+def train(family, text, size=700):
+    pre_tokenizer, normalizer, ignores = FAMILIES[family]
+    tokenizer = Tokenizer(models.BPE(ignore_merges=ignores))
+    tokenizer.pre_tokenizer = pre_tokenizer
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=["<|end|>"], initial_alphabet=BYTES.alphabet(),
+                                  show_progress=False)
+    tokenizer.train_from_iterator(text.split("\n"), trainer)
+    tokenizer.add_special_tokens(["<|e", "<|end|><|"])
+    if normalizer is None:
+        tokenizer.add_tokens([AddedToken("the re", normalized=True)])
+    return tokenizer
+
+
+def agreed(character):
+    """Whether the library's table of combining marks, of 2016, has it as Unicode has."""
+    marks = [f"a{character}\u0308\u0323", f"a\u0323{character}", f"\u0308{character}"]
+    return all(normalizers.NFC().normalize_str(one) == unicodedata.normalize("NFC", one) for one in marks)
+
+
+def characters():
+    known = [chr(c) for c in range(1, 0x30000) if not 0xD800 <= c < 0xE000 and (c < 0x3000 or c % 97 == 0)]
+    return [c for c in known if unicodedata.category(c) != "Cn" and agreed(c)]
+
+
+def random_text(rng, known, text):
+    pieces = []
+    for _ in range(rng.randint(0, 40)):
+        kind = rng.randrange(7)
+        if kind == 0:
+            pieces.append("".join(rng.choice(known) for _ in range(rng.randint(1, 8))))
+        elif kind == 1:
+            pieces.append(rng.choice([" ", "  ", "\n", "\r\n", "\t ", "\n\n ", "\u00a0", "\u3000", "\u0085", "\u180e", "\u200b"]))
+        elif kind == 2:
+            pieces.append(rng.choice(["'s", "'LL", "'\u017f", "'t", "''", "don't", "\u212a", "I'M"]))
+        elif kind == 3:
+            pieces.append(str(rng.randint(0, 10**rng.randint(1, 9))))
+        elif kind == 4:
+            pieces.append(rng.choice(["<|end|>", "<|e", "<|end|><|", "<|en", "the re", "the  re"]))
+        elif kind == 5:
+            at = rng.randrange(len(text))
+            pieces.append(text[at:at + rng.randint(1, 60)])
+        else:
+            pieces.append(unicodedata.normalize("NFD", rng.choice("éñüåÅḍ̇가각ạ̈")) * rng.randint(1, 3))
+    return "".join(pieces)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def data(self, *words, status=0):
+        done = subprocess.run([GENERATOR, "data", *words], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout + done.stderr
+
+
+class Families(Folder):
+    def test_all(self):
+        print("SEED", SEED)
+        rng, known, text = random.Random(SEED), characters(), corpus()
+        for family in FAMILIES:
+            with self.subTest(family=family):
+                tokenizer = train(family, text)
+                told = json.loads(tokenizer.to_str())
+                if family == "gpt2":  # as older versions wrote them
+                    told["model"]["merges"] = [" ".join(merge) for merge in told["model"]["merges"]]
+                (self.folder / "tokenizer.json").write_text(json.dumps(told))
+                texts = [random_text(rng, known, text) for _ in range(400)] + [text[:50000]]
+                names = [f"{i}.txt" for i in range(len(texts))]
+                for name, one in zip(names, texts):
+                    (self.folder / name).write_bytes(one.encode())
+                self.data(*names, "-o", "all.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>")
+                tokens, starts, vocabulary = read(self.folder / "all.tok")
+                self.assertEqual(vocabulary, tokenizer.get_vocab_size())
+                ends = [*starts[1:], len(tokens)]
+                for one, first, last in zip(texts, starts, ends, strict=True):
+                    wanted = tokenizer.encode(one, add_special_tokens=False).ids
+                    self.assertEqual([*wanted, 0], tokens[first:last].tolist(), repr(one))
+
+
+class Refusals(Folder):
+    def refused(self, change, message):
+        tokenizer = json.loads(self.good)
+        change(tokenizer)
+        (self.folder / "bad.json").write_text(json.dumps(tokenizer))
+        self.assertIn(message, self.data("a.txt", "-o", "a.tok", "--tokenizer", "bad.json", status=1))
+        self.assertFalse((self.folder / "a.tok").exists())
+
+    def test_all(self):
+        self.good = train("llama3", "a b c d a b a b", 300).to_str()
+        (self.folder / "a.txt").write_text("text")
+        split = {"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Removed", "invert": False}
+        last = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+        for change, message in (
+            (lambda t: t["model"].update(type="WordPiece"), "model.type: this is not BPE"),
+            (lambda t: t["model"].update(type="Unigram"), "model.type: this is not BPE"),
+            (lambda t: t["model"].update(byte_fallback=True), "model: byte_fallback"),
+            (lambda t: t["model"].update(dropout=0.1), "model: dropout"),
+            (lambda t: t["model"]["vocab"].pop("a"), "model.vocab: a byte is no token"),
+            (lambda t: t["model"]["merges"].append("a zz"), "does not join two tokens"),
+            (lambda t: t["model"]["merges"].append(["a"]), "does not join two tokens"),
+            (lambda t: t.update(normalizer={"type": "Lowercase"}), "normalizer: this is not NFC"),
+            (lambda t: t.update(pre_tokenizer={"type": "Metaspace"}), "pre_tokenizer: the last step, and no other"),
+            (lambda t: t.update(pre_tokenizer=None), "pre_tokenizer: the last step, and no other"),
+            (lambda t: t["pre_tokenizer"]["pretokenizers"].insert(0, split), "a Split that is not Isolated"),
+            (lambda t: t["pre_tokenizer"]["pretokenizers"].__setitem__(1, last), "add_prefix_space within"),
+            (lambda t: t["pre_tokenizer"]["pretokenizers"][0]["pattern"].update(Regex="(a"), "pre_tokenizer: '(a': missing"),
+            (lambda t: t["added_tokens"][0].update(lstrip=True), "added_tokens: lstrip"),
+        ):
+            with self.subTest(message=message):
+                self.refused(change, message)
+        (self.folder / "cut.json").write_text(self.good[:500])
+        self.assertIn("cut.json:", self.data("a.txt", "-o", "a.tok", "--tokenizer", "cut.json", status=1))
+        (self.folder / "good.json").write_text(self.good)
+        (self.folder / "latin.txt").write_bytes(b"caf\xe9")
+        self.assertIn("latin.txt: byte 3: this is not UTF-8",
+                      self.data("latin.txt", "-o", "a.tok", "--tokenizer", "good.json", status=1))
+        self.assertIn("no token '<eos>'",
+                      self.data("a.txt", "-o", "a.tok", "--tokenizer", "good.json", "--end", "<eos>", status=1))
+
+
+class Killed(Folder):
+    def test_goes_on(self):
+        text = corpus()
+        train("qwen2", text).save(str(self.folder / "tokenizer.json"))
+        (self.folder / "a.txt").write_text("e\u0301" + text * 40)
+        (self.folder / "b.txt").write_text(text[:1000])
+        words = ["a.txt", "b.txt", "-o", "killed.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>"]
+        self.data(*["whole.tok" if word == "killed.tok" else word for word in words])
+        goes_on = 0
+        for _ in range(8):
+            run = subprocess.Popen([GENERATOR, "data", *words], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            note = self.folder / "killed.tok.progress"
+            before = note.stat().st_mtime_ns if note.exists() else 0
+            while run.poll() is None and (not note.exists() or note.stat().st_mtime_ns == before):
+                time.sleep(0.02)
+            run.kill()
+            goes_on += "goes on at byte" in run.communicate()[1]
+            if run.returncode == 0 or goes_on == 2:
+                break
+        self.assertGreater(goes_on, 0)
+        self.data(*words)
+        self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
+        self.assertFalse((self.folder / "killed.tok.progress").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
