@@ -54,7 +54,7 @@ struct audit {
 };
 
 struct audit_options {
-  const char *text; /* of the program, which is named all the same; NULL: to be read */
+  const char *text;         /* of the program, which is named all the same; NULL: to be read */
   const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
   int n_flags;
   const char *root;   /* the hot loop's function; NULL: step, or else what main's loops call */

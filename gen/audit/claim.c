@@ -25,7 +25,10 @@ void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdic
     if (same_place(claim->findings[i].where, where) && strcmp(claim->findings[i].message, finding.message) == 0) return;
   claim->findings =
       arena_grow(audit->arena, claim->findings, claim->n_findings, &claim->findings_capacity, sizeof *claim->findings);
-  claim->findings[claim->n_findings++] = finding;
+  int at = claim->n_findings++; /* what is broken stands before what cannot be told */
+  for (; verdict == VERDICT_BROKEN && at > 0 && claim->findings[at - 1].verdict != VERDICT_BROKEN; at--)
+    claim->findings[at] = claim->findings[at - 1];
+  claim->findings[at] = finding;
   if (claim->verdict != VERDICT_BROKEN) claim->verdict = verdict;
 }
 

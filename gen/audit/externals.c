@@ -26,7 +26,8 @@ static const struct {
      "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
      "__builtin_elementwise_* omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_in_parallel "
      "accel_random accel_stream "},
-    {EFFECT_PRODUCT, " accel_multiply accel_convolve dnnl_sgemm dnnl_gemm_* cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
+    {EFFECT_PRODUCT,
+     " accel_multiply accel_convolve dnnl_sgemm dnnl_gemm_* cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
     {EFFECT_COLLECTIVE,
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "

@@ -35,7 +35,7 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
               "what is passed as argument %d of %s is not known", which + 1, name);
   else if (at.origin & ORIGIN_DATA && at.high > INT32_MAX)
     walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, doubt,
-              "%s: nothing bounds the data that chooses a place of %s", name, walk_slot_name(walk, at));
+              "%s: nothing bounds the number that chooses a place of %s", name, walk_slot_name(walk, at));
   else
     walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, doubt,
               "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,

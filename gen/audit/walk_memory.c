@@ -58,9 +58,10 @@ static bool is_scalar(const struct type *type) {
   return type->kind == TYPE_INTEGER || type->kind == TYPE_REAL || type->kind == TYPE_POINTER;
 }
 
-/* Data of which no check is seen may be anything of its type. */
-static bool is_unbounded(struct value at) {
-  return (at.origin & ORIGIN_DATA) != 0 && (at.high > INT32_MAX || at.low < INT32_MIN);
+/* A number of which no check is seen may be anything of its type. */
+static bool is_unbounded(struct value at, int64_t unit) {
+  bool open = (at.blame & BLAME_ALWAYS) != 0 && (at.high / unit >= INT32_MAX / 2 || at.low / unit <= INT32_MIN / 2);
+  return open || ((at.origin & ORIGIN_DATA) != 0 && (at.high > INT32_MAX || at.low < INT32_MIN));
 }
 
 static void fail_bounds(struct walk *walk, struct value at, int64_t size, const struct syntax *node) {
@@ -72,9 +73,9 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
   if (at.object < 0 && walk->hot && walk->lost == NULL) walk->lost = node;
   if (at.object < 0 || at.span < 0)
     walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, doubt, "what '%s' points to is not known", what);
-  else if (is_unbounded(at))
+  else if (is_unbounded(at, unit))
     walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, doubt,
-              "'%s': nothing bounds the data that chooses an element of %s[%lld]", what, slot, at.span / unit);
+              "'%s': nothing bounds the number that chooses an element of %s[%lld]", what, slot, at.span / unit);
   else
     walk_fail(walk, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
               certain ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]", what,

@@ -25,6 +25,9 @@ void audit_write_html(const struct audit *audit, struct text *out);
 /* Text inside of XML and HTML, in quotes or between tags; what XML cannot hold becomes U+FFFD. */
 void write_escaped(struct text *out, const char *string);
 
+/* 1204 as 1,204. */
+const char *write_grouped(struct arena *arena, int number);
+
 /* "trainer.c:12:3", or the file alone */
 const char *write_place(struct arena *arena, struct location where);
 

@@ -2,10 +2,9 @@
 
 #include "gen/audit/write.h"
 
-/* 1204 as 1,204. */
-static const char *grouped(struct arena *arena, int number) {
+const char *write_grouped(struct arena *arena, int number) {
   if (number < 1000) return arena_printf(arena, "%d", number);
-  return arena_printf(arena, "%s,%03d", grouped(arena, number / 1000), number % 1000);
+  return arena_printf(arena, "%s,%03d", write_grouped(arena, number / 1000), number % 1000);
 }
 
 static void add_place(struct text *out, struct location where) {
@@ -15,9 +14,15 @@ static void add_place(struct text *out, struct location where) {
     text_printf(out, "%s:%d:%d: ", where.file, where.line, where.column);
 }
 
-static void add_findings(const struct claim *claim, struct text *out) {
+enum { SHOWN = 12 }; /* findings of a claim, without -v */
+
+static void add_findings(const struct claim *claim, bool all, struct text *out) {
   for (int i = 0; i < claim->n_findings; i++) {
     if (i > 0) text_printf(out, "%41s", "");
+    if (i == SHOWN && !all) {
+      text_printf(out, "and %d more (-v lists them)\n", claim->n_findings - SHOWN);
+      return;
+    }
     add_place(out, claim->findings[i].where);
     text_printf(out, "%s\n", claim->findings[i].message);
   }
@@ -34,7 +39,7 @@ static void add_facts(const struct claim *claim, struct text *out) {
 static void add_claim(const struct claim *claim, bool facts, struct text *out) {
   text_printf(out, "  %-11s  %-25s  ", verdict_word(claim->verdict), claim->id);
   if (claim->n_findings > 0)
-    add_findings(claim, out);
+    add_findings(claim, facts, out);
   else
     text_printf(out, "%s\n", claim->evidence);
   if (facts) add_facts(claim, out);
@@ -42,7 +47,7 @@ static void add_claim(const struct claim *claim, bool facts, struct text *out) {
 
 void audit_write_text(const struct audit *audit, bool facts, struct text *out) {
   text_printf(out, "%s: %s lines, %d functions, %d of them in the hot loop\n", audit->tree->file,
-              grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot);
+              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot);
   for (int i = 0; i < audit->n_claims; i++) add_claim(&audit->claims[i], facts, out);
   int holds = audit_count(audit, VERDICT_HOLDS), broken = audit_count(audit, VERDICT_BROKEN);
   text_printf(out, "%d hold, %d broken", holds, broken);
