@@ -1,0 +1,149 @@
+"""The bounds claim, against the sanitizer: programs that the audit accepts are rewritten so that every slot of the arena
+stands alone with poisoned bytes behind it, unions taken apart. They run clean and to the same weights as before; a program
+that steps out of its slot by one element does not. TAP."""
+
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import GENERATOR  # noqa: E402
+from matrix import CASES, library_flags  # noqa: E402
+from test_compile import ENVIRONMENT, SANITIZERS, run  # noqa: E402
+
+NAMES = {"gpt2_accumulation", "gru_checkpoint", "mlp_bf16"}
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};\nstatic_assert\([^;]*\);\n", re.M | re.S)
+LEAF = re.compile(r" *(?:alignas\(\d+\) )?\w+ (\w+)(?:\[[^\]]*\])+;")
+NESTED = re.compile(r" *struct (\w+) (\w+)(?:\[(\d+)\])?;")
+GUARD = """#include <sanitizer/asan_interface.h>
+static inline void guard(void *slot, size_t size, void *behind) {
+  ASAN_POISON_MEMORY_REGION((char *)slot + size, (size_t)((char *)behind + 64 - (char *)slot) - size);
+}
+
+"""
+
+
+class Separated:
+    """The structs of a program with guards behind each member. A union with `all_...` in it is a view: the same numbers as a
+    struct and as one array. It is one slot, and the structs below it stay as they are."""
+
+    def __init__(self, text):
+        self.bodies, self.viewed, self.count = dict(STRUCT.findall(text)), set(), 0
+        for view in re.findall(r"union \{\n *struct (\w+) \w+;\n[^}]* all_", "\n".join(self.bodies.values())):
+            self.view(view)
+
+    def view(self, name):
+        self.viewed.add(name)
+        for nested in NESTED.findall(self.bodies[name]):
+            self.view(nested[0])
+
+    def guard(self, slot):
+        """The line of a guard behind `slot`, and the statement that poisons it."""
+        self.count += 1
+        return (f"  alignas(64) char guard_{self.count}[64];",
+                f"guard(&{{0}}{slot}, sizeof {{0}}{slot}, {{0}}guard_{self.count});")
+
+    def member(self, line):
+        """The lines of a member and its guard, and the statement that poisons what belongs to it."""
+        nested = NESTED.match(line)
+        if nested and nested[1] not in self.viewed:
+            index, count = ("[i]", nested[3]) if nested[3] else ("", "1")
+            return [line], f"for (int i = 0; i < {count}; i++) guard_{nested[1]}(&{{0}}{nested[2]}{index});"
+        slot = nested[2] if nested else LEAF.match(line)[1]
+        behind, statement = self.guard(slot)
+        return [line, behind], statement
+
+    def definition(self, name):
+        """A struct with guards, and the function that poisons them."""
+        lines, statements, inner = [], [], None
+        body = iter(self.bodies[name].splitlines())
+        for line in body:
+            if line.strip() == "union {":
+                members = [next(body)]
+                while not members[-1].lstrip().startswith("}"):
+                    members.append(next(body))
+                *members, end = members
+                if any(" all_" in member for member in members):
+                    behind, statement = self.guard(NESTED.match(members[0])[2])
+                    lines += [line, *members, end, behind]
+                    statements.append(statement)
+                    continue
+                inner, prefix = [], re.match(r" *\} ?(\w*)", end)[1]
+                for member in members:
+                    wide, statement = self.member(member)
+                    inner += wide
+                    statements.append(statement.replace("{0}", "{0}" + (prefix + "." if prefix else "")))
+                lines += ["  struct {", *inner, end]
+            else:
+                wide, statement = self.member(line)
+                lines += wide
+                statements.append(statement)
+        poison = "".join(f"  {statement.format('s->')}\n" for statement in statements)
+        return "struct %s {\n%s\n};\n\nstatic inline void guard_%s(struct %s *s) {\n%s}\n" % (
+            name, "\n".join(lines), name, name, poison)
+
+
+def separate(text):
+    """The program with all of its slots apart, and how many there are."""
+    structs = Separated(text)
+
+    def define(match):
+        return match[0] if match[1] in structs.viewed else structs.definition(match[1])
+
+    first = text.index("struct ", text.index("The arena's map"))
+    text = text[:first] + GUARD + STRUCT.sub(define, text[first:])
+    return re.sub(r"( *)(arena = accel_arena\(run\);)", r"\1\2\n\1guard_arena(arena);", text, count=1), structs.count
+
+
+def train(text, folder):
+    """What the program says under the sanitizers, and its weights."""
+    (folder / "program.c").write_text(text)
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    built = run(["gcc", *SANITIZERS, "program.c", "-o", "program", *library_flags("--cflags", "--libs")], folder)
+    result = built if built.returncode != 0 else run(["./program"], folder, **ENVIRONMENT)
+    weights = folder / "run" / "model.safetensors"
+    return result, weights.read_bytes() if weights.exists() else b""
+
+
+def check(case, folder):
+    """Yields (what, None or why not)."""
+    case.write_data(folder)
+    (folder / "job.yaml").write_text(json.dumps(case.job))
+    run([GENERATOR, "job.yaml", "-o", "program.c"], folder)
+    text = (folder / "program.c").read_text()
+    audit = run([GENERATOR, "audit", "program.c"], folder)
+    yield "is accepted", None if audit.returncode == 0 else audit.stdout
+    _, plain = train(text, folder)
+    apart, count = separate(text)
+    result, weights = train(apart, folder)
+    yield f"{count} slots apart, runs clean", None if result.returncode == 0 else result.stdout + result.stderr
+    yield "and to the same weights", None if plain and weights == plain else "they differ"
+    if case.name != "mlp_bf16":
+        return
+    wrong = re.sub(r"(static void step\([^{]*\{\n)", r"\1  *(volatile char *)(arena->result + 1) = 0;\n", apart, count=1)
+    result, _ = train(wrong, folder)
+    caught = result.returncode != 0 and "use-after-poison" in result.stderr
+    yield "a step out of a slot is caught", None if caught else result.stdout + result.stderr
+
+
+def main():
+    failed = 0
+    for case in CASES:
+        if case.name not in NAMES:
+            continue
+        with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+            for what, why in check(case, pathlib.Path(folder)):
+                print(f"{'not ok' if why else 'ok'} {case.name}: {what}", flush=True)
+                for line in (why or "").splitlines()[:40]:
+                    print(f"  {line}")
+                failed += why is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
