@@ -13,8 +13,8 @@ static const char *holder_name(struct arena *arena, const char *base, int scope)
 
 /* ---- Parameters of functions ---- */
 
-/* kind: "weights", "gradients", "saved", "scratch" (structures), "updated" (weights that it writes),
- * "input", "output" (arrays), "stream", "rate", "squares". */
+/* kind: "weights", "gradients", "saved", "scratch" (structures), "updated" (weights that it writes), "rows" (of the
+ * optimizer's table), "input", "output" (arrays), "stream", "pace" (all that an update needs of the step). */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
   struct jinja_value value = jinja_map(arena);
@@ -53,6 +53,8 @@ static struct jinja_value parameters_value(const struct program *program, const 
     if (function->uses_gradients[i])
       add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
                     region_scope_type(program->trained, region, i)->name, "");
+  for (int i = 0; i < region->n_scopes; i++)
+    if (function->uses_rows[i]) add_parameter(arena, list, "rows", holder_name(arena, "tensors", i), "", "");
   if (saving_function(function)->saved_bytes > 0)
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
@@ -64,8 +66,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
       add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
                     extent_text(arena, region->inputs.items[i]->shape));
   if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
-  if (function->updates) add_parameter(arena, list, "rate", "rate", "", "");
-  if (function->updates) add_parameter(arena, list, "squares", "squares", "", "");
+  if (function->updates) add_parameter(arena, list, "pace", "", "", "");
   return list;
 }
 
@@ -118,6 +119,18 @@ static struct jinja_value weights_argument(const struct program *program, const 
   return argument;
 }
 
+/* A row of the optimizer's table, from that of a scope's first parameter on: holder + first + step * i. */
+static struct jinja_value row_value(const struct program *program, const struct region *region, int scope,
+                                    const char *path, const char *next) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  int64_t first = weight_row(program, region, scope, path);
+  set_text(arena, value, "rows", holder_name(arena, "tensors", scope));
+  jinja_set(arena, value, "index",
+            index_value(arena, first, next != NULL ? weight_row(program, region, scope, next) - first : 0, 0));
+  return value;
+}
+
 static const struct parameter *parameter_of(const struct function *function, int index) {
   const struct region *region = function->region->forward != NULL ? function->region->forward : function->region;
   return &region->parameters.items[index];
@@ -165,6 +178,17 @@ static void push_scopes(const struct program *program, const struct function *fu
     const char *next = call->count > 1 ? call->scopes[i * call->count + 1]->path : NULL;
     jinja_push(program->arena, list,
                weights_argument(program, function->region, base, scope->formal, scope->path, next, true));
+  }
+}
+
+static void push_rows(const struct program *program, const struct function *function, const struct step *step,
+                      struct jinja_value list) {
+  const struct call *call = step->node->call;
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    if (!step->callee->uses_rows[i]) continue;
+    const struct scope *scope = call->scopes[i * call->count];
+    const char *next = call->count > 1 ? call->scopes[i * call->count + 1]->path : NULL;
+    jinja_push(program->arena, list, row_value(program, function->region, scope->formal, scope->path, next));
   }
 }
 
@@ -224,9 +248,11 @@ static struct jinja_value call_value(const struct program *program, const struct
   push_scopes(program, function, step, "weights", step->callee->uses_weights, arguments);
   push_scopes(program, function, step, low_weights(program), step->callee->uses_low_weights, arguments);
   push_scopes(program, function, step, "gradients", step->callee->uses_gradients, arguments);
+  push_rows(program, function, step, arguments);
   push_memory(program, function, step, arguments);
   push_operands(program, function, step, arguments);
   set_text(arena, value, "callee", step->callee->name);
+  set_bool(arena, value, "by_row", false);
   jinja_set(arena, value, "arguments", arguments);
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
@@ -240,7 +266,13 @@ static struct jinja_value kernel_call_value(const struct program *program, const
                                             const struct step *step) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
-  for (int i = 0; i < step->node->n_outputs; i++)
+  bool by_row = step->node->kind->by_row;
+  if (by_row) {
+    const struct parameter *p = parameter_of(function, step->outputs[0].storage->index);
+    jinja_set(arena, value, "row", row_value(program, function->region, p->scope, p->path, NULL));
+  }
+  set_bool(arena, value, "by_row", by_row);
+  for (int i = 0; i < step->node->n_outputs && !by_row; i++)
     jinja_push(arena, arguments, place_argument(program, function, &step->outputs[i]));
   for (int i = 0; i < step->node->n_inputs; i++)
     jinja_push(arena, arguments, place_argument(program, function, &step->inputs[i]));
@@ -308,6 +340,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, weights, NULL, true));
   if (function->uses_low_weights[0]) jinja_push(arena, list, arena_member(arena, low_weights(program), NULL, true));
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
+  if (function->uses_rows[0]) jinja_push(arena, list, argument_value(arena, "updated", false, 0));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));

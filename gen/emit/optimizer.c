@@ -61,6 +61,8 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   set_comment(arena, value, "name", span->weight->path);
   set_int(arena, value, "first", span->first);
   set_int(arena, value, "gradient", span->gradient);
+  set_bool(arena, value, "stored", span->gradient >= 0);
+  set_bool(arena, value, "frozen", span->frozen);
   set_int(arena, value, "count", span->end - span->first);
   set_int(arena, value, "matrices", span->matrices);
   set_int(arena, value, "rows", span->rows);
@@ -79,7 +81,11 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
 
 static struct jinja_value rows_value(struct arena *arena, const struct span_list *spans) {
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < spans->count; i++) jinja_push(arena, list, row_value(arena, spans, &spans->items[i]));
+  for (int i = 0; i < spans->count; i++) {
+    struct jinja_value row = row_value(arena, spans, &spans->items[i]);
+    set_int(arena, row, "number", i);
+    jinja_push(arena, list, row);
+  }
   return list;
 }
 
@@ -144,6 +150,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
+  set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
   set_real(arena, value, "lr", job->optimizer.lr);
   set_numbers(arena, value, spans, row, &job->optimizer.numbers);
   set_own_keys(arena, value, job);
@@ -163,7 +170,6 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "block", STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);
   set_int(arena, value, "gradients", program->bytes.gradients / dtype_size(DTYPE_FLOAT32));
-  set_bool(arena, value, "factored", job_optimizer(job)->factored);
   jinja_set(arena, value, "rows", rows_value(arena, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));
   return value;
@@ -176,7 +182,6 @@ struct jinja_value optimizer_value(const struct program *program) {
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
   bool stores = program->bytes.gradients > 0;
-  set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
   set_bool(arena, value, "sweeps", stores);
   set_bool(arena, value, "sweeps_all", stores && program->spans.count == 0 && program->tensors.count == 0);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");

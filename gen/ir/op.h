@@ -119,6 +119,9 @@ struct op_kind {
 
   /* The kernel updates a parameter: it gets the step's learning rate and the sum of squares of all gradients so far. */
   bool updates;
+  /* It is the optimizer's rule that writes its function, one for all parameters: that gets the parameter's row in the
+   * optimizer's table in the place of the parameter, and what the rule needs of the step. */
+  bool by_row;
 
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;

@@ -19,7 +19,7 @@ static bool check_group(const struct program *program, int g, struct diagnostics
   bool frozen = false;
   for (int i = 0; i < program->n_weights; i++) {
     if (!name_matches(group->match, program->weights[i].path)) continue;
-    if (program->weights[i].gradient < 0) {
+    if (!program->weights[i].parameter->value->differentiable) {
       frozen = true;
       continue;
     }
@@ -74,17 +74,22 @@ static void add_tensor(struct sharing *sharing, struct span span) {
   struct program *program = sharing->program;
   struct shape shape = span.weight->parameter->shape;
   span.end = span.first + shape_count(shape);
+  if (span.frozen) {
+    ARENA_PUSH(program->arena, program->tensors, span);
+    return;
+  }
   if (shape.rank >= 2) {
     span.rows = shape.dim[shape.rank - 2];
     span.columns = shape.dim[shape.rank - 1];
     span.matrices = shape_product(shape, 0, shape.rank - 2);
   }
-  if (job_optimizer(program->job)->factored && shape.rank >= 2) {
+  bool factored = job_optimizer(program->job)->factors[0] != NULL;
+  if (factored && shape.rank >= 2) {
     span.state[0] = sharing->rows;
     span.state[1] = sharing->columns;
     sharing->rows += span.matrices * span.rows;
     sharing->columns += span.matrices * span.columns;
-  } else if (job_optimizer(program->job)->factored || optimizer_steps_matrices(program->job)) {
+  } else if (factored || optimizer_steps_matrices(program->job)) {
     span.state[0] = sharing->whole;
     sharing->whole += span.end - span.first;
   } else if (optimizer_state_dtype(program->job) == STATE_8BIT) {
@@ -117,10 +122,11 @@ static void add_part(struct sharing *sharing, struct span span) {
 static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end) {
   const struct job *job = sharing->program->job;
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  int g = group_of(job, weight->path);
+  int g = weight->parameter->value->differentiable ? group_of(job, weight->path) : -1;
   const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
   struct span span = {.weight = weight, .first = weight->offset / size, .end = end / size};
-  span.gradient = weight->gradient / size;
+  span.gradient = weight->gradient < 0 ? -1 : weight->gradient / size;
+  span.frozen = !weight->parameter->value->differentiable;
   bool adamw = optimizer_steps_matrices(job) && (weight->parameter->shape.rank != 2 || (group != NULL && group->adamw));
   if (adamw)
     span.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
@@ -140,6 +146,12 @@ static bool has_tables(const struct program *program) {
          optimizer_state_dtype(job) != STATE_FLOAT32;
 }
 
+/* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so
+ * that all weights have one. */
+static bool has_row(const struct job *job, const struct weight *weight) {
+  return weight->gradient >= 0 || (job_optimizer(job)->in_backward && optimizer_is_by_tensor(job));
+}
+
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct sharing sharing = {.program = program};
@@ -151,7 +163,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
   for (int i = 0; i < program->n_weights; i++)
-    if (sorted[i]->gradient >= 0)
+    if (has_row(job, sorted[i]))
       add_weight(&sharing, sorted[i],
                  i + 1 < program->n_weights ? sorted[i + 1]->offset : program->structs[program->n_structs - 1]->bytes);
   program->update_scratch = optimizer_scratch(program);

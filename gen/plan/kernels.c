@@ -205,6 +205,11 @@ void choose_kernels(struct program *program) {
       struct step *step = &function->steps[s];
       if (step->callee != NULL) continue;
       struct kernel *kernel = make_kernel(program, step);
+      if (step->node->kind->by_row) {
+        kernel->name = step->node->kind->name;
+        step->kernel = kernel;
+        continue;
+      }
       const char *description = describe(program->arena, kernel);
       for (int i = 0; i < program->n_kernels && step->kernel == NULL; i++)
         if (strcmp(descriptions[i], description) == 0) step->kernel = program->kernels[i];

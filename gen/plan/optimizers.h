@@ -21,9 +21,11 @@ struct optimizer {
   const char *name;
   const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers kept for each weight, as PyTorch calls them */
   enum optimizer_reach reach;
-  bool factored; /* keeps sums over rows and columns, where there are fewer than two dimensions a number an element */
-  bool averages; /* the model is an average of what is trained; its first state begins as the weights */
-  bool coupled;  /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
+  /* Where set, it keeps averages over rows and over columns, and where there are fewer than two dimensions a number an
+   * element: their names. */
+  const char *factors[3];
+  bool averages;     /* the model is an average of what is trained; its first state begins as the weights */
+  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
   bool in_backward;  /* a parameter is updated as soon as its gradient is there, which then is dropped */
   bool counts_steps; /* the rule depends on the step's number */
 };

@@ -107,6 +107,7 @@ struct function {
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
   bool *writes_weights;                /* by scope: it updates some of them */
+  bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
   bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */
 };
@@ -157,7 +158,8 @@ struct weight {
 struct span {
   const struct weight *weight; /* its first parameter */
   int64_t first, end;
-  int64_t gradient; /* the first element of its gradient */
+  int64_t gradient; /* the first element of its gradient; -1: none is stored */
+  bool frozen;      /* it has a place in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where

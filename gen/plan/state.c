@@ -61,6 +61,7 @@ static struct shape sliced_shape(const struct span *span, enum slicing slicing) 
 }
 
 static bool has_slice(const struct span *span, enum slicing slicing) {
+  if (span->frozen) return false;
   if (slicing == UNFACTORED) return span->rows == 0;
   return slicing == WHOLE || slicing == BLOCKS || span->rows > 0;
 }
@@ -116,10 +117,11 @@ void plan_state(struct program *program) {
   if (program->kind != PROGRAM_TRAIN) return;
   add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
   add_optimizer(program, elements);
-  if (job_optimizer(program->job)->factored) {
-    add_sliced(program, "row_var", "row_var", DTYPE_FLOAT32, &program->tensors, ROWS);
-    add_sliced(program, "col_var", "col_var", DTYPE_FLOAT32, &program->tensors, COLUMNS);
-    add_sliced(program, "variance", "variance", DTYPE_FLOAT32, &program->tensors, UNFACTORED);
+  const char *const *factors = job_optimizer(program->job)->factors;
+  if (factors[0] != NULL) {
+    add_sliced(program, factors[0], "row_var", DTYPE_FLOAT32, &program->tensors, ROWS);
+    add_sliced(program, factors[1], "col_var", DTYPE_FLOAT32, &program->tensors, COLUMNS);
+    add_sliced(program, factors[2], "variance", DTYPE_FLOAT32, &program->tensors, UNFACTORED);
   }
   if (optimizer_steps_matrices(program->job)) {
     add_sliced(program, "momentum_buffer", "momentum", DTYPE_FLOAT32, &program->tensors, WHOLE);

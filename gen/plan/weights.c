@@ -296,6 +296,18 @@ const struct weight_struct *region_scope_type(const struct program *program, con
   return scope_node(program, region, formal)->type;
 }
 
+static int64_t weights_before(const struct program *program, const struct weight_node *node) {
+  int64_t offset = offset_of(program, node), count = 0;
+  for (int i = 0; i < program->n_weights; i++) count += program->weights[i].offset < offset;
+  return count;
+}
+
+int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  const struct weight_node *node = weight_node_at((struct weight_node *)from, path);
+  return weights_before(program, node) - weights_before(program, from);
+}
+
 static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
   struct weight_node *node = weight_node_at((struct weight_node *)from, path);
   const struct weight_node *chain[64];

@@ -20,6 +20,10 @@ bool region_uses_scope(const struct program *program, const struct region *regio
 /* The structure to which the pointer for scope `formal` of a region points. */
 const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal);
 
+/* Parameters that lie before the one, or the scope, `path` below scope `formal` of a region, from that scope's first.
+ */
+int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path);
+
 /* How a parameter or a scope is reached from that pointer: members with array indices. `path` is below the scope;
  * `next` is the path in the following iteration of a loop (NULL or equal: none), whose differing index becomes
  * first + step * iteration. Returns the number of parts; 0 for the pointer itself. */

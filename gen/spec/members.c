@@ -126,7 +126,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(devices.kind), {"cpu"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
-      "schedule_free_adamw", "lomo"}},
+      "schedule_free_adamw", "lomo", "adalomo"}},
     {CHOICE(optimizer.norm_type), {"2", "inf"}},
     {CHOICE(optimizer.state_dtype), {"float32", "bf16", "8bit"}},
     {CHOICE(optimizer.adjust_lr_fn), {"original", "match_rms_adamw", "spectral_unclamped"}},

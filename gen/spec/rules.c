@@ -82,14 +82,14 @@ static void check_parts(const struct spec_node *job, struct diagnostics *diags) 
   diag_help(diags, "leave it out");
 }
 
-/* What does not go with lomo, whose gradients are gone before the backward ends: all values of `key` but one. */
-static const struct exclusion {
+/* A key of which all values but one do not go with an optimizer. */
+struct exclusion {
   const char *key, *allowed, *why, *cure;
-} exclusions[] = {
+};
+
+/* With rules that step within the backward, whose gradients are gone before that ends. */
+static const struct exclusion in_backward[] = {
     {"optimizer.clip_grad_norm", "0", "the norm is known when the weights have moved", "optimizer.clip_grad_value"},
-    {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: sgd"},
-    {"optimizer.param_groups", "", "one function's backward moves the weights of all its calls alike",
-     "optimizer.name: sgd"},
     {"accumulation.num_steps", "1", "every backward moves the weights", "a larger data.batch_size"},
     {"accumulation.normalize", "batches", "every backward moves the weights, before others have counted",
      "accumulation.normalize: batches"},
@@ -105,29 +105,45 @@ static const struct exclusion {
     {"tracking.grad_norms", "global", "gradients are gone when a step ends", "tracking.grad_norms: global"},
 };
 
+/* With lomo, whose kernels know nothing of the parameter but its elements. */
+static const struct exclusion of_lomo[] = {
+    {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: sgd"},
+    {"optimizer.param_groups", "", "one function's backward moves the weights of all its calls alike",
+     "optimizer.name: adalomo, or sgd"},
+};
+
 static bool has_value(const struct spec_node *node, const char *value) {
   if (node->kind == SPEC_STRING) return strcmp(node->text, value) == 0;
   if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
   return (node->kind == SPEC_INT || node->kind == SPEC_REAL) && node->real == strtod(value, NULL);
 }
 
-static void check_exclusions(const struct spec_node *job, struct diagnostics *diags) {
+static void check_exclusions(const struct spec_node *job, const struct exclusion *list, size_t count,
+                             struct diagnostics *diags) {
   const struct spec_node *name = spec_find(job, "optimizer.name");
-  if (name == NULL || name->kind != SPEC_STRING || strcmp(name->text, "lomo") != 0) return;
-  for (size_t i = 0; i < sizeof exclusions / sizeof *exclusions; i++) {
-    const struct exclusion *exclusion = &exclusions[i];
-    const struct spec_node *node = spec_find(job, exclusion->key);
-    if (node == NULL || node->is_default || has_value(node, exclusion->allowed)) continue;
-    diag_error(diags, node->where, "'%s' does not go with optimizer.name 'lomo': %s", exclusion->key, exclusion->why);
-    diag_note(diags, name->where, "'optimizer.name' is 'lomo' here");
-    diag_help(diags, "use %s", exclusion->cure);
+  for (size_t i = 0; i < count; i++) {
+    const struct spec_node *node = spec_find(job, list[i].key);
+    if (node == NULL || node->is_default || has_value(node, list[i].allowed)) continue;
+    diag_error(diags, node->where, "'%s' does not go with optimizer.name '%s': %s", list[i].key, name->text,
+               list[i].why);
+    diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
+    diag_help(diags, "use %s", list[i].cure);
   }
+}
+
+static void check_optimizer(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *name = spec_find(job, "optimizer.name");
+  if (name == NULL) return;
+  bool lomo = has_value(name, "lomo");
+  if (lomo || has_value(name, "adalomo"))
+    check_exclusions(job, in_backward, sizeof in_backward / sizeof *in_backward, diags);
+  if (lomo) check_exclusions(job, of_lomo, sizeof of_lomo / sizeof *of_lomo, diags);
 }
 
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
   check_samples(job, diags);
-  check_exclusions(job, diags);
+  check_optimizer(job, diags);
   check_masking(arena, job, diags);
   check_parts(job, diags);
 }

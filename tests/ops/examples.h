@@ -4,10 +4,8 @@
 
 #include "gen/model/model.h"
 
-#define NUMBER(key, number)                                                                                            \
-  { .name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number) }
-#define REAL(key, number)                                                                                              \
-  { .name = (key), .kind = CONFIG_REAL, .real = (number) }
+#define NUMBER(key, number) {.name = (key), .kind = CONFIG_INT, .integer = (number), .real = (number)}
+#define REAL(key, number) {.name = (key), .kind = CONFIG_REAL, .real = (number)}
 
 struct model_case {
   const char *file;
@@ -17,21 +15,21 @@ struct model_case {
 };
 
 #define EXAMPLE_GPT(path, layers, heads, width, rate, words, length)                                                   \
-  {                                                                                                                    \
-    (path), false, {NUMBER("n_layer", layers),   NUMBER("n_head", heads),      NUMBER("n_embd", width),                \
-                    NUMBER("vocab_size", words), NUMBER("block_size", length), REAL("dropout", rate)},                 \
-        6                                                                                                              \
-  }
+  {(path),                                                                                                             \
+   false,                                                                                                              \
+   {NUMBER("n_layer", layers), NUMBER("n_head", heads), NUMBER("n_embd", width), NUMBER("vocab_size", words),          \
+    NUMBER("block_size", length), REAL("dropout", rate)},                                                              \
+   6}
 #define EXAMPLE_GRU(width, words, length)                                                                              \
-  {                                                                                                                    \
-    "examples/models/gru_bytes.c", false,                                                                              \
-        {NUMBER("n_embd", 3), NUMBER("width", width), NUMBER("vocab_size", words), NUMBER("block_size", length)}, 4    \
-  }
+  {"examples/models/gru_bytes.c",                                                                                      \
+   false,                                                                                                              \
+   {NUMBER("n_embd", 3), NUMBER("width", width), NUMBER("vocab_size", words), NUMBER("block_size", length)},           \
+   4}
 #define EXAMPLE_MLP(layers, width, classes)                                                                            \
-  {                                                                                                                    \
-    "examples/models/mlp_table.c", true,                                                                               \
-        {NUMBER("n_layer", layers), NUMBER("width", width), NUMBER("n_classes", classes)}, 3                           \
-  }
+  {"examples/models/mlp_table.c",                                                                                      \
+   true,                                                                                                               \
+   {NUMBER("n_layer", layers), NUMBER("width", width), NUMBER("n_classes", classes)},                                  \
+   3}
 
 /* What a model of tokens reads, and one of rows of a table. */
 #define TOKEN_INPUTS(batch, length)                                                                                    \

@@ -46,6 +46,37 @@ class Lamb(torch.optim.Optimizer):
                 p.sub_(way, alpha=group["lr"] * (float(own / whole) if own > 0 and whole > 0 else 1))
 
 
+class AdaLomo(torch.optim.Optimizer):
+    """AdaLomo of arXiv:2310.10195 as lomo-optim 0.1.1 writes it (fuse_update), its loop over parameters aside."""
+
+    def __init__(self, params, lr, eps=1e-30, least_scale=1e-3, clip_threshold=1.0, beta2_decay=-0.8, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "eps": eps, "least_scale": least_scale, "clip_threshold": clip_threshold,
+                                  "beta2_decay": beta2_decay, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                step = state["step"] = state.get("step", 0) + 1
+                fresh = step ** group["beta2_decay"]
+                square = p.grad**2 + group["eps"]
+                if p.dim() > 1:
+                    rows = state["exp_avg_sq_row"] = torch.lerp(state.get("exp_avg_sq_row", torch.zeros_like(p[..., 0])),
+                                                                square.mean(dim=-1), fresh)
+                    columns = state["exp_avg_sq_col"] = torch.lerp(
+                        state.get("exp_avg_sq_col", torch.zeros_like(p[..., 0, :])), square.mean(dim=-2), fresh)
+                    by_row = (rows / rows.mean(dim=-1, keepdim=True)).rsqrt().unsqueeze(-1)
+                    update = by_row * columns.unsqueeze(-2).rsqrt() * p.grad
+                else:
+                    squares = state["exp_avg_sq"] = torch.lerp(state.get("exp_avg_sq", torch.zeros_like(p)), square, fresh)
+                    update = squares.rsqrt() * p.grad
+                size = p.numel() ** 0.5
+                update /= (update.norm() / size / group["clip_threshold"]).clamp(min=1.0)
+                rate = group["lr"] * max(group["least_scale"], float(p.norm()) / size)
+                p.mul_(1 - rate * group["weight_decay"]).sub_(update, alpha=rate)
+
+
 class ScheduleFree(torch.optim.Optimizer):
     """AdamWScheduleFree of schedulefree 1.4 (facebookresearch/schedule_free), its warm-up left to the rates."""
 

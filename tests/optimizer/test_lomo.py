@@ -1,11 +1,14 @@
-"""lomo, whose step is a part of the backward: without clipping it is PyTorch's SGD, and what it saves is what the plan
-says and what a process does not take."""
+"""lomo and adalomo, whose steps are parts of the backward, beside PyTorch's SGD and the published arithmetic in float64;
+what they save is what the plan says and what a process does not take."""
 
+import fnmatch
+import json
 import math
 import unittest
 
 import torch
 from parts import generate, make_job, plan
+from rules import AdaLomo
 
 import numpy as np
 from harness import relative  # tests/program
@@ -23,24 +26,44 @@ def lomo(**more):
     return {"name": "lomo", "lr": RATE, **more}
 
 
+def adalomo(**more):
+    """With an eps that the rounding of gradients that should be 0, as those of the keys' biases, does not count beside."""
+    return {"name": "adalomo", "lr": 1e-2, "eps": 1e-10, **more}
+
+
+def peer_of(keys, weights):
+    """PyTorch's optimizer over named weights, with groups as the job's first pattern makes them."""
+    own = {key: keys[key] for key in keys if key not in ("name", "clip_grad_value", "param_groups")}
+    groups = {}
+    for name, weight in weights.items():
+        pattern = next((g for g in keys.get("param_groups", []) if fnmatch.fnmatchcase(name, g["match"])), {})
+        groups.setdefault(json.dumps(pattern), []).append(weight)
+    listed = []
+    for pattern, members in groups.items():
+        numbers = json.loads(pattern)
+        scale = numbers.pop("lr_scale", 1)
+        numbers.pop("match", None)
+        listed.append({"params": members, **own, **numbers, "lr": keys["lr"] * scale})
+    return (AdaLomo if keys["name"] == "adalomo" else torch.optim.SGD)(listed, lr=keys["lr"])
+
+
 class Parity(unittest.TestCase):
-    def check(self, kind="gpt2", clip=None, frozen=(), **more):
-        keys = lomo(**({"clip_grad_value": clip} if clip else {}))
+    def check(self, keys, kind="gpt2", frozen=(), **more):
         trainer, weights, batches = prepare(kind, keys, STEPS, **more)
         metrics = trainer.run()
         peer = Gpt(weights, CONFIG, kind, torch.float64)
-        trained = [w for key, w in peer.w.items() if key not in frozen]
+        trained = {key: w for key, w in peer.w.items() if key not in frozen}
         for key in frozen:
             peer.w[key].requires_grad_(False)
-        optimizer = torch.optim.SGD(trained, lr=RATE)
+        optimizer = peer_of(keys, trained)
         for step, row in enumerate(metrics):
             optimizer.zero_grad()
             loss = peer.loss(*tensors(batches(step)))
             loss.backward()
-            norm = math.sqrt(sum((w.grad**2).sum().item() for w in trained))
+            norm = math.sqrt(sum((w.grad**2).sum().item() for w in trained.values()))
             self.assertLess(abs(row["grad_norm"] / norm - 1), 2e-5, f"norm of step {step + 1}")
-            if clip:
-                torch.nn.utils.clip_grad_value_(trained, clip)
+            if "clip_grad_value" in keys:
+                torch.nn.utils.clip_grad_value_(trained.values(), keys["clip_grad_value"])
             optimizer.step()
             self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-6, f"loss of step {step + 1}")
         after = trainer.weights()
@@ -51,17 +74,25 @@ class Parity(unittest.TestCase):
 
     def test_gpt2(self):
         """Its embedding is tied to its last layer, so that its gradient is stored."""
-        self.check()
+        for keys in (lomo(), adalomo()):
+            with self.subTest(keys["name"]):
+                self.check(keys)
 
     def test_nanogpt_clipped(self):
-        self.check("nanogpt", clip=1e-3)
+        self.check(lomo(clip_grad_value=1e-3), "nanogpt")
+
+    def test_groups(self):
+        """A backward serves all layers, and finds each one's numbers."""
+        groups = [{"match": "*bias", "weight_decay": 0.0, "eps": 1e-9}, {"match": "h.1.*", "lr_scale": 0.25}]
+        self.check(adalomo(weight_decay=0.1, clip_grad_value=1e-2, beta2_decay=-0.7, least_scale=0.1, clip_threshold=1.01,
+                           param_groups=groups))
 
     def test_checkpointing(self):
-        self.check(memory={"activation_checkpointing": "all"})
+        self.check(lomo(), memory={"activation_checkpointing": "all"})
 
     def test_frozen(self):
         names = [f"h.{i}.ln_1.{kind}" for i in range(3) for kind in ("weight", "bias")]
-        self.check(frozen=names, model={"freeze": ["*.ln_1.*"]})
+        self.check(adalomo(), frozen=names, model={"freeze": ["*.ln_1.*"]})
 
     def test_equals_sgd(self):
         """Bit by bit, where nothing is clipped."""
@@ -91,14 +122,19 @@ class Memory(unittest.TestCase):
         one = make(1, 64, 8, 3, optimizer=lomo())
         constant = peak(one) - one.plan()["arena_bytes"]["total"]
         found, figures = {}, {}
-        for name in ("sgd", "lomo"):
+        for name in ("sgd", "lomo", "adalomo"):
             trainer = make(48, 64, 8, 3, optimizer={"name": name, "lr": 1e-3})
             figures[name] = trainer.plan()["arena_bytes"]
             found[name] = peak(trainer) - constant
-            self.assertLess(abs(found[name] - figures[name]["total"]), max(0.01 * figures[name]["total"], MIB / 2), name)
-        gradients = figures["sgd"]["gradients"]
-        print(f"{gradients / MIB:.2f} MiB of gradients, {(found['sgd'] - found['lomo']) / MIB:.2f} MiB less taken")
-        self.assertGreater(found["sgd"] - found["lomo"], 0.9 * gradients)
+            names = 2e3 * 12 * 48 if name == "adalomo" else 0  # of the states of 48 layers' parameters: no part of the arena
+            most = max(0.01 * figures[name]["total"], MIB / 2) + names
+            self.assertLess(abs(found[name] - figures[name]["total"]), most, name)
+        gradients, states = figures["sgd"]["gradients"], figures["adalomo"]["optimizer"]
+        for name in ("lomo", "adalomo"):
+            print(f"{gradients / MIB:.2f} MiB of gradients, {(found['sgd'] - found[name]) / MIB:.2f} MiB less taken by {name}")
+            self.assertGreater(found["sgd"] - found[name], 0.9 * gradients)
+        print(f"{states / MIB:.2f} MiB of states")
+        self.assertLess(states, 0.05 * gradients)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,10 @@ OPTIMIZER_KEYS = {
     "schedule_free_adamw": ADAM | {"r", "weight_lr_power"},
     "adafactor": {"eps", "beta2_decay", "least_scale", "clip_threshold"},
     "lomo": set(),
+    "adalomo": {"eps", "beta2_decay", "least_scale", "clip_threshold"},
     "muon": {"eps", "momentum", "nesterov", "ns_steps", "ns_coefficients", "adjust_lr_fn", "adamw"},
 }
-for name in set(OPTIMIZER_KEYS) - {"lamb", "adafactor", "muon", "schedule_free_adamw", "lomo"}:
+for name in set(OPTIMIZER_KEYS) - {"lamb", "adafactor", "muon", "schedule_free_adamw", "lomo", "adalomo"}:
     OPTIMIZER_KEYS[name] = OPTIMIZER_KEYS[name] | {"state_dtype"}
 # The keys that not every schedule has.
 WARM, FALL = {"warmup_steps", "warmup_fraction", "warmup_samples"}, {"decay_steps", "decay_samples", "min_lr"}

@@ -5,8 +5,9 @@
 
 #include "gen/ir/builder.h"
 
-/* The kinds of the steps that the plan makes of itself: y = x in memory of its own, and the update of a parameter. */
-extern const struct op_kind op_copy, op_descend;
+/* The kinds of the steps that the plan makes of itself: y = x in memory of its own, and the update of a parameter by
+ * gradient descent and by the rule of an optimizer that takes it as a whole. */
+extern const struct op_kind op_copy, op_descend, op_step_tensor;
 
 /* ---- Elementwise ---- */
 
