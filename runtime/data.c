@@ -100,9 +100,9 @@ static void close_source(struct data_files *source) {
 
 /* ---- A split: the samples of a source's files, or of a part of each ---- */
 
-static struct dealing dealing_of(const struct accel_program *program, struct world world) {
+static struct dealing dealing_of(const struct accel_program *program, struct data_rank own) {
   const struct accel_rest *rest = &program->rest;
-  return (struct dealing){program->batch_size, world.size, rest->kept, rest->even, rest->dispatched};
+  return (struct dealing){program->batch_size, own.size, rest->kept, rest->even, rest->dispatched};
 }
 
 static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
@@ -136,7 +136,7 @@ static bool cut(struct data *data, const struct data_files *source, const struct
   }
   to->source = source;
   bool good = (split == ACCEL_EVAL || check_parts(source, parts, problem)) &&
-              (rt_mixture_make(&to->mixture, parts, source->weights, count, dealing_of(program, data->world)) ||
+              (rt_mixture_make(&to->mixture, parts, source->weights, count, dealing_of(program, data->own)) ||
                no_memory(problem));
   free(parts);
   return good;
@@ -198,7 +198,7 @@ static bool check_counted(const struct data *data, const struct accel_program *p
 }
 
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
-  int64_t round = program->rest.kept ? 1 : program->batch_size * data->world.size;
+  int64_t round = program->rest.kept ? 1 : program->batch_size * data->own.size;
   if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
   if (!check_counted(data, program, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
@@ -208,13 +208,12 @@ int64_t rt_data_position(const struct data *data, enum accel_split which, int64_
   const struct data_split *split = &data->split[which];
   const struct dealing *dealing = &split->mixture.dealing;
   if (which == ACCEL_EVAL) return position;
-  return rt_dealt_first(dealing, position / dealing->batch, data->world.rank) + position % dealing->batch +
-         split->shift;
+  return rt_dealt_first(dealing, position / dealing->batch, data->own.rank) + position % dealing->batch + split->shift;
 }
 
-bool rt_data_open(struct data *data, const struct accel_program *program, struct world world, const char *train_path,
+bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem) {
-  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .world = world};
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = own};
   if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) {
     rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", train_path);
     return rt_help(problem, "name both in the job, as data.train.path and data.train.labels");

@@ -26,12 +26,12 @@ struct data {
   struct data_files source[ACCEL_SPLITS];
   struct data_split split[ACCEL_SPLITS];
   int64_t sequence_length, vocabulary;
-  struct world world;
+  struct data_rank own;
 };
 
-/* Opens and checks what `program` names, for a process of `world`; `train_path` replaces its training path unless
+/* Opens and checks what `program` names, as the process `own`; `train_path` replaces its training path unless
  * NULL. Closed even after false. */
-bool rt_data_open(struct data *data, const struct accel_program *program, struct world world, const char *train_path,
+bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem);
 
 /* The place in its split's mixture of the first of this rank's samples from `position` on, as the program counts them.

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A process among all that train together. */
-struct world {
+/* A process among those that train on batches of their own. */
+struct data_rank {
   int64_t rank, size; /* 0 <= rank < size */
 };
 

@@ -1,5 +1,6 @@
 /* A step whose numbers are not finite: the run ends, or goes on without its update. */
 #include "run.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,7 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
   rt_problem(&problem, "step %" PRId64 ": %s is %g; stopped before its update", at + 1, what, value);
   rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
                     "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
-  rt_fail(&problem, 1);
+  rt_fail_together(&problem, 1);
 }
 
 void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss) {

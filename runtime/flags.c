@@ -1,6 +1,7 @@
 #include "flags.h"
 
 #include "accel.h"
+#include "world.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -125,11 +126,12 @@ static void print_version(const struct accel_program *program) {
 void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv) {
   struct problem problem;
   bool help = rt_flags_asked(argc, argv, "--help");
-  if (help) print_help(program, flags, count, argv[0]);
-  if (!help && rt_flags_asked(argc, argv, "--version")) {
-    print_version(program);
-    help = true;
+  bool version = !help && rt_flags_asked(argc, argv, "--version");
+  if (help && rt_is_main()) print_help(program, flags, count, argv[0]);
+  if (version && rt_is_main()) print_version(program);
+  if (help || version) {
+    rt_world_leave();
+    exit(fflush(stdout) == 0 ? 0 : 1);
   }
-  if (help) exit(fflush(stdout) == 0 ? 0 : 1);
-  if (!rt_flags_parse(flags, count, argc, argv, &problem)) rt_fail(&problem, 2);
+  if (!rt_flags_parse(flags, count, argc, argv, &problem)) rt_fail_together(&problem, 2);
 }

@@ -1,6 +1,7 @@
 /* What happens between steps: lines, evaluations, saves. */
 #include "run.h"
 #include "save.h"
+#include "world.h"
 
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ int64_t accel_next_event(const struct accel_run *run, int64_t at) {
     int64_t soon = (int64_t)(progress_pace / step);
     next = at + (soon > 0 ? soon : 1);
   }
+  rt_world_share(&next, sizeof next); /* times differ among ranks, and all look at the same steps */
   rt_stopwatch_start(run->watch);
   return next;
 }
@@ -94,12 +96,12 @@ static void tell(struct accel_run *run, struct figures *figures) {
   struct problem problem;
   figures->save_stall_ms = 1e3 * run->stalled;
   run->stalled = 0;
-  if (!rt_log_metrics(&run->log, figures, &problem)) rt_save_failed(run, &problem);
+  if (rt_is_main() && !rt_log_metrics(&run->log, figures, &problem)) rt_save_failed(run, &problem);
   struct saved saved = rt_save_due(run, figures->step, figures->lr);
   run->stalled = saved.stall_s;
   figures->saved = saved.path;
   figures->is_saving = saved.is_begun;
-  rt_log_line(&run->log, figures);
+  if (rt_is_main()) rt_log_line(&run->log, figures);
   run->first_step_told = true;
   rt_extras_told(&run->extras);
   rt_stopwatch_reset(run->watch);

@@ -1,11 +1,9 @@
 #include "problem.h"
 
+#include "world.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-/* One process until there is a communicator. */
-static const int this_rank = 0;
 
 bool rt_problem(struct problem *problem, const char *format, ...) {
   va_list arguments;
@@ -26,15 +24,15 @@ bool rt_help(struct problem *problem, const char *format, ...) {
 
 void rt_fail(const struct problem *problem, int status) {
   fflush(stdout); /* what went before stands before the error */
-  fprintf(stderr, "rank %d: error: %s\n", this_rank, problem->what);
+  fprintf(stderr, "rank %d: error: %s\n", rt_world()->rank, problem->what);
   if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
-  exit(status);
+  rt_world_end(status);
 }
 
 void rt_warn(const char *format, ...) {
   va_list arguments;
   fflush(stdout);
-  fprintf(stderr, "rank %d: warning: ", this_rank);
+  fprintf(stderr, "rank %d: warning: ", rt_world()->rank);
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
   va_end(arguments);

@@ -1,6 +1,8 @@
 #include "resume.h"
 
 #include "checkpoint.h"
+#include "tensors.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,19 +34,27 @@ static void go_on_with_samples(struct accel_run *run, const struct checkpoint *w
 
 bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
   if (run->chosen) return true;
-  run->chosen =
-      rt_saver_open(&run->saver, run->program, run->project_dir, run->arena.base, problem) && choose(run, problem);
-  return run->chosen;
+  bool good = rt_saver_open(&run->saver, run->program, run->project_dir, run->arena.base, problem) &&
+              (!rt_is_main() || choose(run, problem));
+  rt_world_require(good, problem, 1);
+  rt_world_share(run->resumed, sizeof run->resumed);
+  return run->chosen = true;
+}
+
+/* What rank 0 alone does, so that a checkpoint need not lie where others see it. */
+static bool read_chosen(struct accel_run *run, struct checkpoint *what, struct problem *problem) {
+  return rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
+         rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
 }
 
 bool rt_resume(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
-  struct checkpoint what;
+  struct checkpoint what = {0};
   if (!rt_resume_choose(run, problem)) return false;
   if (run->resumed[0] == '\0') return true;
-  if (!rt_checkpoint_compare(run->resumed, program, run->changed, sizeof run->changed, problem) ||
-      !rt_checkpoint_read(run->resumed, program, run->saver.arrays, &what, problem))
-    return false;
+  rt_world_require(!rt_is_main() || read_chosen(run, &what, problem), problem, 1);
+  rt_world_share(&what, sizeof what);
+  for (int i = 0; i < program->n_states; i++) rt_world_share(run->saver.arrays[i], rt_state_bytes(&program->states[i]));
   run->continues = true;
   run->first_step = what.step;
   go_on_with_samples(run, &what);

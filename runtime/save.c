@@ -4,6 +4,7 @@
 #include "signals.h"
 #include "stopwatch.h"
 #include "tensors.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,12 +59,14 @@ static bool has_cadence(const struct accel_run *run) {
   return run->cadences.save_every > 0 || run->program->checkpoint.minutes > 0;
 }
 
+/* A signal that one rank gets, and a time that one finds over, are so for all. */
 static void ask(struct accel_run *run, int64_t at) {
-  double minutes = run->program->checkpoint.minutes;
+  const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
+  bool is_over = checkpoint->minutes > 0 && rt_now() - run->saved_time >= 60 * checkpoint->minutes;
   if (run->asked_at == at) return;
   run->asked_at = at;
-  run->signal = rt_signals_came();
-  run->is_timely = minutes > 0 && rt_now() - run->saved_time >= 60 * minutes;
+  if (checkpoint->saves_on_signal) run->signal = rt_signal_name((int)rt_world_largest(rt_signals_came()));
+  if (checkpoint->minutes > 0) run->is_timely = rt_world_largest(is_over) != 0;
 }
 
 bool accel_save_is_due(struct accel_run *run, int64_t at) {
@@ -81,9 +84,13 @@ static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool i
   return rt_log_flush(&run->log, problem) && rt_saver_save(&run->saver, &what, in_background, problem);
 }
 
+/* All ranks hold the same states, and rank 0 writes them. */
 static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
   struct problem problem;
   bool at_end = at == run->cadences.steps;
+  run->saved_at = at;
+  run->saved_time = rt_now();
+  if (!rt_is_main()) return;
   if (has_cadence(run)) {
     if (save_checkpoint(run, at, lr, !at_end, &problem))
       *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
@@ -113,6 +120,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   ask(run, at);
   if (run->signal == NULL || at >= run->cadences.steps) return;
   run->cadences.steps = at;
+  if (!rt_is_main()) return;
   rt_log_clear(&run->log);
   bool saved =
       run->saved_at == at ? rt_saver_wait(&run->saver, &problem) : save_checkpoint(run, at, lr, false, &problem);
@@ -124,5 +132,5 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
 void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
-  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0) rt_save_weights(run);
+  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0 && rt_is_main()) rt_save_weights(run);
 }

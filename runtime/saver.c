@@ -13,10 +13,6 @@
 
 enum { ALIGNMENT = 64 };
 
-static size_t state_bytes(const struct accel_state *state) {
-  return (size_t)state->count * rt_dtype_size(state->dtype);
-}
-
 /* The states one behind the other in the copy, each aligned as in the arena. */
 static bool place_arrays(struct saver *saver, char *arena, struct problem *problem) {
   const struct accel_program *program = saver->program;
@@ -29,7 +25,7 @@ static bool place_arrays(struct saver *saver, char *arena, struct problem *probl
     saver->arrays[i] = arena + program->states[i].offset;
     if (saver->copies == NULL) continue;
     saver->copies[i] = arena + at;
-    at += (state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    at += (rt_state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   return true;
 }
@@ -127,7 +123,7 @@ static bool begin_thread(struct saver *saver) {
 static void copy_states(struct saver *saver) {
   static const size_t piece = (size_t)1 << 20;
   for (int i = 0; i < saver->program->n_states; i++) {
-    size_t bytes = state_bytes(&saver->program->states[i]);
+    size_t bytes = rt_state_bytes(&saver->program->states[i]);
 #pragma omp parallel for
     for (size_t at = 0; at < bytes; at += piece)
       memcpy(saver->copies[i] + at, saver->arrays[i] + at, bytes - at < piece ? bytes - at : piece);

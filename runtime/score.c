@@ -1,6 +1,7 @@
 /* Metrics of classification. */
-#include "trainer.h"
+#include "collectives.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,16 @@ void accel_score(struct accel_score *score, const int32_t *predictions, const in
     score->classes[labels[i]].labels++;
     score->classes[labels[i]].both += predictions[i] == labels[i];
   }
+}
+
+static_assert(sizeof(struct accel_class) == 3 * sizeof(int64_t), "counts alone, in a row");
+
+void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score) {
+  int64_t sums[] = {score->labels, score->right};
+  accel_all_reduce_counts(axis, sums, 2);
+  score->labels = sums[0];
+  score->right = sums[1];
+  accel_all_reduce_counts(axis, &score->classes->labels, 3 * (size_t)score->n_classes);
 }
 
 double accel_accuracy(const struct accel_score *score) {

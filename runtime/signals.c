@@ -18,8 +18,12 @@ void rt_signals_watch(void) {
   sigaction(SIGINT, &action, NULL);
 }
 
-const char *rt_signals_came(void) {
-  switch (came) {
+int rt_signals_came(void) {
+  return came;
+}
+
+const char *rt_signal_name(int number) {
+  switch (number) {
   case SIGTERM:
     return "SIGTERM";
   case SIGUSR1:

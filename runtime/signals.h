@@ -5,7 +5,10 @@
 /* From here on such a signal is noted. A second SIGINT ends the process at once. */
 void rt_signals_watch(void);
 
-/* The name of the signal that came ("SIGTERM"); NULL: none. */
-const char *rt_signals_came(void);
+/* The number of the signal that came; 0: none. */
+int rt_signals_came(void);
+
+/* Its name ("SIGTERM"); NULL: of none. */
+const char *rt_signal_name(int number);
 
 #endif

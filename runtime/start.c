@@ -8,12 +8,14 @@
 #include "save.h"
 #include "signals.h"
 #include "weights.h"
+#include "world.h"
 
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *read_flags(struct accel_run *run, const struct accel_program *program, int argc, char **argv) {
   const char *data = NULL;
@@ -27,10 +29,21 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   return data;
 }
 
+/* Processes of one machine share it out, unless whoever started them has done that. */
+static void set_threads(const struct accel_program *program) {
+  const struct world *world = rt_world();
+  int all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (program->threads > 0)
+    omp_set_num_threads(program->threads);
+  else if (world->local_ranks > 1 && omp_get_max_threads() == all)
+    omp_set_num_threads(all > world->local_ranks ? all / world->local_ranks : 1);
+}
+
 struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv) {
   static struct stopwatch watch;
   struct problem problem;
   watch = (struct stopwatch){.process_start = rt_process_start()};
+  rt_world_join();
   struct accel_run *run = calloc(1, sizeof *run);
   if (run == NULL) {
     rt_problem(&problem, "no memory to start");
@@ -44,15 +57,17 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->watch = &watch;
   run->saved_at = run->eval_at = run->asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
-  if (program->threads > 0) omp_set_num_threads(program->threads);
+  if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
+  set_threads(program);
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
-  const struct world world = {.rank = 0, .size = 1};
-  if (!rt_data_open(&run->data, program, world, data, &problem) ||
-      !rt_arena_open(&run->arena, program->arena_bytes, &problem))
-    rt_fail(&problem, 1);
-  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * world.size),
+  const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
+  bool open = rt_data_open(&run->data, program, own, data, &problem) &&
+              rt_arena_open(&run->arena, program->arena_bytes, &problem);
+  rt_world_require(open, &problem, 1);
+  rt_world_compare(program, &run->data);
+  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
                                   program->micro_batches, program->sync_with_dataloader};
   return run;
 }
@@ -65,6 +80,17 @@ int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
   return run->data.split[split].mixture.samples;
 }
 
+struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
+  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
+  int64_t batches = samples / batch + (samples % batch != 0), ranks = rt_data_ranks(run->program);
+  int64_t first = batches * accel_rank(run) / ranks * batch, end = batches * (accel_rank(run) + 1) / ranks * batch;
+  return (struct accel_range){first, end < samples ? end : samples};
+}
+
+int64_t accel_rank(const struct accel_run *run) {
+  return rt_world()->rank / (rt_mesh_ranks(run->program) / rt_data_ranks(run->program));
+}
+
 int64_t accel_steps(const struct accel_run *run) {
   return run->cadences.steps;
 }
@@ -73,23 +99,30 @@ static void print_headline(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   char data[600];
   rt_data_describe(&run->data, data, sizeof data);
-  printf("%s %s, 1 rank x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary,
-         omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
+  int ranks = rt_world()->ranks;
+  printf("%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary, ranks,
+         ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
   printf("%s\n", data);
   fflush(stdout);
 }
 
 int64_t rt_position(const struct accel_run *run, int64_t at) {
-  return rt_share(&run->sharing, at).first * run->program->batch_size * run->data.world.size;
+  return rt_share(&run->sharing, at).first * run->program->batch_size * run->data.own.size;
 }
 
 int64_t accel_first_step(const struct accel_run *run) {
   return run->first_step;
 }
 
+/* A file is read by rank 0 alone, which need not lie where others see it. */
 static bool fill_fresh(const struct accel_program *program, void *weights, struct problem *problem) {
-  if (program->weights != NULL) return rt_weights_load(program, program->weights, weights, problem);
-  rt_weights_init(program, weights);
+  if (program->weights == NULL) {
+    rt_weights_init(program, weights);
+    return true;
+  }
+  bool good = !rt_is_main() || rt_weights_load(program, program->weights, weights, problem);
+  rt_world_require(good, problem, 1);
+  rt_world_share(weights, program->weights_bytes);
   return true;
 }
 
@@ -99,19 +132,25 @@ bool accel_load_is_due(struct accel_run *run) {
   return run->resumed[0] != '\0';
 }
 
+/* What rank 0 alone does: it writes and tells. */
+static bool open_files(struct accel_run *run, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  return rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", problem) &&
+         rt_make_folders(run->project_dir, problem) &&
+         rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
+                     problem);
+}
+
 void accel_fill_weights(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
   if (!rt_resume(run, &problem) || (!run->continues && !fill_fresh(program, weights, &problem))) rt_fail(&problem, 1);
   run->weights = weights;
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
-  if (!rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", &problem) ||
-      !rt_make_folders(run->project_dir, &problem) ||
-      !rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
-                   &problem))
-    rt_fail(&problem, 1);
-  run->saver.metrics = run->log.metrics;
   run->saved_time = rt_now();
+  if (!rt_is_main()) return;
+  if (!open_files(run, &problem)) rt_fail(&problem, 1);
+  run->saver.metrics = run->log.metrics;
   print_headline(run);
   rt_resume_tell(run);
 }
@@ -136,6 +175,8 @@ int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
   if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
+  rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
   free_run(run);
+  rt_world_leave();
   return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "save.h"
 #include "weights.h"
+#include "world.h"
 
 #include <assert.h>
 #include <math.h>
@@ -48,7 +49,8 @@ void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]) {
   memcpy(&stopping, state, sizeof stopping);
   bool better = note(&stopping, rule, metric_of(run));
   memcpy(state, &stopping, sizeof stopping);
-  if (better && rule->restore_best && !rt_save_mirror(run, evaluated(run), "best", &problem)) rt_fail(&problem, 1);
+  if (better && rule->restore_best && rt_is_main() && !rt_save_mirror(run, evaluated(run), "best", &problem))
+    rt_fail(&problem, 1);
   if (stopping.failures < rule->patience) return;
   run->cadences.steps = at < run->cadences.steps ? at : run->cadences.steps;
   run->stopped_early = true;
@@ -66,6 +68,7 @@ void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
   void *weights = rt_mirror(run, evaluated(run));
   memcpy(&stopping, state, sizeof stopping);
+  if (!rt_is_main()) return;                          /* it writes what the run leaves */
   if (!stopping.known || run->signal != NULL) return; /* what a signal ends goes on later, with the newest weights */
   if (!find_best(run, path, sizeof path, &problem) || !rt_weights_load(run->program, path, weights, &problem))
     rt_fail(&problem, 1);

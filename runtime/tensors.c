@@ -91,3 +91,7 @@ void rt_tensors_free(struct tensor_list *list) {
   free(list->items);
   *list = (struct tensor_list){0};
 }
+
+size_t rt_state_bytes(const struct accel_state *state) {
+  return (size_t)state->count * rt_dtype_size(state->dtype);
+}

@@ -33,6 +33,9 @@ void rt_tensors_free(struct tensor_list *list);
 /* Bytes of an element. */
 size_t rt_dtype_size(enum accel_dtype dtype);
 
+/* Bytes of a state's array. */
+size_t rt_state_bytes(const struct accel_state *state);
+
 /* As safetensors spells it: "F32". */
 const char *rt_dtype_name(enum accel_dtype dtype);
 

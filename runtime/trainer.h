@@ -111,6 +111,9 @@ struct accel_stopping {
   bool restore_best; /* keep the weights of the best one, and end with them */
 };
 
+/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
+enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;       /* the model's file without its ending: "gpt2" */
@@ -134,7 +137,9 @@ struct accel_program {
   int n_keys;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
-  int threads; /* 0: as many as the machine has */
+  int threads;          /* 0: as many as the machine has, shared out among the processes on it */
+  int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
+  int timeout;          /* seconds that a rank waits for others */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
@@ -165,6 +170,9 @@ struct accel_run;
  * the arithmetic), opens and checks the data, reserves the arena, sets the threads. --help and --version print and end
  * with 0. */
 struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv);
+
+/* Which of the ranks that train on batches of their own this process is, from 0. */
+int64_t accel_rank(const struct accel_run *run);
 
 /* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
 void *accel_arena(struct accel_run *run);
@@ -228,6 +236,15 @@ void accel_load_values(struct accel_run *run, enum accel_split split, int64_t po
 
 /* Samples of a split: the positions from 0 up to it name each one once. */
 int64_t accel_samples(const struct accel_run *run, enum accel_split split);
+
+/* Positions from `first` up to `end`. */
+struct accel_range {
+  int64_t first, end;
+};
+
+/* The positions of a split that fall to this rank when they are shared out by whole batches: those of all ranks name
+ * each sample once. */
+struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split);
 
 /* What one step left behind, for the log. */
 struct accel_report {

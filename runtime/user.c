@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "save.h"
+#include "world.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,21 +90,19 @@ const char *accel_project_dir(const struct accel_run *run) {
   return run->project_dir;
 }
 
-/* One process. */
-
 int accel_process_index(const struct accel_run *run) {
   (void)run;
-  return 0;
+  return rt_world()->rank;
 }
 
 int accel_num_processes(const struct accel_run *run) {
   (void)run;
-  return 1;
+  return rt_world()->ranks;
 }
 
 int accel_local_process_index(const struct accel_run *run) {
   (void)run;
-  return 0;
+  return rt_world()->local_rank;
 }
 
 bool accel_is_main_process(const struct accel_run *run) {

@@ -9,11 +9,13 @@ put() { # MODE FILE FOLDER [NAME]
 }
 put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
-for header in trainer generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
+put 644 build/libaccel-mpi.a lib
+for header in trainer collectives generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 644 share/accel-gen.1 share/man/man1
 put 644 share/accel-gen.bash share/bash-completion/completions accel-gen
 mkdir -p "$root/lib/pkgconfig"
 # Relative to itself, so that the installed tree can move.
 sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"
+sh tools/mpi.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-mpi.pc.in >"$root/lib/pkgconfig/accel-runtime-mpi.pc"
 echo "installed below $root"

@@ -15,12 +15,14 @@ static const char *environment(const char *name, const char *otherwise) {
   return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
-/* The job's own C, which is compiled with the trainer; NULL where it has none. The job was found good before. */
-static const char *hooks_source(const struct options *options) {
+/* What the compiler gets of the job of a trainer: its own C, NULL where it has none, and whether ranks are several. The
+ * job was found good before. */
+static void read_job(const struct options *options, const char **hooks, bool *ranks) {
   struct diagnostics diags = diagnostics_in(options->arena);
   const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
   bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
-  return job != NULL && trains ? job->hooks.source : NULL;
+  *hooks = job != NULL && trains ? job->hooks.source : NULL;
+  *ranks = job != NULL && trains && job->devices.ranks > 1;
 }
 
 static bool compile(const struct options *options, const char *source, const char *program) {
@@ -30,9 +32,11 @@ static bool compile(const struct options *options, const char *source, const cha
   words_add(&command, "-o");
   words_add(&command, program);
   words_add(&command, source);
-  const char *hooks = hooks_source(options);
+  const char *hooks;
+  bool ranks;
+  read_job(options, &hooks, &ranks);
   if (hooks != NULL) words_add(&command, hooks);
-  if (!runtime_flags(options, "--cflags --libs", &command)) return false;
+  if (!runtime_flags(options, "--cflags --libs", ranks, &command)) return false;
   if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
   if (process_run(&command)) return true;
   fprintf(stderr, "accel-gen: the compiler failed; %s\n",

@@ -12,6 +12,7 @@
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
 #include "gen/plan/target.h"
+#include "gen/plan/traffic.h"
 
 static bool is_pass(const char *name) {
   for (int i = 0; pass_name(i) != NULL; i++)
@@ -81,7 +82,7 @@ int command_plan(const struct options *options) {
   int status = begin(&travel, options);
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  const char *people = arena_printf(travel.arena, "%s%s", report_text(travel.program),
+  const char *people = arena_printf(travel.arena, "%s%s%s", report_text(travel.program), traffic_text(travel.program),
                                     target_text(travel.arena, travel.program->low, travel.job->training.deterministic));
   const char *text = options->json ? report_json(travel.program) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);

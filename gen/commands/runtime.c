@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool runtime_flags(const struct options *options, const char *what, struct words *flags) {
+bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
   const char *old = getenv("PKG_CONFIG_PATH");
   if (options->binary != NULL) {
     const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
@@ -14,8 +14,13 @@ bool runtime_flags(const struct options *options, const char *what, struct words
   struct words command = words_in(options->arena);
   words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
   words_split(&command, what);
-  words_add(&command, "accel-runtime");
+  words_add(&command, ranks ? "accel-runtime-mpi" : "accel-runtime");
   const char *output = process_read(&command);
+  if (output == NULL && ranks) {
+    fprintf(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "
+                    "build accel-gen again where it was built without\n");
+    return false;
+  }
   if (output == NULL) {
     fprintf(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
                     "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
@@ -32,7 +37,7 @@ void reading_flags(const struct options *options, struct words *flags) {
   }
   words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
   struct words runtime = words_in(options->arena);
-  runtime_flags(options, "--cflags", &runtime);
+  runtime_flags(options, "--cflags", false, &runtime);
   for (int i = 0; i < runtime.count; i++)
     if (strncmp(runtime.items[i], "-I", 2) == 0 || strncmp(runtime.items[i], "-D", 2) == 0)
       words_add(flags, runtime.items[i]);

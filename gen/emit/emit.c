@@ -119,6 +119,7 @@ static struct jinja_value border_value(const struct program *program) {
   set_text(arena, value, "counted", border.counts ? border.mean.count->name : "");
   set_bool(arena, value, "by_share", border.by_share);
   set_real(arena, value, "divisor", border.divisor);
+  set_int(arena, value, "sharers", (int64_t)border.sharers);
   set_bool(arena, value, "short_steps", border.short_steps);
   set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
   set_bool(arena, value, "skips", border.skips);
@@ -319,6 +320,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "training", training_value(arena, job));
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
   jinja_set(arena, context, "border", border_value(program));
+  jinja_set(arena, context, "mesh", mesh_value(program));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));

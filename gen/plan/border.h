@@ -18,6 +18,7 @@ struct border {
   bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
   bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
   double divisor;   /* of the seed: gradients of about the size that the step's have */
+  double sharers;   /* unscaling divides by so many ranks besides, whose gradients were added up */
   struct mean mean; /* with normalize tokens, or without drop_last: how losses join; where it counts, the count is a
                        result of the entry */
 };

@@ -9,12 +9,6 @@
 
 /* ---- Gradients ---- */
 
-static struct weight *weight_named(const struct program *program, const char *path) {
-  for (int i = 0; i < program->n_weights; i++)
-    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
-  return NULL;
-}
-
 /* What is counted on the way, by weight. */
 struct counts {
   int *contributions;

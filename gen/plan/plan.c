@@ -5,6 +5,7 @@
 #include "gen/plan/border.h"
 #include "gen/plan/cast.h"
 #include "gen/plan/chunk.h"
+#include "gen/plan/collectives.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
@@ -131,6 +132,11 @@ static bool pass_kernels(struct context *context) {
   return true;
 }
 
+static bool pass_collectives(struct context *context) {
+  if (context->program->kind == PROGRAM_TRAIN) plan_collectives(context->program);
+  return true;
+}
+
 static bool pass_state(struct context *context) {
   plan_state(context->program);
   return true;
@@ -162,6 +168,7 @@ static const struct pass {
     {"layout", pass_layout},
     {"place", pass_place},
     {"kernels", pass_kernels},
+    {"collectives", pass_collectives},
     {"state", pass_state},
     {"figures", pass_figures},
     {0},

@@ -91,6 +91,7 @@ struct step {
   struct function *callee; /* NULL for a kernel */
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
+  int *complete;    /* by iteration: gradient buckets that are complete behind it; NULL: no more than before */
 };
 
 struct function {
@@ -137,7 +138,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } * members;
+  } *members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -193,6 +194,21 @@ struct state {
   int n_slices;
 };
 
+/* ---- Ranks ---- */
+
+/* What ranks do together in a step, all of them in the same order. */
+enum collective_kind { COLLECTIVE_ALL_REDUCE, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_GATHER, COLLECTIVE_BROADCAST };
+struct collective {
+  enum collective_kind kind;
+  enum axis axis;            /* among the ranks along it */
+  const char *what;          /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
+  int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
+  int64_t width;             /* bytes of an element on its way */
+  int64_t times;             /* in a step */
+  const struct step *behind; /* of gradients: the statement of the backward that completes them */
+  int iteration;             /* of that statement */
+};
+
 /* Memory of a process by what it is for. */
 struct memory_bytes {
   int64_t weights, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
@@ -245,6 +261,12 @@ struct program {
   } states;                      /* in the order of the arena: the weights first */
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
+
+  struct {
+    struct collective *items;
+    int count, capacity;
+  } collectives; /* of a step, in order: gradients first, by buckets */
+  int n_buckets; /* of them: those of gradients */
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;

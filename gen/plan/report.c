@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/base/text.h"
+#include "gen/plan/traffic.h"
 
 /* 834304 as "834,304". */
 static const char *grouped(struct arena *arena, int64_t number) {
@@ -45,7 +46,7 @@ static void add_model(struct text *text, const struct program *program) {
 
 static void add_step(struct text *text, const struct program *program) {
   const struct job *job = program->job;
-  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
   if (program->kind != PROGRAM_TRAIN)
     text_printf(text, "token     %d places, ", job->data.sequence_length);
   else if (job_has_rows(job))
@@ -114,7 +115,7 @@ const char *report_text(const struct program *program) {
   if (program->low != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
-  text_puts(&text, "traffic   none (1 rank)\n");
+  text_puts(&text, traffic_summary(program));
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
     text_puts(&text, "bits      the same for any number of threads: products in blocks of their own\n");
   return text_string(&text);
@@ -138,7 +139,7 @@ static json_t *savings_json(const struct program *program) {
 
 const char *report_json(const struct program *program) {
   const struct job *job = program->job;
-  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
   json_t *root = json_pack(
       "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
@@ -150,6 +151,8 @@ const char *report_json(const struct program *program) {
       (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
       (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
       (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  if (root != NULL && program->collectives.count > 0)
+    json_object_set_new(root, "collectives", traffic_json(program));
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");

@@ -2,13 +2,18 @@
 
 #include <math.h>
 
-enum { TIMESCALE_WITHOUT_WARMUP = 10000, RANKS = 1 };
+enum { TIMESCALE_WITHOUT_WARMUP = 10000 };
 
 int64_t schedule_per_step(int ranks, bool split_batches) {
   return split_batches ? 1 : ranks;
 }
 
-/* Whole steps that have seen so many samples. */
+/* The schedule's steps in the whole run. */
+static int64_t all_steps(const struct job *job) {
+  return job->training.steps * schedule_per_step((int)job_data_ranks(job), job->data.split_batches);
+}
+
+/* Whole steps that have seen so many samples: of one rank, as the schedule counts. */
 static int64_t steps_of(const struct job *job, int64_t samples) {
   int64_t a_step = (int64_t)job->data.batch_size * job->accumulation.num_steps;
   return (samples + a_step - 1) / a_step;
@@ -17,7 +22,7 @@ static int64_t steps_of(const struct job *job, int64_t samples) {
 static int64_t warmup_steps(const struct job *job) {
   if (job->schedule.warmup_samples > 0) return steps_of(job, job->schedule.warmup_samples);
   if (job->schedule.warmup_fraction == 0) return job->schedule.warmup_steps;
-  return (int64_t)ceil(job->schedule.warmup_fraction * (double)job->training.steps);
+  return (int64_t)ceil(job->schedule.warmup_fraction * (double)all_steps(job));
 }
 
 /* Where the decay begins: behind the warm-up, but for wsd with its stable steps between the two. */
@@ -32,8 +37,8 @@ struct schedule_steps schedule_steps(const struct job *job) {
   struct schedule_steps steps = {.warmup = warmup_steps(job)};
   steps.decay = job->schedule.decay_samples > 0 ? steps_of(job, job->schedule.decay_samples)
                 : job->schedule.decay_steps > 0 ? job->schedule.decay_steps
-                                                : job->training.steps;
-  steps.per_step = schedule_per_step(RANKS, false);
+                                                : all_steps(job);
+  steps.per_step = schedule_per_step((int)job_data_ranks(job), job->data.split_batches);
   steps.stable = stable_until(job, &steps);
   steps.timescale = job->schedule.timescale > 0 ? job->schedule.timescale
                     : steps.warmup > 0          ? steps.warmup

@@ -239,10 +239,15 @@ static bool solve_checkpointing(struct arena *arena, const struct planner *plann
   return false;
 }
 
+/* The samples of a step of one rank; 0: not given. */
+static int64_t samples_of_rank(const struct job *job) {
+  return job->accumulation.train_batch_size / job_data_ranks(job);
+}
+
 /* The largest micro-batch that fits: a power of two or, when the samples of a step are given, a divisor of them. */
 static int solve_batch(const struct planner *planner, const struct job *job, struct memory_bytes *least) {
   enum { MOST = 1 << 20 };
-  int64_t step = job->accumulation.train_batch_size;
+  int64_t step = samples_of_rank(job);
   int best = 0;
   for (int64_t size = 1; size <= (step > 0 ? step : MOST); size = step > 0 ? size + 1 : size * 2) {
     if (step > 0 && step % size != 0) continue;
@@ -262,7 +267,7 @@ static void refuse_one(struct arena *arena, const struct planner *planner, const
                        const struct memory_bytes *least, struct diagnostics *diags) {
   struct job one = *job;
   one.data.batch_size = 1;
-  if (job->accumulation.num_steps == 0) one.accumulation.num_steps = (int)job->accumulation.train_batch_size;
+  if (job->accumulation.num_steps == 0) one.accumulation.num_steps = (int)samples_of_rank(job);
   if (least->total == 0) {
     plan_job(arena, planner, &one, diags);
     return;
@@ -271,10 +276,10 @@ static void refuse_one(struct arena *arena, const struct planner *planner, const
   help_to_fit(arena, planner, &one, diags);
 }
 
-/* The key that is left open becomes the samples of a step over `by`. */
+/* The key that is left open becomes the samples of a step of one rank over `by`. */
 static bool divide(struct arena *arena, const struct job *job, const char *key, int64_t by, int *quotient,
                    struct diagnostics *diags, struct job_override *found, int *count) {
-  int64_t samples = job->accumulation.train_batch_size, below = by < samples ? by : samples;
+  int64_t samples = samples_of_rank(job), below = by < samples ? by : samples;
   if (samples % by == 0) {
     *quotient = (int)(samples / by);
     put_number(arena, found, count, key, samples / by);
@@ -287,9 +292,19 @@ static bool divide(struct arena *arena, const struct job *job, const char *key, 
   return false;
 }
 
+static bool divides_by_ranks(const struct job *job, struct diagnostics *diags) {
+  long long samples = job->accumulation.train_batch_size, ranks = job_data_ranks(job);
+  if (samples % ranks == 0) return true;
+  diag_error(diags, job_where(job, "accumulation.train_batch_size"),
+             "%lld samples of a step do not divide by %lld ranks", samples, ranks);
+  diag_help(diags, "they do as %lld", samples + ranks - samples % ranks);
+  return false;
+}
+
 static bool solve_sizes(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags, struct job_override *found, int *count, struct job *solved) {
   struct memory_bytes least = {0};
+  if (!divides_by_ranks(job, diags)) return false;
   if (job->data.batch_size == 0 && job->accumulation.num_steps > 0 && job->accumulation.train_batch_size > 0)
     return divide(arena, job, "data.batch_size", job->accumulation.num_steps, &solved->data.batch_size, diags, found,
                   count);

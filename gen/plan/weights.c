@@ -286,6 +286,12 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
   return true;
 }
 
+struct weight *weight_named(const struct program *program, const char *path) {
+  for (int i = 0; i < program->n_weights; i++)
+    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
+  return NULL;
+}
+
 /* ---- Access ---- */
 
 static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {

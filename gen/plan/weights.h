@@ -14,6 +14,9 @@ struct weight_node *weight_node_at(struct weight_node *node, const char *path);
 /* Bytes from the start of a program's parameters to the one of this name, which it must have. */
 int64_t weight_offset(const struct program *program, const char *path);
 
+/* The parameter of an absolute path. */
+struct weight *weight_named(const struct program *program, const char *path);
+
 /* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
 bool region_uses_scope(const struct program *program, const struct region *region, int formal);
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/spec/parallel.h"
+
 int64_t spec_integer(const struct job *job, const char *key) {
   const struct spec_node *node = spec_find(job->tree, key);
   return node == NULL ? 0 : node->integer;
@@ -252,6 +254,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_groups(arena, job);
   bind_precision(arena, job);
   bind_run(arena, job, diags);
+  parallel_bind(job);
   bind_checkpoint(job, diags);
   bind_hooks(arena, job);
   return job;

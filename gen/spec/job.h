@@ -51,6 +51,8 @@ enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BIN
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
 enum device_kind { DEVICE_CPU };
+/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
+enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
 enum checkpointing {
@@ -134,6 +136,7 @@ struct job {
     bool shuffle;
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
+    bool split_batches; /* batch_size, a rank's here, is that of all in the job */
     int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
     struct {
@@ -173,9 +176,17 @@ struct job {
 
   struct {
     enum device_kind kind;
-    int threads;    /* 0: as many as the machine has */
-    int64_t memory; /* bytes that a program may take; 0: any number */
+    int threads;     /* 0: as many as the machine has */
+    int64_t memory;  /* bytes that a program may take; 0: any number */
+    int64_t ranks;   /* nodes times per_node */
+    int64_t timeout; /* seconds that a rank waits for others */
   } devices;
+
+  struct {
+    int64_t axes[AXES];   /* ranks along each; their product is devices.ranks */
+    int64_t bucket_bytes; /* of gradients that are sent at once */
+    bool sync_each_batch; /* gradients are averaged after each micro-batch */
+  } parallelism;
 
   struct {
     enum optimizer_name name;
@@ -293,6 +304,12 @@ bool job_wants_predictions(const struct job *job);
 
 /* Whether the samples are rows of features, not windows of tokens. */
 bool job_has_rows(const struct job *job);
+
+/* The axes' names, by enum axis: as the job writes them. */
+extern const char *const job_axis_names[AXES];
+
+/* Ranks that see batches of their own. */
+int64_t job_data_ranks(const struct job *job);
 
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */

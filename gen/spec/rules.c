@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/spec/parallel.h"
+
 /* One rule: `key` must be at most, or at least, `bound`. A key of 0 that stands for "not given" is free. */
 struct rule {
   const char *key, *bound;
@@ -40,11 +42,13 @@ static void check_rule(struct arena *arena, const struct spec_node *job, const s
 static void check_samples(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *samples = spec_find(job, "accumulation.train_batch_size");
   const struct spec_node *size = spec_find(job, "data.batch_size"), *steps = spec_find(job, "accumulation.num_steps");
+  bool split = spec_find(job, "data.split_batches")->integer != 0;
+  int64_t ranks = split ? 1 : parallel_ranks(job);
+  const char *times = ranks > 1 ? " times num_steps times the ranks" : " times num_steps";
   if (samples == NULL || size->kind == SPEC_STRING || steps->kind == SPEC_STRING) return;
-  if (size->integer * steps->integer == samples->integer) return;
-  diag_error(diags, samples->where,
-             "'accumulation.train_batch_size' is %lld, but data.batch_size times num_steps is %lld",
-             (long long)samples->integer, (long long)(size->integer * steps->integer));
+  if (size->integer * steps->integer * ranks == samples->integer) return;
+  diag_error(diags, samples->where, "'accumulation.train_batch_size' is %lld, but data.batch_size%s is %lld",
+             (long long)samples->integer, times, (long long)(size->integer * steps->integer * ranks));
   diag_help(diags, "with data.batch_size: auto or accumulation.num_steps: auto the plan divides the samples of a step");
 }
 
@@ -146,4 +150,5 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   check_optimizer(job, diags);
   check_masking(arena, job, diags);
   check_parts(job, diags);
+  parallel_check(job, diags);
 }

@@ -36,7 +36,9 @@ VALUES = {
     "data.features": [5],
     "data.label": ["class"],
     "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],
-    "devices.threads": [1, 2],
+    "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.timeout": [60],
+    **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
+    "parallelism.ddp.bucket_cap_mb": [25, 0.5],  # several ranks: tests/parallel
     "optimizer.lr": [1e-3, 0.01],
     "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],
     "optimizer.eps": [1e-8, 1e-5],

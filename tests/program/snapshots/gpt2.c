@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 54a6bc94994ae754fbcf6d266c538c8f0b3a0280a6be7ffe063d6c8ad56c29a8
+ * job    job.yaml, 39e2f54ee450dfa12c2d68f96033c67474814d33c8e25f0fd46e1f19875e1202
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1144,6 +1144,10 @@ static const struct accel_key keys[] = {
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
+    {"devices.nodes", "1", true},
+    {"devices.per_node", "1", true},
+    {"devices.timeout", "600", true},
+    {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
     {"optimizer.betas", "[0.9, 0.95]", false},
@@ -1183,7 +1187,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "54a6bc94994ae754fbcf6d266c538c8f0b3a0280a6be7ffe063d6c8ad56c29a8",
+    .job_digest = "39e2f54ee450dfa12c2d68f96033c67474814d33c8e25f0fd46e1f19875e1202",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1200,7 +1204,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 65,
+    .n_keys = 69,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e
+ * job    job.yaml, 62b6ea868b45d7ca8ca7c0f31f2b29e46120ef329baffa0be09c084aed6f40af
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1770,6 +1770,10 @@ static const struct accel_key keys[] = {
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
+    {"devices.nodes", "1", true},
+    {"devices.per_node", "1", true},
+    {"devices.timeout", "600", true},
+    {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
     {"optimizer.betas", "[0.9, 0.95]", false},
@@ -1807,7 +1811,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "8272283b353acb759bd74c669a847b0106fa4a74e99622b85d340161d01c691e",
+    .job_digest = "62b6ea868b45d7ca8ca7c0f31f2b29e46120ef329baffa0be09c084aed6f40af",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1825,7 +1829,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 65,
+    .n_keys = 69,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, a8c36c34a0a32518e8f8056482dd3d4dd75f96f295bea5555ca6f671a58e26c2
+ * job    job.yaml, 9878e332aae9f28d425b026f24edb4d4aa897598da93a4fa33433685b5c3c146
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -809,6 +809,10 @@ static const struct accel_key keys[] = {
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
+    {"devices.nodes", "1", true},
+    {"devices.per_node", "1", true},
+    {"devices.timeout", "600", true},
+    {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
     {"optimizer.betas", "[0.9, 0.999]", false},
@@ -845,7 +849,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "a8c36c34a0a32518e8f8056482dd3d4dd75f96f295bea5555ca6f671a58e26c2",
+    .job_digest = "9878e332aae9f28d425b026f24edb4d4aa897598da93a4fa33433685b5c3c146",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -862,7 +866,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 61,
+    .n_keys = 65,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

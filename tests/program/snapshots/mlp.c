@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2
+ * job    job.yaml, 8a248788abd0138985457c50609a12b0372dd9c56826567fa79b97924cf229c2
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -520,6 +520,10 @@ static const struct accel_key keys[] = {
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.threads", "0", true},
+    {"devices.nodes", "1", true},
+    {"devices.per_node", "1", true},
+    {"devices.timeout", "600", true},
+    {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "sgd", false},
     {"optimizer.lr", "0.001", true},
     {"optimizer.weight_decay", "0.0", false},
@@ -557,7 +561,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "b76b0bb46389e355ad141854e5ba75e92fe3221a4abec08fde50f6ebe2513ac2",
+    .job_digest = "8a248788abd0138985457c50609a12b0372dd9c56826567fa79b97924cf229c2",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -574,7 +578,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 62,
+    .n_keys = 66,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

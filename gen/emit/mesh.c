@@ -1,0 +1,47 @@
+/* The ranks of a program. */
+#include "gen/emit/values.h"
+
+static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
+  static const char *const names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < AXES; i++) {
+    struct jinja_value value = jinja_map(arena);
+    if (job->parallelism.axes[i] == 1) continue;
+    set_text(arena, value, "name", names[i]);
+    set_int(arena, value, "length", job->parallelism.axes[i]);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+static struct jinja_value buckets_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->n_buckets; i++) {
+    const struct collective *bucket = &program->collectives.items[i];
+    struct jinja_value value = jinja_map(arena);
+    set_comment(arena, value, "what", bucket->what);
+    set_int(arena, value, "first", bucket->first);
+    set_int(arena, value, "count", bucket->count);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+struct jinja_value mesh_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  bool alone = program->collectives.count == 0;
+  set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
+  set_bool(arena, value, "sync_each_batch",
+           !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
+  if (alone) return value;
+  set_int(arena, value, "data_ranks", job_data_ranks(job));
+  bool fixed = job->training.eval_interval > 0 && job->training.eval_iters > 0; /* batches of an evaluation */
+  set_bool(arena, value, "asks_rank", program->forward->random || fixed);
+  set_int(arena, value, "timeout", job->devices.timeout);
+  jinja_set(arena, value, "axes", axes_value(arena, job));
+  jinja_set(arena, value, "buckets", buckets_value(program));
+  return value;
+}

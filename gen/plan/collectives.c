@@ -1,0 +1,238 @@
+#include "gen/plan/collectives.h"
+
+#include <stdlib.h>
+
+#include "gen/plan/place.h"
+#include "gen/plan/weights.h"
+
+/* PyTorch's DistributedDataParallel sends its first bucket when it has so much, so that traffic begins early. */
+enum { FIRST_BUCKET_BYTES = 1 << 20 };
+
+/* ---- When the backward completes each gradient ---- */
+
+/* A place in the run of the backward at which gradients may be complete: behind an iteration of a statement of a
+ * function that runs once. */
+struct point {
+  struct step *step;
+  int iteration;
+};
+
+struct order {
+  struct program *program;
+  struct {
+    struct point *items;
+    int count, capacity;
+  } points;
+  int *ready; /* by weight: points up to the last one that adds to its gradient; 0: none does */
+};
+
+static const char *below(struct arena *arena, const char *prefix, const char *path) {
+  if (prefix[0] == '\0' || path[0] == '\0') return prefix[0] == '\0' ? path : prefix;
+  return arena_printf(arena, "%s.%s", prefix, path);
+}
+
+static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
+  struct program *program = order->program;
+  const struct parameter *p = &forward->parameters.items[parameter];
+  const struct weight *weight = weight_named(program, below(program->arena, prefixes[p->scope], p->path));
+  order->ready[weight - program->weights] = order->points.count;
+}
+
+/* The scopes of a call's iteration, as absolute paths. */
+static const char *const *scopes_of(struct arena *arena, const struct call *call, int iteration,
+                                    const char *const *prefixes) {
+  const char **inner = arena_alloc(arena, ((size_t)call->callee->n_scopes + 1) * sizeof *inner);
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    const struct scope *scope = call->scopes[i * call->count + iteration];
+    inner[i] = below(arena, prefixes[scope->formal], scope->path);
+  }
+  return inner;
+}
+
+/* Everything that a region adds to gradients counts for the newest point. */
+static void note_region(struct order *order, const struct region *region, const char *const *prefixes) {
+  for (int i = 0; i < region->gradients.count; i++)
+    note(order, region->forward, region->gradients.items[i].parameter, prefixes);
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->count; k++)
+      note_region(order, call->callee, scopes_of(order->program->arena, call, k, prefixes));
+  }
+}
+
+/* Whether the program calls a function in one place, once. */
+static bool runs_once(const struct program *program, const struct function *function) {
+  int calls = 0;
+  for (int f = 0; f < program->n_functions; f++)
+    for (int s = 0; s < program->functions[f]->n_steps; s++) {
+      const struct step *step = &program->functions[f]->steps[s];
+      if (step->callee == function) calls += step->node->call->count;
+    }
+  return calls == 1;
+}
+
+static void add_point(struct order *order, struct step *step, int iteration) {
+  struct point point = {step, iteration};
+  ARENA_PUSH(order->program->arena, order->points, point);
+}
+
+static void note_function(struct order *order, const struct function *function, const char *const *prefixes);
+
+static void note_call(struct order *order, struct step *step, const char *const *prefixes) {
+  const struct call *call = step->node->call;
+  bool back = call->forward != NULL;
+  for (int k = 0; k < call->count; k++) {
+    int iteration = back ? call->count - 1 - k : k;
+    const char *const *inner = scopes_of(order->program->arena, call, iteration, prefixes);
+    if (runs_once(order->program, step->callee)) {
+      note_function(order, step->callee, inner);
+      continue;
+    }
+    add_point(order, step, iteration);
+    note_region(order, call->callee, inner);
+  }
+}
+
+static void note_function(struct order *order, const struct function *function, const char *const *prefixes) {
+  for (int s = 0; s < function->n_steps; s++) {
+    struct step *step = &function->steps[s];
+    if (step->callee != NULL) {
+      note_call(order, step, prefixes);
+      continue;
+    }
+    add_point(order, step, 0);
+    for (int i = 0; i < step->node->n_outputs; i++) {
+      const struct storage *storage = storage_root(step->outputs[i].storage);
+      if (storage->kind == STORAGE_GRADIENT) note(order, function->region->forward, storage->index, prefixes);
+    }
+  }
+}
+
+/* ---- Buckets ---- */
+
+/* A parameter's gradient, whole. */
+struct piece {
+  const struct weight *weight;
+  int64_t first, end; /* elements, with what pads it */
+  int ready;
+};
+
+/* As the backward completes them; of those that it completes at once, from the end of memory on, as the backward goes
+ * through a model from its end. */
+static int compare(const void *a, const void *b) {
+  const struct piece *p = a, *q = b;
+  if (p->ready != q->ready) return p->ready < q->ready ? -1 : 1;
+  return p->first > q->first ? -1 : p->first < q->first;
+}
+
+static struct piece *pieces_of(const struct program *program, const int *ready, int *count) {
+  struct piece *pieces = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *pieces);
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  *count = 0;
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct weight *weight = &program->weights[i];
+    if (ready[i] == 0 || weight->gradient < 0) continue; /* zeros on all ranks, or none */
+    int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
+    pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i]};
+  }
+  qsort(pieces, (size_t)*count, sizeof *pieces, compare);
+  return pieces;
+}
+
+/* Joins a piece to a bucket that it lies beside. */
+static bool join(struct collective *bucket, const struct piece *piece, int64_t most) {
+  int64_t length = piece->end - piece->first;
+  bool before = piece->end == bucket->first, behind = piece->first == bucket->first + bucket->count;
+  if ((!before && !behind) || bucket->count + length > most) return false;
+  if (before) bucket->first = piece->first;
+  bucket->count += length;
+  return true;
+}
+
+static const char *bucket_text(struct arena *arena, const struct weight *weight, int others) {
+  if (others == 0) return arena_printf(arena, "gradient of %s", weight->path);
+  return arena_printf(arena, "gradients of %s and %d more", weight->path, others);
+}
+
+/* Buckets from pieces in order, and by bucket the point behind which it is complete. */
+static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
+  const struct job *job = program->job;
+  int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
+  int64_t times = job->parallelism.sync_each_batch ? job->accumulation.num_steps : 1;
+  for (int i = 0, others = 0; i < count; i++) {
+    const struct piece *piece = &pieces[i];
+    int n = program->collectives.count;
+    int64_t most = job->parallelism.bucket_bytes;
+    if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
+    struct collective *last = n > 0 ? &program->collectives.items[n - 1] : NULL;
+    if (last != NULL && join(last, piece, most / dtype_size(DTYPE_FLOAT32))) {
+      others++;
+    } else {
+      struct collective bucket = {.kind = COLLECTIVE_ALL_REDUCE,
+                                  .axis = AXIS_DP_REPLICATE,
+                                  .width = dtype_size(DTYPE_FLOAT32),
+                                  .first = piece->first,
+                                  .count = piece->end - piece->first,
+                                  .times = times};
+      ARENA_PUSH(program->arena, program->collectives, bucket);
+      others = 0;
+      n++;
+    }
+    last = &program->collectives.items[n - 1];
+    last->what = bucket_text(program->arena, pieces[i - others].weight, others);
+    last->behind = order->points.items[piece->ready - 1].step;
+    last->iteration = order->points.items[piece->ready - 1].iteration;
+    ready[n - 1] = piece->ready;
+  }
+  program->n_buckets = program->collectives.count;
+  return ready;
+}
+
+/* By statement and iteration, how many buckets are complete. */
+static void mark_steps(struct program *program, const struct order *order, const int *ready) {
+  int complete = 0;
+  for (int i = 0; i < order->points.count; i++) {
+    const struct point *point = &order->points.items[i];
+    const struct call *call = point->step->node->call;
+    int before = complete, iterations = call != NULL ? call->count : 1;
+    while (complete < program->n_buckets && ready[complete] <= i + 1) complete++;
+    if (complete == before && iterations == 1) continue;
+    if (point->step->complete == NULL)
+      point->step->complete = arena_alloc(program->arena, (size_t)iterations * sizeof(int));
+    point->step->complete[point->iteration] = complete;
+  }
+}
+
+/* ---- What the loss is the sum of ---- */
+
+static void add_loss(struct program *program) {
+  bool counts = program->border.counts;
+  struct collective loss = {.kind = COLLECTIVE_ALL_REDUCE,
+                            .axis = AXIS_DP_REPLICATE,
+                            .what = counts ? "the loss, and what it is a mean over" : "the loss",
+                            .width = (int64_t)sizeof(double),
+                            .count = counts ? 2 : 1,
+                            .times = 1};
+  ARENA_PUSH(program->arena, program->collectives, loss);
+}
+
+void plan_collectives(struct program *program) {
+  static const char *const root[] = {""};
+  if (program->job->parallelism.axes[AXIS_DP_REPLICATE] <= 1 || program->backward == NULL) return;
+  struct order order = {.program = program};
+  order.ready = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *order.ready);
+  note_function(&order, program->backward, root);
+  int count;
+  const struct piece *pieces = pieces_of(program, order.ready, &count);
+  mark_steps(program, &order, add_buckets(program, &order, pieces, count));
+  add_loss(program);
+}
+
+int64_t collective_bytes(const struct collective *collective) {
+  return collective->times * collective->count * collective->width;
+}
+
+const char *collective_name(enum collective_kind kind) {
+  static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
+  return names[kind];
+}

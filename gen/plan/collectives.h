@@ -1,0 +1,21 @@
+/* Collectives: what ranks do together in a step, from how the job lays tensors on its grid of ranks. This is the only
+ * place that says which collective runs when. */
+#ifndef ACCEL_PLAN_COLLECTIVES_H
+#define ACCEL_PLAN_COLLECTIVES_H
+
+#include "gen/plan/program.h"
+
+/* Fills program->collectives and the steps' `complete`, behind the pass that places gradients. Nothing with one rank.
+ *
+ * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are
+ * all-reduced: in buckets of neighbours in memory, in the order in which the backward completes them, as PyTorch's
+ * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows. */
+void plan_collectives(struct program *program);
+
+/* Bytes that a rank gives to a collective in a step. */
+int64_t collective_bytes(const struct collective *collective);
+
+/* What a collective is called: "all-reduce". */
+const char *collective_name(enum collective_kind kind);
+
+#endif

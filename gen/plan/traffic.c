@@ -1,0 +1,45 @@
+#include "gen/plan/traffic.h"
+
+#include "gen/base/text.h"
+#include "gen/plan/collectives.h"
+#include "gen/plan/report.h"
+
+static long long ranks_of(const struct program *program, const struct collective *collective) {
+  return (long long)program->job->parallelism.axes[collective->axis];
+}
+
+const char *traffic_summary(const struct program *program) {
+  int64_t bytes = 0;
+  int times = 0;
+  for (int i = 0; i < program->collectives.count; i++) {
+    bytes += collective_bytes(&program->collectives.items[i]);
+    times += (int)program->collectives.items[i].times;
+  }
+  if (bytes == 0) return "traffic   none (1 rank)\n";
+  return arena_printf(program->arena, "traffic   %s a step from each of %lld ranks, in %d collectives\n",
+                      bytes_text(program->arena, bytes), (long long)program->job->devices.ranks, times);
+}
+
+const char *traffic_text(const struct program *program) {
+  struct text text = text_in(program->arena);
+  for (int i = 0; i < program->collectives.count; i++) {
+    const struct collective *c = &program->collectives.items[i];
+    text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
+                (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
+    if (c->times > 1) text_printf(&text, ", %lld times", (long long)c->times);
+    text_puts(&text, "\n");
+  }
+  return text_string(&text);
+}
+
+json_t *traffic_json(const struct program *program) {
+  json_t *list = json_array();
+  for (int i = 0; i < program->collectives.count; i++) {
+    const struct collective *c = &program->collectives.items[i];
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "kind", collective_name(c->kind), "axis",
+                                    job_axis_names[c->axis], "ranks", (json_int_t)ranks_of(program, c), "what", c->what,
+                                    "bytes", (json_int_t)(c->count * c->width), "times", (json_int_t)c->times));
+  }
+  return list;
+}

@@ -1,0 +1,136 @@
+#include "gen/spec/parallel.h"
+
+#include <string.h>
+
+const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
+
+int64_t job_data_ranks(const struct job *job) {
+  int64_t ranks = job->parallelism.axes[AXIS_DP_REPLICATE] * job->parallelism.axes[AXIS_DP_SHARD];
+  return ranks > 1 ? ranks : 1;
+}
+
+int64_t parallel_ranks(const struct spec_node *job) {
+  const struct spec_node *nodes = spec_find(job, "devices.nodes"), *each = spec_find(job, "devices.per_node");
+  return nodes->integer * each->integer;
+}
+
+/* ---- The grid ---- */
+
+/* What an axis that has no program yet would do. */
+static const struct {
+  const char *axis, *why;
+} unbuilt[] = {
+    {"dp_shard", "weights and states are whole on every rank"},
+    {"pp", "every rank has all layers"},
+    {"cp", "every rank has whole sequences"},
+    {"sp", "every rank has whole sequences"},
+    {"tp", "every rank has whole products"},
+    {"ep", "every rank has all experts"},
+};
+
+static const struct spec_node *axis_of(const struct spec_node *job, const char *axis) {
+  return spec_find(spec_find(job, "parallelism"), axis);
+}
+
+static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
+  for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
+    const struct spec_node *axis = axis_of(job, unbuilt[i].axis);
+    if (axis == NULL || axis->integer == 1) continue;
+    diag_error(diags, axis->where, "'parallelism.%s' can only be 1 so far: %s", unbuilt[i].axis, unbuilt[i].why);
+    diag_help(diags, "leave it out, and let all ranks be parallelism.dp_replicate");
+  }
+}
+
+static void check_product(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *replicas = axis_of(job, "dp_replicate");
+  int64_t ranks = parallel_ranks(job);
+  if (replicas == NULL || replicas->integer == ranks) return;
+  diag_error(diags, replicas->where, "'parallelism.dp_replicate' is %lld, but the job has %lld %s",
+             (long long)replicas->integer, (long long)ranks, ranks > 1 ? "ranks" : "rank");
+  diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)replicas->integer);
+}
+
+/* ---- What several ranks do not have ---- */
+
+static const struct {
+  const char *key, *value; /* a value that is refused; NULL: all */
+  const char *why, *cure;
+} alone[] = {
+    {"optimizer.name", "lomo", "gradients are gone before ranks could exchange them", "optimizer.name: sgd"},
+    {"tracking.noise_scale", "true", "it compares a micro-batch's gradient with the step's of one process",
+     "tracking.noise_scale: false"},
+    {"hooks", NULL, "user code is called by one process, and what it decides must be known to all",
+     "a job without hooks"},
+};
+
+static bool has_value(const struct spec_node *node, const char *value) {
+  if (value == NULL) return true;
+  if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
+  return node->kind == SPEC_STRING && strcmp(node->text, value) == 0;
+}
+
+static void check_alone(const struct spec_node *job, struct diagnostics *diags) {
+  int64_t ranks = parallel_ranks(job);
+  for (size_t i = 0; i < sizeof alone / sizeof *alone && ranks > 1; i++) {
+    const struct spec_node *node = spec_find(job, alone[i].key), *each = spec_find(job, "devices.per_node");
+    if (node == NULL || !has_value(node, alone[i].value)) continue;
+    const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
+    diag_error(diags, node->where, "'%s' does not go with several ranks: %s", alone[i].key, alone[i].why);
+    diag_note(diags, cause->where, "there are %lld ranks by this", (long long)ranks);
+    diag_help(diags, "use %s, or one rank", alone[i].cure);
+  }
+}
+
+/* ---- Batches ---- */
+
+static bool is_set(const struct spec_node *job, const char *key) {
+  const struct spec_node *node = spec_find(job, key);
+  return node != NULL && node->integer != 0;
+}
+
+/* One batch for all ranks together. */
+static void check_split(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *batch = spec_find(job, "data.batch_size");
+  long long ranks = parallel_ranks(job);
+  if (ranks == 1 || !is_set(job, "data.split_batches")) return;
+  if (batch->kind != SPEC_STRING && batch->integer % ranks == 0) return;
+  diag_error(diags, batch->where, "'data.batch_size' must be a multiple of the %lld ranks that it is split among",
+             ranks);
+  diag_note(diags, spec_find(job, "data.split_batches")->where, "'data.split_batches' is true here");
+  diag_help(diags, "give the samples of all ranks together, or of each with data.split_batches: false");
+}
+
+/* A rank without samples has no mean. */
+static void check_rest(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *last = spec_find(job, "data.drop_last"), *even = spec_find(job, "data.even_batches");
+  const struct spec_node *dispatch = spec_find(job, "data.dispatch_batches");
+  if (parallel_ranks(job) == 1 || last->integer != 0 || (even->integer != 0 && dispatch->integer == 0)) return;
+  if (strcmp(spec_find(job, "accumulation.normalize")->text, "tokens") == 0) return;
+  diag_error(diags, (dispatch->integer != 0 ? dispatch : even)->where,
+             "the last round of an epoch may leave a rank without samples, and a mean over nothing is no number");
+  diag_note(diags, last->where, "'data.drop_last' is false here");
+  diag_help(diags, "set accumulation.normalize: tokens, or data.even_batches: true without data.dispatch_batches");
+}
+
+void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
+  check_axes(job, diags);
+  check_product(job, diags);
+  check_alone(job, diags);
+  check_split(job, diags);
+  check_rest(job, diags);
+}
+
+/* ---- The job's members ---- */
+
+void parallel_bind(struct job *job) {
+  const struct spec_node *each = spec_find(job->tree, "accumulation.sync_each_batch");
+  const struct spec_node *bucket = spec_find(job->tree, "parallelism.ddp.bucket_cap_mb");
+  job->devices.ranks = parallel_ranks(job->tree);
+  job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
+  for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
+  job->parallelism.axes[AXIS_DP_REPLICATE] = job->devices.ranks;
+  job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
+  job->parallelism.sync_each_batch = each->integer != 0;
+  job->data.split_batches = is_set(job->tree, "data.split_batches");
+  if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
+}

@@ -1,0 +1,19 @@
+/* Collectives: what the ranks of a run do together. Every rank along an axis of the mesh calls the same ones in the
+ * same order with the same counts; what comes out is the same on all of them, to the last bit.
+ *
+ * The names do not say who carries the traffic: on CPUs it is MPI (runtime/mpi). An error of it, or a rank that does
+ * not come within the program's timeout, ends all processes with one message. */
+#ifndef ACCEL_COLLECTIVES_H
+#define ACCEL_COLLECTIVES_H
+
+#include "trainer.h"
+
+/* values[i] becomes its sum over the ranks along `axis`. */
+void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
+void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count);
+
+/* A score of the predictions of all ranks. */
+void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);
+
+#endif

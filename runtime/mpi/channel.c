@@ -1,0 +1,114 @@
+#include "runtime/mpi/channel.h"
+
+#include "runtime/collectives.h"
+#include "runtime/problem.h"
+#include "runtime/stopwatch.h"
+#include "runtime/world.h"
+
+#include <sched.h>
+
+static MPI_Comm between = MPI_COMM_NULL;
+static MPI_Comm axes[ACCEL_AXES];
+static double timeout = 600; /* until a program says another */
+
+/* ---- Making them ---- */
+
+/* MPI's profiling tools show the name. */
+static MPI_Comm named(MPI_Comm channel, const char *name) {
+  MPI_Comm_set_name(channel, name);
+  MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
+  return channel;
+}
+
+void rt_channels_open(void) {
+  rt_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &between), "start");
+  named(between, "between steps");
+  for (int i = 0; i < ACCEL_AXES; i++) axes[i] = MPI_COMM_NULL;
+}
+
+/* Ranks are numbered with the last axis running fastest; those that differ along one axis alone are a group of it. */
+void rt_channels_divide(const struct accel_program *program) {
+  static const char *const names[] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
+  int rank = rt_world()->rank, stride = 1;
+  timeout = program->timeout;
+  for (int i = ACCEL_AXES - 1; i >= 0; i--) {
+    int length = program->mesh[i];
+    if (length <= 1) continue;
+    int along = rank / stride % length;
+    rt_mpi_check(MPI_Comm_split(between, rank - along * stride, along, &axes[i]), "start");
+    named(axes[i], names[i]);
+    stride *= length;
+  }
+}
+
+void rt_channels_close(void) {
+  for (int i = 0; i < ACCEL_AXES; i++)
+    if (axes[i] != MPI_COMM_NULL) MPI_Comm_free(&axes[i]);
+  MPI_Comm_free(&between);
+}
+
+MPI_Comm rt_channel_between(void) {
+  return between;
+}
+
+/* ---- Waiting ---- */
+
+void rt_mpi_check(int code, const char *what) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  struct problem problem;
+  int length;
+  if (code == MPI_SUCCESS) return;
+  MPI_Error_string(code, text, &length);
+  rt_problem(&problem, "MPI: %s: %s", what, text);
+  rt_fail(&problem, 1);
+}
+
+static void fail_late(const char *what) {
+  struct problem problem;
+  rt_problem(&problem, "%s: another rank did not come within %.0f s", what, timeout);
+  rt_help(&problem, "look at what the other ranks and their machines are doing; devices.timeout is how long is waited");
+  rt_fail(&problem, 1);
+}
+
+/* The processor is given away between looks, as ranks may be more than there are processors. */
+void rt_mpi_wait(MPI_Request *request, const char *what) {
+  enum { LOOKS = 256 };
+  int done = 0;
+  double start = 0;
+  for (;;) {
+    for (int i = 0; i < LOOKS && !done; i++) {
+      rt_mpi_check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what);
+      if (!done) sched_yield();
+    }
+    if (done) return;
+    if (start == 0) start = rt_now();
+    if (rt_now() - start > timeout) fail_late(what);
+  }
+}
+
+/* ---- Collectives ---- */
+
+static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, const char *what) {
+  enum { MOST_AT_ONCE = 1 << 28 };
+  MPI_Request request;
+  int width;
+  MPI_Type_size(type, &width);
+  for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
+    int n = count - at < MOST_AT_ONCE ? (int)(count - at) : MOST_AT_ONCE;
+    char *from = (char *)values + at * (size_t)width;
+    rt_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, from, n, type, MPI_SUM, axes[axis], &request), what);
+    rt_mpi_wait(&request, what);
+  }
+}
+
+void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
+  all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
+}
+
+void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
+  all_reduce(axis, values, count, MPI_DOUBLE, "the sum of losses");
+}
+
+void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count) {
+  all_reduce(axis, values, count, MPI_INT64_T, "the sum of counts");
+}

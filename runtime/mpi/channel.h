@@ -1,0 +1,22 @@
+/* Channels: MPI's communicators of a run. */
+#ifndef RUNTIME_MPI_CHANNEL_H
+#define RUNTIME_MPI_CHANNEL_H
+
+#include "runtime/trainer.h"
+
+#include <mpi.h>
+
+/* Makes the channel for what is told between steps; those of the mesh once the program's is known. */
+void rt_channels_open(void);
+void rt_channels_divide(const struct accel_program *program);
+void rt_channels_close(void);
+
+MPI_Comm rt_channel_between(void);
+
+/* Ends all processes when a call of MPI has failed; `what` names it. */
+void rt_mpi_check(int code, const char *what);
+
+/* Waits until a collective has ended, for the program's timeout at most; then all processes end. `what` is told of. */
+void rt_mpi_wait(MPI_Request *request, const char *what);
+
+#endif

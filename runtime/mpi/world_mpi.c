@@ -1,0 +1,92 @@
+/* The processes of a run over MPI. One channel of MPI for what is told between steps, one for each group of the mesh.
+ */
+#include "runtime/world.h"
+
+#include "runtime/mpi/channel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct world world = {0, 1, 0, 1};
+static bool joined;
+
+void rt_world_join(void) {
+  int provided;
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    fputs("error: MPI does not start\n", stderr);
+    exit(1);
+  }
+  joined = true;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+  MPI_Comm here;
+  rt_mpi_check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &here), "start");
+  MPI_Comm_rank(here, &world.local_rank);
+  MPI_Comm_size(here, &world.local_ranks);
+  MPI_Comm_free(&here);
+  rt_channels_open();
+}
+
+const struct world *rt_world(void) {
+  return &world;
+}
+
+bool rt_world_divide(const struct accel_program *program, struct problem *problem) {
+  int64_t ranks = rt_mesh_ranks(program);
+  if (ranks == world.ranks) {
+    rt_channels_divide(program);
+    return true;
+  }
+  rt_problem(problem, "%d process%s started, but this program is for %lld ranks: devices.nodes times devices.per_node",
+             world.ranks, world.ranks > 1 ? "es" : "", (long long)ranks);
+  return rt_help(problem, "start it with mpirun -n %lld, or change devices.per_node or devices.nodes in the job",
+                 (long long)ranks);
+}
+
+/* MPI counts in int. */
+enum { MOST_AT_ONCE = 1 << 30 };
+
+void rt_world_share(void *bytes, size_t size) {
+  MPI_Request request;
+  for (size_t at = 0; at < size; at += MOST_AT_ONCE) {
+    int count = size - at < MOST_AT_ONCE ? (int)(size - at) : MOST_AT_ONCE;
+    rt_mpi_check(MPI_Ibcast((char *)bytes + at, count, MPI_BYTE, 0, rt_channel_between(), &request), "broadcast");
+    rt_mpi_wait(&request, "what rank 0 shares");
+  }
+}
+
+int64_t rt_world_largest(int64_t value) {
+  MPI_Request request;
+  int64_t largest = value;
+  rt_mpi_check(MPI_Iallreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, rt_channel_between(), &request), "all-reduce");
+  rt_mpi_wait(&request, "what all ranks agree on");
+  return largest;
+}
+
+void rt_world_gather(const void *own, void *all, size_t size) {
+  MPI_Request request;
+  int count = (int)size;
+  rt_mpi_check(MPI_Iallgather(own, count, MPI_BYTE, all, count, MPI_BYTE, rt_channel_between(), &request), "gather");
+  rt_mpi_wait(&request, "what ranks compare");
+}
+
+void rt_world_leave(void) {
+  rt_channels_close();
+  MPI_Finalize();
+  joined = false;
+}
+
+void rt_world_end(int status) {
+  if (joined && world.ranks > 1) MPI_Abort(MPI_COMM_WORLD, status);
+  if (joined) MPI_Finalize();
+  exit(status);
+}
+
+void rt_world_await_end(int status) {
+  enum { LONG_ENOUGH = 30 };
+  sleep(LONG_ENOUGH);
+  _exit(status);
+}

@@ -1,0 +1,70 @@
+/* The processes of a run: started together, each with a rank. Which engine carries what they tell each other is chosen
+ * when a trainer is linked: world_self.c is one process alone, runtime/mpi is MPI. Both also define what
+ * runtime/collectives.h declares.
+ *
+ * What is here runs between steps and on a channel of its own, apart from the collectives of steps. All ranks call it
+ * in the same order. */
+#ifndef RUNTIME_WORLD_H
+#define RUNTIME_WORLD_H
+
+#include "problem.h"
+#include "trainer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+struct world {
+  int rank, ranks;
+  int local_rank, local_ranks; /* on this machine */
+};
+
+/* Joins the other processes, before anything else is done. */
+void rt_world_join(void);
+
+/* The same object at each call; one process alone before rt_world_join. */
+const struct world *rt_world(void);
+
+/* The ranks that a program is for. */
+int64_t rt_mesh_ranks(const struct accel_program *program);
+
+/* Ranks of it that train on batches of their own. */
+int64_t rt_data_ranks(const struct accel_program *program);
+
+/* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
+bool rt_world_divide(const struct accel_program *program, struct problem *problem);
+
+/* The bytes of rank 0 become those of all. */
+void rt_world_share(void *bytes, size_t size);
+
+/* The largest `value` of all ranks. */
+int64_t rt_world_largest(int64_t value);
+
+/* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
+void rt_world_gather(const void *own, void *all, size_t size);
+
+/* Leaves the others, at a good end. */
+void rt_world_leave(void);
+
+/* Ends all processes. This one ends with `status`. */
+noreturn void rt_world_end(int status);
+
+/* Waits to be ended by another rank, that has told what is wrong; ends with `status` when none does. */
+noreturn void rt_world_await_end(int status);
+
+/* ---- On top of these ---- */
+
+/* Goes on when all ranks are `good`. Else the first one that is not tells its problem, and all end with `status`. */
+void rt_world_require(bool good, const struct problem *problem, int status);
+
+/* Ends all with one message when ranks do not run the same program, of the same job, on the same data. */
+struct data;
+void rt_world_compare(const struct accel_program *program, const struct data *data);
+
+/* Ends all over a problem that all ranks have: one tells it. */
+noreturn void rt_fail_together(const struct problem *problem, int status);
+
+/* Whether this process is the one that writes and tells. */
+bool rt_is_main(void);
+
+#endif

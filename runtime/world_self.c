@@ -1,0 +1,57 @@
+/* One process alone. */
+#include "world.h"
+
+#include "collectives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rt_world_join(void) {}
+
+const struct world *rt_world(void) {
+  static const struct world alone = {0, 1, 0, 1};
+  return &alone;
+}
+
+bool rt_world_divide(const struct accel_program *program, struct problem *problem) {
+  int64_t ranks = rt_mesh_ranks(program);
+  if (ranks == 1) return true;
+  rt_problem(problem, "this program is for several ranks, but was linked for one process");
+  return rt_help(problem, "build it with accel-gen build, or link it with pkg-config --libs accel-runtime-mpi");
+}
+
+void rt_world_share(void *bytes, size_t size) {
+  (void)bytes, (void)size;
+}
+
+int64_t rt_world_largest(int64_t value) {
+  return value;
+}
+
+void rt_world_gather(const void *own, void *all, size_t size) {
+  memcpy(all, own, size);
+}
+
+void rt_world_leave(void) {}
+
+void rt_world_end(int status) {
+  exit(status);
+}
+
+void rt_world_await_end(int status) {
+  exit(status);
+}
+
+/* ---- Collectives of one rank ---- */
+
+void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
+  (void)axis, (void)values, (void)count;
+}
+
+void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
+  (void)axis, (void)values, (void)count;
+}
+
+void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count) {
+  (void)axis, (void)values, (void)count;
+}

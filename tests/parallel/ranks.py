@@ -1,0 +1,72 @@
+"""Trainers of several ranks for tests: started by mpirun on this machine, more of them than it has processors."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import GENERATOR, MODELS, Trainer, load_file, relative, save_file, windows  # noqa: E402
+
+# As root in a container, on few processors, without a network.
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+       "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none",
+       "OMP_NUM_THREADS": "1"}
+CORPUS = bytes(range(97, 123)) * 60 + open(MODELS / "gpt2.c", "rb").read()[:6000]
+CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
+
+
+def start(program, ranks, *flags, cwd=None, timeout=60, **environment):
+    """What mpirun leaves behind when all have ended."""
+    return subprocess.run(["mpirun", "-n", str(ranks), program, *flags], cwd=cwd, capture_output=True, text=True,
+                          timeout=timeout, env={**os.environ, **MPI, **environment})
+
+
+def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
+    job = {
+        "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config or CONFIG)},
+        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
+        "optimizer": {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1, "eps": 1e-5, "clip_grad_norm": 1.0},
+        "training": {"steps": steps, "seed": 1337},
+        "devices": {"per_node": ranks},
+    }
+    for group, keys in groups.items():
+        job.setdefault(group, {}).update(keys)
+    return job
+
+
+class Ranks(Trainer):
+    """The trainer of a job in a folder of its own, with the corpus beside it. Fast to compile, not to run."""
+
+    def __init__(self, ranks, job, folder=None):
+        super().__init__(job, folder)
+        self.ranks = ranks
+        (self.folder / "corpus.txt").write_bytes(CORPUS)
+
+    def build(self, *flags, **environment):
+        return super().build(*flags, **{"CFLAGS": "-std=c17 -O1 -march=native", **environment})
+
+    def launch(self, *flags, **more):
+        return start(self.folder / "trainer", self.ranks, *flags, cwd=self.folder, **more)
+
+    def run(self, *flags, **environment):
+        if self.ranks == 1:
+            return super().run(*flags, OMP_NUM_THREADS="1", **environment)
+        result = self.launch(*flags, **environment)
+        if result.returncode != 0:
+            raise AssertionError(f"the ranks failed with {result.returncode}:\n{result.stdout}{result.stderr}")
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+
+
+def trained(ranks, job, *flags, **environment):
+    """A trainer that has run, and its metrics."""
+    trainer = Ranks(ranks, job)
+    trainer.build()
+    return trainer, trainer.run(*flags, **environment)
+
+
+__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "TREE", "job_of", "load_file", "relative",
+           "save_file", "start", "trained", "windows"]

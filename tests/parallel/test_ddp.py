@@ -1,0 +1,83 @@
+"""Several ranks beside one process that takes their batches as one: the same losses, norms and weights."""
+
+import unittest
+
+from ranks import Ranks, job_of, relative, trained
+
+STEPS = 50
+
+
+class OneProcess(unittest.TestCase):
+    """Ranks with batches of B give what one process gives with batches of ranks times B, as shards of the same order."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.known = {}
+
+    def one(self, batch, steps, **groups):
+        key = repr((batch, steps, groups))
+        if key not in self.known:
+            self.known[key] = trained(1, job_of(1, batch, steps, **groups))
+        return self.known[key]
+
+    def check(self, ranks, batch, steps=STEPS, tolerance=1e-6, **groups):
+        several, lines = trained(ranks, job_of(ranks, batch, steps, **groups))
+        one, wanted = self.one(ranks * batch, steps, **groups)
+        self.assertEqual(len(lines), steps)
+        for line, want in zip(lines, wanted, strict=True):
+            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy", "eval_f1_macro")]:
+                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
+        after = one.weights()
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+        return several, lines
+
+    def test_two_ranks(self):
+        self.check(2, 6, training={"eval_interval": 25, "eval_iters": "all"})
+
+    def test_three_ranks(self):
+        self.check(3, 4, training={"eval_interval": 25, "eval_iters": "all"})
+
+    def test_four_ranks(self):
+        self.check(4, 3, training={"eval_interval": 25, "eval_iters": "all"})
+
+    def test_accumulation_over_epochs(self):
+        """Steps that end with an epoch are short; they are so on all ranks."""
+        self.check(2, 3, 30, accumulation={"num_steps": 4}, training={"eval_interval": 30, "eval_iters": 2})
+
+    def test_each_batch(self):
+        self.check(3, 2, 20, accumulation={"num_steps": 2, "sync_each_batch": True})
+
+    def test_small_buckets(self):
+        self.check(2, 6, 20, parallelism={"ddp": {"bucket_cap_mb": 0.001}})
+
+    def test_bf16(self):
+        self.check(2, 6, 20, tolerance=3e-4, precision={"mixed_precision": "bf16"})
+
+    def test_scaler(self):
+        self.check(2, 3, 20, accumulation={"num_steps": 2},
+                   precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+
+    def test_table(self):
+        """Three ranks share out rows that neither they nor batches divide; each counts once in the metrics."""
+        groups = {"model": "mlp_table", "config": {"n_layer": 1, "width": 7, "n_classes": 3},
+                  "training": {"eval_interval": 10, "eval_iters": "all", "metrics": ["accuracy", "f1_macro"]}}
+        rows = "".join(f"{i % 7 / 7:.4f},{i % 5 / 5:.4f},{i % 3}\n" for i in range(233))
+        data = {"train": {"path": "rows.csv", "format": "csv"}, "features": 2}
+        lines = []
+        for ranks, batch in ((1, 12), (3, 4)):
+            job = job_of(ranks, batch, 20, **groups)
+            job["data"].update(data)
+            trainer = Ranks(ranks, job)
+            (trainer.folder / "rows.csv").write_text(rows)
+            trainer.build()
+            lines.append(trainer.run())
+        for line, want in zip(*lines, strict=True):
+            for name in ("loss", "eval_loss", "eval_accuracy", "eval_f1_macro"):
+                if name in want:
+                    self.assertLess(abs(line[name] / want[name] - 1), 1e-6, f"{name} of step {line['step']}")
+
+
+if __name__ == "__main__":
+    unittest.main()

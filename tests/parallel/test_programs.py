@@ -1,0 +1,60 @@
+"""Programs of several ranks as texts: they compile without a warning under gcc and clang, are formatted, and prove every
+claim of the audit; with one rank nothing of all this is left in them."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from ranks import GENERATOR, TREE, Ranks, job_of
+
+WARNINGS = ["-std=c17", "-O1", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+TOKENS = {"num_steps": 3, "normalize": "tokens"}
+ALL = {"eval_interval": 2, "eval_iters": "all"}
+CASES = {
+    "plain": {},
+    "accumulating": {"accumulation": {"num_steps": 3}, "training": ALL},
+    "each_batch": {"accumulation": {"num_steps": 3, "sync_each_batch": True, "sync_with_dataloader": False}},
+    "tokens": {"accumulation": TOKENS, "training": {"eval_interval": 2, "eval_iters": 3}},
+    "tokens_at_once": {"accumulation": {"normalize": "tokens"}},
+    "scaler": {"precision": {"mixed_precision": "fp16"}, "accumulation": {"num_steps": 2}, "training": ALL},
+    "dropout": {"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
+    "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
+}
+
+
+def library_flags(*words):
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
+    return subprocess.check_output(["pkg-config", *words, "accel-runtime-mpi"], env=environment, text=True).split()
+
+
+class Programs(unittest.TestCase):
+    def check(self, source, compilers, format, flags):
+        for compiler in compilers:
+            result = subprocess.run([compiler, *WARNINGS, source, *flags], capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+        result = subprocess.run([format, f"--style=file:{TREE}/.clang-format", "--dry-run", "-Werror", source],
+                                capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_all(self):
+        compilers = ("gcc", shutil.which("clang-19") or shutil.which("clang"))
+        format = shutil.which("clang-format-19") or shutil.which("clang-format")
+        flags = library_flags("--cflags")
+        for name, groups in CASES.items():
+            with self.subTest(name):
+                trainer = Ranks(4, job_of(4, 3, 4, **groups))
+                trainer.generate()
+                self.check(trainer.folder / "trainer.c", compilers, format, flags)
+
+    def test_one_rank_has_no_trace(self):
+        text = Ranks(1, job_of(1, 3, 4, **CASES["accumulating"])).generate()
+        body = "\n".join(line for line in text.splitlines() if '"devices.' not in line and '"parallelism.' not in line)
+        for word in ("accel_rank", "collective", "all_reduce", "mesh", "MPI", "bucket"):
+            self.assertFalse(word in body, word)
+
+
+if __name__ == "__main__":
+    unittest.main()
