@@ -26,6 +26,7 @@ static bool verify_file(const char *folder, const struct manifest_file *file, st
   char path[4096];
   struct mapping mapping;
   if (!rt_join(path, sizeof path, folder, file->name, problem) || !rt_map(&mapping, path, cure, problem)) return false;
+  rt_map_ahead(&mapping);
   bool whole = mapping.size == file->sum.size,
        same = whole && rt_checksum(mapping.bytes, mapping.size) == file->sum.xxh64;
   if (!whole)

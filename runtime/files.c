@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* sync_file_range */
 #include "files.h"
 
 #include <errno.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { WORTH_WRITING = 1 << 20 };
 
 static const char space_help[] = "check the free space, the quota and the rights of the folder, or choose another with "
                                  "--project-dir";
@@ -58,6 +61,17 @@ static bool give_up(struct writer *writer, const char *what, struct problem *pro
   return cannot(problem, writer->path, what, error);
 }
 
+/* Lets the disk begin with what was written, where the system can, so that the sync at the end has little left to wait
+ * for. */
+static void begin_writeback(const struct writer *writer, size_t size) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  off_t end = (off_t)writer->trail.checksum.total;
+  if (size >= WORTH_WRITING) (void)sync_file_range(writer->file, end - (off_t)size, (off_t)size, SYNC_FILE_RANGE_WRITE);
+#else
+  (void)writer, (void)size;
+#endif
+}
+
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem) {
   static const size_t most = (size_t)16 << 20; /* what is summed is still in the cache when it is written */
   for (const char *at = bytes; size > 0;) {
@@ -65,6 +79,7 @@ bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return give_up(writer, "cannot be written", problem);
     rt_trail_add(&writer->trail, at, (size_t)written);
+    begin_writeback(writer, (size_t)written);
     at += written;
     size -= (size_t)written;
   }

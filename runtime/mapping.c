@@ -36,6 +36,10 @@ bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct 
   return mapped;
 }
 
+void rt_map_ahead(const struct mapping *mapping) {
+  if (mapping->size > 0) (void)madvise((void *)(uintptr_t)mapping->bytes, mapping->size, MADV_WILLNEED);
+}
+
 void rt_unmap(struct mapping *mapping) {
   if (mapping->bytes != NULL) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
   *mapping = (struct mapping){0};

@@ -3,6 +3,7 @@ weights that load into Transformers and from there."""
 
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -19,9 +20,22 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import MODELS, Trainer, windows  # noqa: E402
+from matrix import library_flags  # noqa: E402
 from rows import Mlp, Rows  # noqa: E402
 
 CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
+
+
+WRAP = """#include <accel/generator.h>
+#include <stdio.h>
+#include <stdlib.h>
+void __real_accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary);
+void __wrap_accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  FILE *file = fopen("logits", "wb");
+  if (file == NULL || fwrite(logits, 4, (size_t)vocabulary, file) != (size_t)vocabulary || fclose(file) != 0) abort();
+  __real_accel_generation_next(run, logits, vocabulary);
+}
+"""
 
 
 def stems(folder):
@@ -113,6 +127,12 @@ class Transformers(unittest.TestCase):
         trainer.build()
         return trainer
 
+    def into_transformers(self, trainer):
+        run = trainer.folder / "run"
+        config = GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=256, n_positions=8)
+        (run / "config.json").write_text(json.dumps({**config.to_dict(), "architectures": ["GPT2LMHeadModel"]}))
+        return GPT2LMHeadModel.from_pretrained(run).eval()
+
     def check_losses(self, trainer, model):
         """The losses of the trainer's steps are those of the model over the same windows."""
         batch_at = windows(self.corpus, 8, 2, 1337, True, 0)
@@ -125,11 +145,30 @@ class Transformers(unittest.TestCase):
     def test_ours_there(self):
         trainer = self.make()
         trainer.run()
-        run = trainer.folder / "run"
-        config = GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=256, n_positions=8)
-        (run / "config.json").write_text(json.dumps({**config.to_dict(), "architectures": ["GPT2LMHeadModel"]}))
-        model = GPT2LMHeadModel.from_pretrained(run).eval()
-        self.check_losses(trainer, model)
+        self.check_losses(trainer, self.into_transformers(trainer))
+
+    def test_logits(self):
+        """Those of the program that writes text, taken where it chooses a token, over the weights that a trainer saved."""
+        trainer = self.make()
+        trainer.job["optimizer"] = {"name": "adamw", "lr": 1e-2}
+        trainer.job["training"]["steps"] = 20
+        trainer.write()
+        trainer.build()
+        trainer.run()
+        model = self.into_transformers(trainer)
+        (trainer.folder / "wrap.c").write_text(WRAP)
+        trainer.generate("--program", "generate")
+        subprocess.run(["cc", "-std=c17", "-O2", "-fopenmp", "trainer.c", "wrap.c", "-o", "generate",
+                        "-Wl,--wrap=accel_generation_next", *library_flags("--cflags"), *library_flags("--libs")],
+                       check=True, cwd=trainer.folder)
+        for prompt in (b"a", b"xyzzy", b"longer than the block"):
+            subprocess.run(["./generate", "--prompt", prompt, "--tokens", "1"], check=True, cwd=trainer.folder,
+                           stdout=subprocess.DEVNULL)
+            ours = torch.from_numpy(np.fromfile(trainer.folder / "logits", np.float32))
+            with torch.no_grad():
+                theirs = model(torch.tensor([list(prompt[-8:])])).logits[0, -1]
+            self.assertGreater(theirs.std().item(), 0.1)
+            self.assertLess((ours - theirs).abs().max().item() / theirs.abs().max().item(), 1e-5, prompt)
 
     def test_theirs_here(self):
         torch.manual_seed(4)
