@@ -239,14 +239,18 @@ class Drawer:
     def tidied(self, job):
         """Without most of the keys that contradict, so that enough jobs are good."""
         data, optimizer, schedule = (job.get(name) for name in ("data", "optimizer", "schedule"))
-        keeps = self.random.random() < 0.2
+        keeps = self.random.random() < 0.1
         if keeps or not all(isinstance(group, dict) for group in (data, optimizer or {}, schedule or {})):
             return job
         train = data.get("train")
-        csv = isinstance(train, dict) and train.get("format") == "csv"
-        for key in ["sequence_length"] if csv else ["features", "label"]:
+        rows = isinstance(train, dict) and train.get("format") in ("csv", "npy")
+        if isinstance(train, dict):
+            train.pop("weights", None)
+            train.pop("labels", None)
+            train.update({"labels": "labels.npy"} if train.get("format") == "npy" else {})
+        for key in ["sequence_length", "masking"] if rows else ["features", "label"]:
             data.pop(key, None)
-        if csv:
+        if rows:
             data.setdefault("features", 3)
         training = job.get("training")
         if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw" and isinstance(training, dict):
@@ -256,6 +260,11 @@ class Drawer:
             for key in ways[1:]:
                 training.pop(key)
             training.setdefault(ways[0] if ways else "steps", 100)
+            training.setdefault("eval_interval", 5)
+        precision = job.get("precision")
+        scaler = precision.get("grad_scaler") if isinstance(precision, dict) else None
+        if isinstance(scaler, dict):
+            scaler.setdefault("enabled", True)
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)
