@@ -2,12 +2,16 @@
 safetensors, against what the disk writes and reads, all in one run and one folder. Prints a table.
 
 FOLDER=DIR: where to work and what is measured; its trainer is built once. ROUNDS=N: saves and resumes of each kind, 2 by default.
-The table's seconds are medians. Their files are synced after each save, as ours are; saves without a sync stand apart."""
+Seconds are medians. Their files are synced after each save, as ours are; saves without a sync stand apart.
+
+Nothing is deleted before the end, and every write goes where nothing was: on a disk that is told of what is deleted, blocks that were
+just freed are several times as fast as fresh ones, and whoever came second would win. So it takes 20 GB of disk for a while."""
 
 import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,6 +30,7 @@ from transformers import GPT2Config, GPT2LMHeadModel  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", 2))
 FOLDER = pathlib.Path(os.environ.get("FOLDER") or tempfile.mkdtemp(prefix="accel-bench-", dir="."))
+SCRATCH = FOLDER.resolve() / "scratch"
 SHAPE = {"n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}
 
 
@@ -74,21 +79,26 @@ def forget(folder):
 def seconds(work):
     start = time.perf_counter()
     work()
-    return time.perf_counter() - start
+    return note(time.perf_counter() - start)
 
 
-def write_plain(size):
+def note(taken):
+    """Progress, on standard error."""
+    print(f"{sys._getframe(1).f_code.co_name}: {taken:.3f} s", file=sys.stderr, flush=True)
+    return taken
+
+
+def write_plain(size, name):
     """What `dd bs=16M conv=fsync` does, from memory that is there."""
     block = np.random.default_rng(0).integers(0, 256, 16 << 20, dtype=np.uint8).tobytes()
 
     def work():
-        with open(FOLDER / "plain", "wb", buffering=0) as file:
-            for _ in range(size // len(block)):
-                file.write(block)
+        with open(SCRATCH / name, "wb", buffering=0) as file:
+            for at in range(0, size, len(block)):
+                file.write(block[:size - at])
             os.fsync(file.fileno())
 
-    taken = seconds(work)
-    return taken * size / (size // len(block) * len(block))
+    return seconds(work)
 
 
 def read_plain(folder):
@@ -101,32 +111,46 @@ def read_plain(folder):
     return seconds(work)
 
 
-def ours(background):
-    """Seconds that saves kept the steps waiting, the first one apart; without the copy in the background that is the save."""
-    trainer = build(background)
-    shutil.rmtree(trainer.folder / "run", ignore_errors=True)
+def until(trainer, project, wanted, *flags):
+    """Runs a trainer until a line of its metrics is `wanted`, and ends it there. Its lines by step."""
+    metrics = project / "metrics.jsonl"
+    metrics.unlink(missing_ok=True)
+    told = {}
+    process = subprocess.Popen([trainer.folder / "trainer", "--project-dir", project, *flags], cwd=trainer.folder,
+                               stdout=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and not any(map(wanted, told.values())):
+            time.sleep(0.02)
+            text = metrics.read_text() if metrics.exists() else ""
+            told = {line["step"]: line for line in map(json.loads, text[:text.rfind("\n") + 1].splitlines())}
+    finally:
+        process.kill()
+        process.wait()
+    return told
+
+
+def save(project):
+    """The seconds for which a save that steps wait for keeps them waiting: those of the save."""
+    told = until(build(False), project, lambda line: "save_stall_ms" in line)
+    return note(max(told.values(), key=lambda line: line["step"])["save_stall_ms"] / 1e3)
+
+
+def stalls():
+    """Seconds that saves in the background kept the steps waiting."""
+    trainer = build(True)
     steps = trainer.job["checkpoint"]["every"] * (ROUNDS + 1) + 1
-    stalls = [line["save_stall_ms"] / 1e3 for line in trainer.run("--steps", str(steps)) if "save_stall_ms" in line]
-    return trainer, stalls
+    told = until(trainer, SCRATCH / "stalls", lambda line: line["step"] == steps)
+    return [note(line["save_stall_ms"] / 1e3) for line in told.values() if "save_stall_ms" in line]
 
 
-def resume(trainer, cold):
+def resume(project, cold):
     """Seconds from the start of the process to its first step's end, and of the second step."""
-    last = next((trainer.folder / "run" / "checkpoints").iterdir())
-    metrics = trainer.folder / "run" / "metrics.jsonl"
+    last = project / "checkpoints" / "checkpoint_0"
     if cold:
         forget(last)
     step = json.loads((last / "random_states_0.json").read_text())["step"]
-    with subprocess.Popen([trainer.folder / "trainer", "--resume", last, "--steps", str(step + 50)], cwd=trainer.folder,
-                          stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            lines = [json.loads(line) for line in metrics.read_text().splitlines(True) if line.endswith("\n")]
-            told = {line["step"]: line for line in lines}
-            if step + 2 in told:
-                break
-            time.sleep(0.05)
-        process.kill()
-    return told[step + 1]["start_to_first_step_s"], told[step + 2]["step_ms"] / 1e3
+    told = until(build(True), project, lambda line: line["step"] == step + 2, "--resume", last)
+    return note(told[step + 1]["start_to_first_step_s"]), told[step + 2]["step_ms"] / 1e3
 
 
 def peers():
@@ -138,28 +162,26 @@ def peers():
     optimizer.zero_grad(set_to_none=True)
     accelerator = Accelerator(cpu=True)
     model, optimizer = accelerator.prepare(model, optimizer)
-    place = FOLDER / "theirs"
     rows = {"save, no sync": [], "save": [], "load, cold": [], "load": []}
-    for _ in range(ROUNDS):
-        shutil.rmtree(place, ignore_errors=True)
-        unsynced = seconds(lambda: accelerator.save_state(place))
+    for number in range(ROUNDS):
+        place = SCRATCH / f"theirs_{number}"
+        unsynced = seconds(lambda place=place: accelerator.save_state(place))
         rows["save, no sync"].append(unsynced)
-        rows["save"].append(unsynced + seconds(lambda: sync(place)))
-        rows["load"].append(seconds(lambda: accelerator.load_state(place)))
+        rows["save"].append(unsynced + seconds(lambda place=place: sync(place)))
+        rows["load"].append(seconds(lambda place=place: accelerator.load_state(place)))
         forget(place)
-        rows["load, cold"].append(seconds(lambda: accelerator.load_state(place)))
-    shutil.rmtree(place)
+        rows["load, cold"].append(seconds(lambda place=place: accelerator.load_state(place)))
     state = {name: value.clone() for name, value in model.state_dict().items() if name != "lm_head.weight"}
     for at, moments in enumerate(optimizer.state_dict()["state"].values()):
         state.update({f"{at}.{name}": value for name, value in moments.items()})
     single = {"save, no sync": [], "save": [], "load": []}
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        place = SCRATCH / f"single_{number}"
         place.mkdir()
-        unsynced = seconds(lambda: save_file(state, place / "all.safetensors"))
+        unsynced = seconds(lambda place=place: save_file(state, place / "all.safetensors"))
         single["save, no sync"].append(unsynced)
-        single["save"].append(unsynced + seconds(lambda: sync(place)))
-        single["load"].append(seconds(lambda: [value.clone() for value in load_file(place / "all.safetensors").values()]))
-        shutil.rmtree(place)
+        single["save"].append(unsynced + seconds(lambda place=place: sync(place)))
+        single["load"].append(seconds(lambda place=place: [x.clone() for x in load_file(place / "all.safetensors").values()]))
     return rows, single
 
 
@@ -171,32 +193,39 @@ def row(what, values, size=None):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     build(True), build(False)
     if "--build" in sys.argv:
         return
-    write_plain(1 << 28)
-    plain = [write_plain(1490 << 20)]
-    waiting, saves = ours(False)
-    one = next((waiting.folder / "run" / "checkpoints").iterdir())
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir()
+    try:
+        measure()
+    finally:
+        shutil.rmtree(SCRATCH)
+
+
+def measure():
+    plain, saves = [], []
+    for number in range(ROUNDS + 1):
+        plain.append(write_plain(1484 << 20, f"plain_{number}"))
+        saves.append(save(SCRATCH / f"ours_{number}"))
+    project = SCRATCH / "ours_0"
+    one = project / "checkpoints" / "checkpoint_0"
     size = size_of(one)
     forget(one)
     read = [read_plain(one)]
-    plain.append(write_plain(size))
-    cold = [resume(waiting, True) for _ in range(ROUNDS)]
-    warm = [resume(waiting, False) for _ in range(ROUNDS)]
-    shutil.rmtree(waiting.folder / "run")
-    background, stalls = ours(True)
-    shutil.rmtree(background.folder / "run")
-    shutil.rmtree(background.folder / "run", ignore_errors=True)
+    cold = [resume(project, True) for _ in range(ROUNDS + 1)]
+    warm = [resume(project, False) for _ in range(ROUNDS)]
+    stalled = stalls()
     rows, single = peers()
-    plain.append(write_plain(size))
     print(f"{size / 1e9:.2f} GB, {torch.get_num_threads()} threads, {ROUNDS} rounds: median, range\n")
     best = row("the disk: write and sync", plain, size)
     row("the disk: read, cold", read, size)
-    middle = row("ours: save, waiting for it", saves[1:], size)
+    middle = row("ours: save, waiting for it", saves, size)
     print(f"  of the disk's speed: {100 * best / middle:.0f} %")
-    row("ours: the first save's stall, in the background", stalls[:1])
-    stall = row("ours: stall of a later one", stalls[1:])
+    row("ours: the first save's stall, in the background", stalled[:1])
+    stall = row("ours: stall of a later one", stalled[1:])
     print(f"  of a minute: {100 * stall / 60:.2f} %")
     row("ours: start to the end of the first step, resumed, cold", [one[0] for one in cold])
     row("ours: the same, warm", [one[0] for one in warm])
@@ -208,7 +237,6 @@ def main():
     row("safetensors: save_file, no sync", single["save, no sync"], size)
     row("safetensors: save_file, synced after", single["save"], size)
     row("safetensors: load_file and copy, warm", single["load"], size)
-    (FOLDER / "plain").unlink()
 
 
 if __name__ == "__main__":
