@@ -194,8 +194,8 @@ static void put_lines_of(struct explainer *e, int key) {
   if (the->tried.count == 0)
     text_puts(&e->out, "  no other value that was tried is good in this job\n");
   else
-    text_printf(&e->out, "  %d of %d lines are others with one of %s\n", count, manifest->n_lines,
-                list_text(e->arena, &the->tried));
+    text_printf(&e->out, "  %d of %d lines are others with %s%s\n", count, manifest->n_lines,
+                the->tried.count > 1 ? "one of " : "", list_text(e->arena, &the->tried));
   for (int i = 0; i < manifest->n_lines; i++) {
     if (!manifest_has_key(&manifest->lines[i], key)) continue;
     int last = end_of_range(e, i, key);

@@ -68,8 +68,11 @@ void find_keys(const struct travel *travel, const char *text, struct manifest *m
     const struct job_choice *choice = &choices[i];
     manifest->keys[i] = (struct manifest_key){
         .key = choice->key, .value = choice->value, .written = choice->written, .where = where_text(arena, choice)};
-    for (int k = 0; k < choice->n_alternatives; k++)
-      if (try_value(&experiment, i, choice->alternatives[k].set))
-        manifest_add(arena, &manifest->keys[i].tried, choice->alternatives[k].value);
+    bool refused = true;
+    for (int k = 0; k < choice->n_alternatives; k++) {
+      if (choice->alternatives[k].in_need && !refused) continue;
+      refused = !try_value(&experiment, i, choice->alternatives[k].set);
+      if (!refused) manifest_add(arena, &manifest->keys[i].tried, choice->alternatives[k].value);
+    }
   }
 }

@@ -13,7 +13,8 @@ static void add(struct arena *arena, struct job_choice *choice, const char *valu
     if (strcmp(choice->alternatives[i].value, value) == 0) return;
   choice->alternatives =
       arena_grow(arena, choice->alternatives, choice->n_alternatives, &choice->capacity, sizeof *choice->alternatives);
-  choice->alternatives[choice->n_alternatives++] = (struct job_alternative){value, {choice->key, value}};
+  choice->alternatives[choice->n_alternatives++] =
+      (struct job_alternative){.value = value, .set = {choice->key, value}};
 }
 
 static void add_words(struct arena *arena, struct job_choice *choice, const json_t *words) {
@@ -29,16 +30,23 @@ static void add_words(struct arena *arena, struct job_choice *choice, const json
   }
 }
 
+/* A value for where the one before it is refused: twice 128 divides by what 128 divides by, 129 does not. */
+static void add_in_need(struct arena *arena, struct job_choice *choice, const char *value) {
+  int before = choice->n_alternatives;
+  add(arena, choice, value);
+  if (choice->n_alternatives > before) choice->alternatives[before].in_need = true;
+}
+
 static void add_integers(struct arena *arena, struct job_choice *choice, int64_t value) {
   if (value > INT64_MAX / 4 || value < -INT64_MAX / 4) return;
   add(arena, choice, "1"); /* one of many things has no loop over them */
   add(arena, choice, arena_printf(arena, "%lld", (long long)value + 1));
-  add(arena, choice, arena_printf(arena, "%lld", (long long)(value == 0 ? 2 : 2 * value)));
+  add_in_need(arena, choice, arena_printf(arena, "%lld", (long long)(value == 0 ? 2 : 2 * value)));
 }
 
 static void add_reals(struct arena *arena, struct job_choice *choice, double value) {
   add(arena, choice, spec_number(arena, value == 0 ? 0.5 : value / 2, true));
-  add(arena, choice, spec_number(arena, value == 0 ? 0.001 : value * 2, true));
+  add_in_need(arena, choice, spec_number(arena, value == 0 ? 0.001 : value * 2, true));
 }
 
 /* A list with one of its numbers halved. */
@@ -75,7 +83,7 @@ static void add_string(struct arena *arena, struct job_choice *choice, const str
   longer.length = strlen(longer.text);
   spec_write_value(&out, &longer);
   add(arena, choice, text_string(&out));
-  add(arena, choice, "1"); /* a word in the place of a number */
+  add_in_need(arena, choice, "1"); /* a word in the place of a number */
 }
 
 static void find_alternatives(struct arena *arena, const json_t *root, const struct spec_node *node,

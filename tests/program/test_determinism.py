@@ -46,6 +46,48 @@ class Program(unittest.TestCase):
             self.assertEqual(texts[0], texts[1], case.name)
 
 
+class Everything(unittest.TestCase):
+    """The program, its manifest, and what the manifest's own command makes of it: the same bytes in another folder, for
+    another user, in another locale and time zone, on another number of processors."""
+
+    def made(self, folder, one_processor=False, user=None, **environment):
+        case = mlp("mlp", optimizer=ADAMW)
+        source = pathlib.Path(case.job["model"]["source"])
+        shutil.copy(source, folder)
+        (folder / "job.yaml").write_text(json.dumps({**case.job, "model": {**case.job["model"], "source": source.name}}))
+        folder.chmod(0o777)
+        processors = {min(os.sched_getaffinity(0))} if one_processor else os.sched_getaffinity(0)
+        settings = {"cwd": folder, "check": True, "user": user, "preexec_fn": lambda: os.sched_setaffinity(0, processors),
+                    "env": {**os.environ, "PKG_CONFIG_PATH": str(GENERATOR.parent), **environment}}
+        subprocess.run([GENERATOR, "job.yaml", "-o", "trainer.c", "--manifest"], **settings)
+        command = json.loads((folder / "trainer.manifest.json").read_text())["compile"]
+        subprocess.run(["sh", "-c", f"umask {'077' if one_processor else '022'}; {command}"], **settings)
+        return [(folder / name).read_bytes() for name in ("trainer.c", "trainer.manifest.json", "trainer")]
+
+    def another_user(self):
+        """Somebody else's number, where this one may become him and he may use what is built."""
+        if os.getuid() != 0:
+            return None
+        try:
+            subprocess.run([GENERATOR, "version"], user=65534, check=True, capture_output=True)
+            return 65534
+        except (OSError, subprocess.CalledProcessError):
+            return None
+
+    def test_bytes(self):
+        locales = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.split()
+        foreign = next((name for name in locales if name not in ("C", "POSIX", "C.utf8")), "C.utf8")
+        user = self.another_user()
+        print("another user:", user, "another locale:", foreign)
+        with tempfile.TemporaryDirectory(prefix="accel-") as one, tempfile.TemporaryDirectory(prefix="accel else ") as other:
+            first = self.made(pathlib.Path(one), LC_ALL="C", TZ="UTC", HOME="/")
+            second = self.made(pathlib.Path(other), one_processor=True, user=user, LC_ALL=foreign, TZ="Pacific/Chatham",
+                               USER="somebody", MALLOC_PERTURB_="165", SOURCE_DATE_EPOCH="1", CCACHE_DISABLE="1")
+            for content in second:
+                self.assertNotIn(other.encode(), content)
+            self.assertEqual(first, second)
+
+
 class Runs(unittest.TestCase):
     def prepare(self, case, steps=8):
         job = json.loads(json.dumps(case.job))
