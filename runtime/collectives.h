@@ -13,6 +13,16 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count);
 
+/* Begins the same, so that it goes on beside other work: nothing of values[] is touched until accel_wait_collectives.
+ * Those that have begun end in their order. */
+void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
+
+/* Lets what has begun go on: an engine without a thread of its own gets on only when it is called. */
+void accel_advance_collectives(void);
+
+/* Waits until all that has begun has ended. */
+void accel_wait_collectives(void);
+
 /* A score of the predictions of all ranks. */
 void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);
 

@@ -13,8 +13,8 @@ struct emit_options {
   const char *model;     /* the digest of the model's C */
 };
 
-/* The text of the program; NULL with an error in `diags`. `origins` is filled with who wrote each of its lines; NULL: it
- * is not asked for. */
+/* The text of the program; NULL with an error in `diags`. `origins` is filled with who wrote each of its lines; NULL:
+ * it is not asked for. */
 const char *emit_program(struct program *program, const struct emit_options *options, struct origins *origins,
                          struct diagnostics *diags);
 

@@ -3,6 +3,7 @@
 
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/collectives.h"
 #include "gen/plan/place.h"
 #include "gen/plan/weights.h"
 
@@ -286,7 +287,17 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   return value;
 }
 
-static struct jinja_value function_value(const struct program *program, const struct function *function) {
+/* Buckets of gradients that are complete behind a statement, by its iterations, and last, before it; nothing where they
+ * are as before. */
+static void set_complete(struct arena *arena, struct jinja_value value, const struct step *step) {
+  struct jinja_value list = jinja_list(arena);
+  int iterations = step->node->call != NULL ? step->node->call->count : 1;
+  for (int i = 0; step->complete != NULL && i <= iterations; i++) jinja_push(arena, list, jinja_int(step->complete[i]));
+  jinja_set(arena, value, "complete", list);
+}
+
+/* sends: with the statements that send gradients on their way, which may be those of a function that it calls. */
+static struct jinja_value function_value(const struct program *program, const struct function *function, bool sends) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), statements = jinja_list(arena);
   for (int i = 0; i < function->n_steps; i++) {
@@ -295,10 +306,14 @@ static struct jinja_value function_value(const struct program *program, const st
     struct jinja_value statement =
         is_call ? call_value(program, function, step) : kernel_call_value(program, function, step);
     set_node_origin(arena, statement, step->node);
+    if (sends) set_complete(arena, statement, step);
+    if (sends && is_call && function_sends(step->callee))
+      set_text(arena, statement, "callee", sending_name(program, step->callee));
     jinja_push(arena, statements, statement);
   }
   const char *file = strrchr(function->region->where.file, '/');
-  set_text(arena, value, "name", function->name);
+  set_text(arena, value, "name", sends ? sending_name(program, function) : function->name);
+  set_bool(arena, value, "sends", sends);
   set_comment(arena, value, "model_function", function->region->function);
   set_comment(arena, value, "file", file != NULL ? file + 1 : function->region->where.file);
   set_int(arena, value, "line", function->region->where.line);
@@ -314,7 +329,10 @@ struct jinja_value functions_value(const struct program *program) {
   for (int i = 0; i < program->n_functions; i++) {
     const struct function *function = program->functions[i];
     bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/prune.h */
-    if (called) jinja_push(program->arena, list, function_value(program, function));
+    bool sends = function_sends(function);
+    if (called && !(sends && program->sends_always))
+      jinja_push(program->arena, list, function_value(program, function, false));
+    if (sends) jinja_push(program->arena, list, function_value(program, function, true));
   }
   return list;
 }

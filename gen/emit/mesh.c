@@ -1,5 +1,6 @@
 /* The ranks of a program. */
 #include "gen/emit/values.h"
+#include "gen/plan/collectives.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
   static const char *const names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
@@ -40,6 +41,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   bool fixed = job->training.eval_interval > 0 && job->training.eval_iters > 0; /* batches of an evaluation */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
+  set_bool(arena, value, "sends_always", program->sends_always);
+  set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   jinja_set(arena, value, "axes", axes_value(arena, job));
   jinja_set(arena, value, "buckets", buckets_value(program));

@@ -66,8 +66,8 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
 /* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
 struct jinja_value optimizer_value(const struct program *program);
 
-/* The grid of ranks and what they do together: {ranks, data_ranks, axes: [{name, length}], buckets: [{what, first, count}], asks_rank,
- * timeout}, and sync_each_batch; {ranks: 1} with one rank. */
+/* The grid of ranks and what they do together: {ranks, data_ranks, axes: [{name, length}], buckets: [{what, first,
+ * count}], asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
 /* The form of the learning rate, and the whole steps at which it changes its course. */

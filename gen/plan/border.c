@@ -59,8 +59,8 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   border->unscales = border->scaler || border->counts || border->by_share;
-  /* The mean over ranks costs no pass over memory: it is in the seed or, so that small formats keep their range, in what
-   * unscales. A count is one over all ranks. */
+  /* The mean over ranks costs no pass over memory: it is in the seed or, so that small formats keep their range, in
+   * what unscales. A count is one over all ranks. */
   double ranks = (double)job_data_ranks(job);
   if (!border->unscales) border->divisor *= ranks;
   border->sharers = border->unscales && !border->counts ? ranks : 1;

@@ -197,8 +197,10 @@ static void mark_steps(struct program *program, const struct order *order, const
     int before = complete, iterations = call != NULL ? call->count : 1;
     while (complete < program->n_buckets && ready[complete] <= i + 1) complete++;
     if (complete == before && iterations == 1) continue;
-    if (point->step->complete == NULL)
-      point->step->complete = arena_alloc(program->arena, (size_t)iterations * sizeof(int));
+    if (point->step->complete == NULL) {
+      point->step->complete = arena_alloc(program->arena, ((size_t)iterations + 1) * sizeof(int));
+      point->step->complete[iterations] = before;
+    }
     point->step->complete[point->iteration] = complete;
   }
 }
@@ -226,6 +228,19 @@ void plan_collectives(struct program *program) {
   const struct piece *pieces = pieces_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, pieces, count));
   add_loss(program);
+  program->sends_always = program->job->accumulation.num_steps == 1 || program->job->parallelism.sync_each_batch;
+}
+
+bool function_sends(const struct function *function) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if (step->complete != NULL || (step->callee != NULL && function_sends(step->callee))) return true;
+  }
+  return false;
+}
+
+const char *sending_name(const struct program *program, const struct function *function) {
+  return program->sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
 }
 
 int64_t collective_bytes(const struct collective *collective) {

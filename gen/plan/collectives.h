@@ -12,6 +12,12 @@
  * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows. */
 void plan_collectives(struct program *program);
 
+/* Whether a function of the backward, or one that it calls, completes buckets of gradients while it runs. */
+bool function_sends(const struct function *function);
+
+/* What its form that sends them is called: its own name where no micro-batch is without. */
+const char *sending_name(const struct program *program, const struct function *function);
+
 /* Bytes that a rank gives to a collective in a step. */
 int64_t collective_bytes(const struct collective *collective);
 

@@ -91,7 +91,8 @@ struct step {
   struct function *callee; /* NULL for a kernel */
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
-  int *complete;    /* by iteration: gradient buckets that are complete behind it; NULL: no more than before */
+  int *complete;    /* by iteration: gradient buckets that are complete behind it, and last, before the first one; NULL:
+                       no more than before */
 };
 
 struct function {
@@ -265,8 +266,9 @@ struct program {
   struct {
     struct collective *items;
     int count, capacity;
-  } collectives; /* of a step, in order: gradients first, by buckets */
-  int n_buckets; /* of them: those of gradients */
+  } collectives;     /* of a step, in order: gradients first, by buckets */
+  int n_buckets;     /* of them: those of gradients */
+  bool sends_always; /* every micro-batch sends gradients; else a step's last one alone */
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;

@@ -151,8 +151,7 @@ const char *report_json(const struct program *program) {
       (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
       (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
       (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
-  if (root != NULL && program->collectives.count > 0)
-    json_object_set_new(root, "collectives", traffic_json(program));
+  if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");

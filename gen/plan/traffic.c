@@ -20,12 +20,21 @@ const char *traffic_summary(const struct program *program) {
                       bytes_text(program->arena, bytes), (long long)program->job->devices.ranks, times);
 }
 
+/* The statement of the backward behind which it begins, to go on beside what follows. */
+static const char *beginning(const struct program *program, const struct collective *collective) {
+  const struct step *step = collective->behind;
+  if (step->callee == NULL) return step->kernel->name;
+  if (step->node->call->count == 1) return step->callee->name;
+  return arena_printf(program->arena, "%s of layer %d", step->callee->name, collective->iteration);
+}
+
 const char *traffic_text(const struct program *program) {
   struct text text = text_in(program->arena);
   for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *c = &program->collectives.items[i];
     text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
+    if (c->behind != NULL) text_printf(&text, ", behind %s", beginning(program, c));
     if (c->times > 1) text_printf(&text, ", %lld times", (long long)c->times);
     text_puts(&text, "\n");
   }
@@ -37,9 +46,10 @@ json_t *traffic_json(const struct program *program) {
   for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *c = &program->collectives.items[i];
     json_array_append_new(list,
-                          json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "kind", collective_name(c->kind), "axis",
+                          json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:s*}", "kind", collective_name(c->kind), "axis",
                                     job_axis_names[c->axis], "ranks", (json_int_t)ranks_of(program, c), "what", c->what,
-                                    "bytes", (json_int_t)(c->count * c->width), "times", (json_int_t)c->times));
+                                    "bytes", (json_int_t)(c->count * c->width), "times", (json_int_t)c->times, "behind",
+                                    c->behind != NULL ? beginning(program, c) : NULL));
   }
   return list;
 }

@@ -12,7 +12,8 @@ const char *traffic_summary(const struct program *program);
 /* A line for each collective of a step, in order; "" with one rank. */
 const char *traffic_text(const struct program *program);
 
-/* [{kind, axis, ranks, what, bytes, times}] in order; bytes of each time, which a rank gives. */
+/* [{kind, axis, ranks, what, bytes, times}] in order; bytes of each time, which a rank gives; behind: the statement
+ * of the backward behind which gradients are sent. */
 json_t *traffic_json(const struct program *program);
 
 #endif

@@ -1,6 +1,5 @@
 #include "runtime/mpi/channel.h"
 
-#include "runtime/collectives.h"
 #include "runtime/problem.h"
 #include "runtime/stopwatch.h"
 #include "runtime/world.h"
@@ -86,29 +85,6 @@ void rt_mpi_wait(MPI_Request *request, const char *what) {
   }
 }
 
-/* ---- Collectives ---- */
-
-static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, const char *what) {
-  enum { MOST_AT_ONCE = 1 << 28 };
-  MPI_Request request;
-  int width;
-  MPI_Type_size(type, &width);
-  for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
-    int n = count - at < MOST_AT_ONCE ? (int)(count - at) : MOST_AT_ONCE;
-    char *from = (char *)values + at * (size_t)width;
-    rt_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, from, n, type, MPI_SUM, axes[axis], &request), what);
-    rt_mpi_wait(&request, what);
-  }
-}
-
-void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
-  all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
-}
-
-void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
-  all_reduce(axis, values, count, MPI_DOUBLE, "the sum of losses");
-}
-
-void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count) {
-  all_reduce(axis, values, count, MPI_INT64_T, "the sum of counts");
+MPI_Comm rt_channel_along(enum accel_axis axis) {
+  return axes[axis];
 }

@@ -1,0 +1,56 @@
+"""What ranks hand to MPI in their steps, counted through its profiling interface, is what the plan says, to the byte."""
+
+import subprocess
+import unittest
+
+from ranks import TREE, Ranks, job_of
+
+STEPS = 5
+
+
+class Traffic(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.library = TREE / "build" / "tests" / "traffic.so"
+        cls.library.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mpicc", "-shared", "-fPIC", "-o", cls.library, TREE / "tests" / "parallel" / "traffic.c"],
+                       check=True)
+
+    def counted(self, trainer):
+        """By rank: the calls, the bytes and the largest of the gradients' group."""
+        result = trainer.launch(LD_PRELOAD=str(self.library), TRAFFIC=str(trainer.folder / "traffic"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [(trainer.folder / f"traffic.{rank}").read_text().splitlines() for rank in range(trainer.ranks)]
+        tables = [{line.split("\t")[0]: [int(x) for x in line.split("\t")[1:]] for line in of} for of in lines]
+        return [table["dp_replicate"] for table in tables]
+
+    def check(self, ranks, **groups):
+        trainer = Ranks(ranks, job_of(ranks, 2, STEPS, **groups))
+        trainer.build()
+        plan = trainer.plan()["collectives"]
+        calls = STEPS * sum(c["times"] for c in plan)
+        bytes = STEPS * sum(c["times"] * c["bytes"] for c in plan)
+        for rank, counted in enumerate(self.counted(trainer)):
+            self.assertEqual(counted, [calls, bytes, max(c["bytes"] for c in plan)], f"rank {rank}")
+        return plan, trainer
+
+    def test_buckets(self):
+        plan, trainer = self.check(2, parallelism={"ddp": {"bucket_cap_mb": 0.02}})
+        self.assertGreater(len(plan), 4)
+        gradients = sum(c["bytes"] for c in plan[:-1])
+        self.assertEqual(gradients, trainer.plan()["arena_bytes"]["gradients"])
+
+    def test_no_sync(self):
+        """Micro-batches before the last one send nothing."""
+        once, _ = self.check(2)
+        accumulating, _ = self.check(3, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False})
+        self.assertEqual([c["bytes"] for c in once[:-1]], [c["bytes"] for c in accumulating[:-1]])
+        self.assertEqual(accumulating[-1]["bytes"], 16)
+
+    def test_each_batch(self):
+        plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
+        self.assertEqual({c["times"] for c in plan[:-1]}, {2})
+
+
+if __name__ == "__main__":
+    unittest.main()
