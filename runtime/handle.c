@@ -79,6 +79,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .tokens_per_s = step > 0 ? tokens_per_step(run) / step : 0,
       .stopped_early = run->stopped_early,
       .step_ms = 1e3 * step,
+      .input_wait_ms = watch->steps > 0 ? 1e3 * watch->waited / (double)watch->steps : 0,
       .left_s = seconds_left(run, at),
       .first_step_s = run->first_step_told ? -1 : watch->first_step_end - watch->process_start,
   };

@@ -34,13 +34,23 @@ struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
   return rt_share(&run->sharing, at);
 }
 
+/* A batch for a step begins, at `position`; what it takes until batch_ends is what the step waits for its input. */
+static double batch_begins(struct accel_run *run, enum accel_split which, int64_t position) {
+  if (which == ACCEL_TRAIN) rt_prefetch_tell(&run->prefetch, position);
+  return rt_now();
+}
+
+static void batch_ends(struct accel_run *run, enum accel_split which, double begun) {
+  if (which == ACCEL_TRAIN) run->watch->waited += rt_now() - begun;
+}
+
 /* The targets of a place without a sample. */
 static void forget(const struct accel_run *run, int64_t count, int32_t *targets) {
   for (int64_t i = 0; i < count; i++) targets[i] = run->program->rest.no_target;
 }
 
-void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
-                        int32_t *targets) {
+static void load_windows(const struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                         int32_t *tokens, int32_t *targets) {
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
   position = rt_data_position(&run->data, which, position);
@@ -55,23 +65,33 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
   }
 }
 
+void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
+                        int32_t *targets) {
+  double begun = batch_begins(run, which, position);
+  load_windows(run, which, position, count, tokens, targets);
+  batch_ends(run, which, begun);
+}
+
 void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets) {
   const struct accel_program *program = run->program;
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length;
-  accel_load_windows(run, which, position, count, tokens, targets);
+  double begun = batch_begins(run, which, position);
+  load_windows(run, which, position, count, tokens, targets);
   position = rt_data_position(&run->data, which, position);
   for (int64_t i = 0; i < count; i++) {
     rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + i, length,
             program->vocabulary, tokens + i * length, targets + i * length);
     if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets + i * length);
   }
+  batch_ends(run, which, begun);
 }
 
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                         int32_t *labels) {
   const struct data_split *split = split_of(run, which);
+  double begun = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++) {
@@ -80,11 +100,13 @@ void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t p
     labels[i] = (int32_t)rt_rows_load(rows, place.start, features + i * rows->width);
     if (!place.counts) forget(run, 1, labels + i);
   }
+  batch_ends(run, which, begun);
 }
 
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
   const struct data_split *split = split_of(run, which);
+  double begun = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t i = 0; i < count; i++) {
@@ -92,4 +114,5 @@ void accel_load_values(struct accel_run *run, enum accel_split which, int64_t po
     const struct rows *rows = &split->source->files[place.part].rows;
     labels[i] = (float)rt_rows_load(rows, place.start, features + i * rows->width);
   }
+  batch_ends(run, which, begun);
 }

@@ -19,6 +19,7 @@ struct figures {
   double eval_loss;
   const struct extras *extras; /* those that wait are told; NULL: none */
   double tokens_per_s, step_ms;
+  double input_wait_ms; /* of a step: what it took to get its batches */
   double left_s;        /* to the end of the run */
   double first_step_s;  /* from the process's start to the end of its first step; negative: told before */
   const char *saved;    /* a path when something is saved; else NULL */

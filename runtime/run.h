@@ -7,6 +7,7 @@
 #include "events.h"
 #include "extras.h"
 #include "log.h"
+#include "prefetch.h"
 #include "saver.h"
 #include "share.h"
 #include "stopwatch.h"
@@ -33,6 +34,7 @@ struct accel_run {
   bool is_timely;     /* and then the clock asked for a save */
   struct arena arena;
   struct data data;
+  struct prefetch prefetch;
   struct sharing sharing;
   struct log log;
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */

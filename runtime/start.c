@@ -146,6 +146,9 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
   struct problem problem;
   if (!rt_resume(run, &problem) || (!run->continues && !fill_fresh(program, weights, &problem))) rt_fail(&problem, 1);
   run->weights = weights;
+  if (!rt_prefetch_start(&run->prefetch, &run->data, program->prefetch * program->batch_size, &problem))
+    rt_fail(&problem, 1);
+  rt_prefetch_tell(&run->prefetch, rt_share(&run->sharing, run->first_step).first * program->batch_size);
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
   run->saved_time = rt_now();
   if (!rt_is_main()) return;
@@ -164,6 +167,7 @@ void accel_publish(struct accel_run *run, void *weights) {
 }
 
 static void free_run(struct accel_run *run) {
+  rt_prefetch_end(&run->prefetch);
   rt_data_close(&run->data);
   rt_saver_close(&run->saver);
   rt_arena_close(&run->arena);

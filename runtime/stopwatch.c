@@ -68,6 +68,6 @@ double rt_stopwatch_pace(const struct stopwatch *watch) {
 
 void rt_stopwatch_reset(struct stopwatch *watch) {
   watch->pace = rt_stopwatch_pace(watch);
-  watch->seconds = 0;
+  watch->seconds = watch->waited = 0;
   watch->steps = 0;
 }

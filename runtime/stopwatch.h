@@ -12,6 +12,7 @@ struct stopwatch {
   bool running;           /* steps are being computed */
   double started;         /* when they began */
   double seconds;         /* of steps since the last line */
+  double waited;          /* seconds of these that steps took to get their batches */
   int64_t steps, last_at; /* in these seconds; the step count at the last stop */
 };
 

@@ -146,6 +146,7 @@ struct accel_program {
   double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
   int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
   bool shuffle;
+  int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
   int64_t sequence_length;      /* tokens of a window; 0 for tables */
   int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */

@@ -137,6 +137,7 @@ struct job {
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
     bool split_batches; /* batch_size, a rank's here, is that of all in the job */
+    int prefetch; /* micro-batches */
     int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
     struct {

@@ -79,9 +79,9 @@ static const struct key wholes[] = {
 };
 
 static const struct key ints[] = {
-    INT(data.batch_size),          INT(data.sequence_length),   INT(data.features),
-    INT(data.masking.mask_token),  INT(accumulation.num_steps), INT(memory.checkpoint_every),
-    INT(memory.checkpoint_layers), INT(devices.threads),
+    INT(data.prefetch),           INT(data.batch_size),          INT(data.sequence_length),
+    INT(data.features),           INT(data.masking.mask_token),  INT(accumulation.num_steps),
+    INT(memory.checkpoint_every), INT(memory.checkpoint_layers), INT(devices.threads),
 };
 
 static const struct key flags[] = {

@@ -40,6 +40,23 @@ class Sources(unittest.TestCase):
         for name, metrics in runs.items():
             self.assertEqual(metrics, runs["table"], name)
 
+    def test_read_ahead(self):
+        """Changes nothing but the time that batches take, which is told."""
+        losses = {}
+        for prefetch in (0, 1, 3):
+            trainer = Trainer({
+                "model": {"source": str(MODELS / "gru_bytes.c"),
+                          "config": {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 3}},
+                "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 4, "prefetch": prefetch},
+                "training": {"steps": 40, "seed": 3}})
+            (trainer.folder / "corpus.txt").write_bytes(np.random.default_rng(2).bytes(5000))
+            build(trainer)
+            metrics = trainer.run()
+            self.assertTrue(all(0 < row["input_wait_ms"] <= row["step_ms"] for row in metrics))
+            losses[prefetch] = [row["loss"] for row in metrics]
+        self.assertEqual(losses[0], losses[1])
+        self.assertEqual(losses[0], losses[3])
+
     def test_no_other_file_of_rows(self):
         trainer = table({"train": {"path": "x.npy", "labels": "y.npy", "format": "npy"}}, steps=1)
         build(trainer)

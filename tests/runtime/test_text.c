@@ -100,13 +100,13 @@ static void metrics(void **state) {
   (void)state;
   assert_string_equal(metrics_of(&figures),
                       "{\"step\": 10, \"loss\": 4.8125, \"lr\": 6e-05, \"grad_norm\": null, \"tokens_per_s\": "
-                      "55310.0, \"step_ms\": 13.9000, \"start_to_first_step_s\": 0.250}\n");
+                      "55310.0, \"step_ms\": 13.9000, \"input_wait_ms\": 0.0000, \"start_to_first_step_s\": 0.250}\n");
   figures.has_eval = true;
   figures.eval_loss = 1.5;
   figures.first_step_s = -1;
   assert_string_equal(metrics_of(&figures),
                       "{\"step\": 10, \"loss\": 4.8125, \"eval_loss\": 1.5, \"lr\": 6e-05, \"grad_norm\": null, "
-                      "\"tokens_per_s\": 55310.0, \"step_ms\": 13.9000}\n");
+                      "\"tokens_per_s\": 55310.0, \"step_ms\": 13.9000, \"input_wait_ms\": 0.0000}\n");
 }
 
 static void extras_wait_for_a_line(void **state) {
@@ -119,7 +119,7 @@ static void extras_wait_for_a_line(void **state) {
   assert_true(rt_extras_find(&extras, "b", &value) && isinf(value));
   assert_string_equal(metrics_of(&figures),
                       "{\"step\": 1, \"loss\": 0, \"a \\\"name\\\"\\u000a\": 0.5, \"b\": null, "
-                      "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000}\n");
+                      "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000, \"input_wait_ms\": 0.0000}\n");
   rt_extras_told(&extras);
   assert_false(rt_extras_find(&extras, "b", &value));
   assert_true(rt_extras_set(&extras, "b", 3, false) && rt_extras_find(&extras, "b", &value) && value == 3);

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 39e2f54ee450dfa12c2d68f96033c67474814d33c8e25f0fd46e1f19875e1202
+ * job    job.yaml, c877d6801f2f0e5ba3c4fbe6f919fa4e65d8858c478cba6698154d7a8127402b
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1126,6 +1126,7 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"data.drop_last", "true", true},
+    {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
@@ -1187,7 +1188,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "39e2f54ee450dfa12c2d68f96033c67474814d33c8e25f0fd46e1f19875e1202",
+    .job_digest = "c877d6801f2f0e5ba3c4fbe6f919fa4e65d8858c478cba6698154d7a8127402b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1204,13 +1205,14 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 69,
+    .n_keys = 70,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
+    .prefetch = 2,
     .sequence_length = 4,
     .vocabulary = 256,
     .features = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 62b6ea868b45d7ca8ca7c0f31f2b29e46120ef329baffa0be09c084aed6f40af
+ * job    job.yaml, fff6fe3194d68a4b90c916a6dfe83d3728839ba632edc84cf30bae1def2157f7
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1751,6 +1751,7 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"data.drop_last", "true", true},
+    {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
@@ -1811,7 +1812,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "62b6ea868b45d7ca8ca7c0f31f2b29e46120ef329baffa0be09c084aed6f40af",
+    .job_digest = "fff6fe3194d68a4b90c916a6dfe83d3728839ba632edc84cf30bae1def2157f7",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1829,13 +1830,14 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 69,
+    .n_keys = 70,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
+    .prefetch = 2,
     .sequence_length = 4,
     .vocabulary = 256,
     .features = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 27214c8d2f853ce131d0cbc87089018fba07d0e0340df5a912f7da2d3746d3c9
+ * job    job.yaml, 77d5afea175c5a79d623d745da61940b5a456a40f9c52ee2cb9d5c64aca9e552
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "27214c8d2f853ce131d0cbc87089018fba07d0e0340df5a912f7da2d3746d3c9",
+    .job_digest = "77d5afea175c5a79d623d745da61940b5a456a40f9c52ee2cb9d5c64aca9e552",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"
@@ -533,6 +533,7 @@ static const struct accel_program program = {
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
+    .prefetch = 2,
     .sequence_length = 4,
     .vocabulary = 256,
     .features = 0,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9878e332aae9f28d425b026f24edb4d4aa897598da93a4fa33433685b5c3c146
+ * job    job.yaml, 77f95f8a22290decacec36ff2bf996f624cff9ae11c4322fc750eee88ace550f
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -791,6 +791,7 @@ static const struct accel_key keys[] = {
     {"data.sequence_length", "0", true},
     {"data.shuffle", "true", true},
     {"data.drop_last", "true", true},
+    {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
@@ -849,7 +850,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "9878e332aae9f28d425b026f24edb4d4aa897598da93a4fa33433685b5c3c146",
+    .job_digest = "77f95f8a22290decacec36ff2bf996f624cff9ae11c4322fc750eee88ace550f",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -866,13 +867,14 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 65,
+    .n_keys = 66,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
+    .prefetch = 2,
     .sequence_length = 2,
     .vocabulary = 256,
     .features = 0,

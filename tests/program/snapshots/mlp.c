@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 8a248788abd0138985457c50609a12b0372dd9c56826567fa79b97924cf229c2
+ * job    job.yaml, f8cee59a23732470e26bec93f838b869f3519e5b2b1c4b4c292a36ddd8ac4269
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -502,6 +502,7 @@ static const struct accel_key keys[] = {
     {"data.label", "class", false},
     {"data.shuffle", "true", true},
     {"data.drop_last", "true", true},
+    {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
@@ -561,7 +562,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "8a248788abd0138985457c50609a12b0372dd9c56826567fa79b97924cf229c2",
+    .job_digest = "f8cee59a23732470e26bec93f838b869f3519e5b2b1c4b4c292a36ddd8ac4269",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -578,13 +579,14 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 66,
+    .n_keys = 67,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
     .source = {{"rows.csv", ACCEL_CSV}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
+    .prefetch = 2,
     .sequence_length = 0,
     .vocabulary = 0,
     .features = 5,
