@@ -16,7 +16,7 @@ _accel_gen() {
   -*) COMPREPLY=($(compgen -W '-o --set --program --templates --manifest --provenance --key --regenerate --dump --json --resolved -v --object --format --fail-on --march --root -I --color --help --version' -- "$word")) ;;
   *)
     COMPREPLY=($(compgen -f -X '!*.@(y?(a)ml|c)' -- "$word") $(compgen -d -- "$word"))
-    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check audit explain diff render data checkpoint help version' -- "$word")); fi
+    if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan check audit explain diff launch render data checkpoint help version' -- "$word")); fi
     ;;
   esac
 }

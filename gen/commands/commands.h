@@ -35,6 +35,9 @@ int command_data(int argc, char **argv);
 /* accel-gen checkpoint list, show, verify, diff or merge. argv[0] is the command's word. */
 int command_checkpoint(int argc, char **argv);
 
+/* accel-gen launch JOB PROGRAM. argv[0] is the command's word. */
+int command_launch(int argc, char **argv);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

@@ -177,8 +177,9 @@ struct job {
 
   struct {
     enum device_kind kind;
-    int threads;     /* 0: as many as the machine has */
-    int64_t memory;  /* bytes that a program may take; 0: any number */
+    int threads;    /* 0: as many as the machine has */
+    int64_t memory; /* bytes that a program may take; 0: any number */
+    int64_t nodes;
     int64_t ranks;   /* nodes times per_node */
     int64_t timeout; /* seconds that a rank waits for others */
   } devices;

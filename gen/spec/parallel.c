@@ -126,6 +126,7 @@ void parallel_bind(struct job *job) {
   const struct spec_node *each = spec_find(job->tree, "accumulation.sync_each_batch");
   const struct spec_node *bucket = spec_find(job->tree, "parallelism.ddp.bucket_cap_mb");
   job->devices.ranks = parallel_ranks(job->tree);
+  job->devices.nodes = spec_find(job->tree, "devices.nodes")->integer;
   job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
   job->parallelism.axes[AXIS_DP_REPLICATE] = job->devices.ranks;
