@@ -126,6 +126,7 @@ static struct jinja_value border_value(const struct program *program) {
   set_bool(arena, value, "skips", border.skips);
   set_bool(arena, value, "unscales", border.unscales);
   set_bool(arena, value, "factor", border.factor);
+  set_bool(arena, value, "measures", border.measures);
   set_bool(arena, value, "scales", border.scaler);
   if (border.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
   return value;

@@ -14,7 +14,7 @@ static const char *holder_name(struct arena *arena, const char *base, int scope)
 
 /* ---- Parameters of functions ---- */
 
-/* kind: "weights", "gradients", "saved", "scratch" (structures), "updated" (weights that it writes), "rows" (of the
+/* kind: "weights", "gradients", "saved", "scratch" (structures), "rows" (of the
  * optimizer's table), "input", "output" (arrays), "stream", "pace" (all that an update needs of the step). */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
@@ -44,7 +44,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
   const struct region *region = function->region;
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_weights[i])
-      add_parameter(arena, list, function->writes_weights[i] ? "updated" : "weights", holder_name(arena, "weights", i),
+      add_parameter(arena, list, "weights", holder_name(arena, "weights", i),
                     region_scope_type(program, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_low_weights[i])
@@ -253,7 +253,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   push_memory(program, function, step, arguments);
   push_operands(program, function, step, arguments);
   set_text(arena, value, "callee", step->callee->name);
-  set_bool(arena, value, "by_row", false);
+  set_bool(arena, value, "steps", false);
   jinja_set(arena, value, "arguments", arguments);
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
@@ -267,13 +267,13 @@ static struct jinja_value kernel_call_value(const struct program *program, const
                                             const struct step *step) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
-  bool by_row = step->node->kind->by_row;
-  if (by_row) {
+  bool steps = step->node->kind->updates;
+  if (steps) {
     const struct parameter *p = parameter_of(function, step->outputs[0].storage->index);
     jinja_set(arena, value, "row", row_value(program, function->region, p->scope, p->path, NULL));
   }
-  set_bool(arena, value, "by_row", by_row);
-  for (int i = 0; i < step->node->n_outputs && !by_row; i++)
+  set_bool(arena, value, "steps", steps);
+  for (int i = 0; i < step->node->n_outputs && !steps; i++)
     jinja_push(arena, arguments, place_argument(program, function, &step->outputs[i]));
   for (int i = 0; i < step->node->n_inputs; i++)
     jinja_push(arena, arguments, place_argument(program, function, &step->inputs[i]));
@@ -282,7 +282,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   set_int(arena, value, "count", 1);
   set_bool(arena, value, "reverse", false);
   set_bool(arena, value, "random", step->node->kind->random);
-  set_bool(arena, value, "updates", step->node->kind->updates);
+  set_bool(arena, value, "updates", false);
   set_text(arena, value, "stream", "same");
   return value;
 }

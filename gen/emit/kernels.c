@@ -129,7 +129,6 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_bool(arena, k, "low", is_low(kernel));
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->random);
-  set_bool(arena, k, "updates", node->kind->updates);
   if (node->body.count > 0) set_loops(arena, k, kernel);
   set_text(arena, value, "template", template_file(arena, node->kind));
   set_text(arena, value, "macro", node->kind->name);

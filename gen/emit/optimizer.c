@@ -159,6 +159,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", program->border.factor);
   set_bool(arena, value, "unscales", program->border.unscales);
+  set_bool(arena, value, "measures", program->border.measures);
   set_text(arena, value, "low", low_name(program));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

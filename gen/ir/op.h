@@ -117,11 +117,9 @@ struct op_kind {
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                int64_t rows);
 
-  /* The kernel updates a parameter: it gets the step's learning rate and the sum of squares of all gradients so far. */
+  /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: in the place of the
+   * parameter it gets its row in the optimizer's table, and beside the gradient what the rule needs of the step. */
   bool updates;
-  /* It is the optimizer's rule that writes its function, one for all parameters: that gets the parameter's row in the
-   * optimizer's table in the place of the parameter, and what the rule needs of the step. */
-  bool by_row;
 
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;

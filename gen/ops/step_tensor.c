@@ -1,4 +1,4 @@
-/* The update of a parameter as a whole by the optimizer's rule, where the gradient is in the backward. What it does
+/* The update of a parameter by the optimizer's rule, where the gradient is in the backward. What it does
  * depends on what the optimizer keeps, so that its function stands with the optimizer's. The plan puts it behind the
  * last step that reads the weight. */
 #include "gen/ops/support/support.h"
@@ -17,7 +17,6 @@ const struct op_kind op_step_tensor = {
     .infer = infer,
     .flops = op_flops_none,
     .updates = true,
-    .by_row = true,
 };
 
 const struct op_file op_file_step_tensor = {

@@ -1,6 +1,7 @@
 #include "gen/plan/border.h"
 
 #include "gen/plan/normalize.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/program.h"
 
 static void refuse_loss(const struct program *program, const struct node *cause, struct diagnostics *diags) {
@@ -64,6 +65,8 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   double ranks = (double)job_data_ranks(job);
   if (!border->unscales) border->divisor *= ranks;
   border->sharers = border->unscales && !border->counts ? ranks : 1;
+  bool whole = border->skips || job->optimizer.clip_grad_norm > 0; /* asks for all gradients before an update */
+  border->measures = whole && job_optimizer(job)->in_backward;
   border->factor = border->unscales || job->optimizer.clip_grad_norm > 0;
   return true;
 }

@@ -16,6 +16,7 @@ struct border {
   bool scaler;      /* the loss is scaled by a number that the run changes */
   bool skips;       /* a step may end without its update, so steps are not what optimizer and schedule count */
   bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
+  bool measures;    /* the update is a part of the backward, which runs once before for the gradient's norm alone */
   bool factor;      /* the update multiplies gradients by a number that is known only now: clipping, unscaling */
   double divisor;   /* of the seed: gradients of about the size that the step's have */
   double sharers;   /* unscaling divides by so many ranks besides, whose gradients were added up */

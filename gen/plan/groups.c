@@ -149,7 +149,7 @@ static bool has_tables(const struct program *program) {
 /* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so
  * that all weights have one. */
 static bool has_row(const struct job *job, const struct weight *weight) {
-  return weight->gradient >= 0 || (job_optimizer(job)->in_backward && optimizer_is_by_tensor(job));
+  return weight->gradient >= 0 || job_optimizer(job)->in_backward;
 }
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {

@@ -205,7 +205,7 @@ void choose_kernels(struct program *program) {
       struct step *step = &function->steps[s];
       if (step->callee != NULL) continue;
       struct kernel *kernel = make_kernel(program, step);
-      if (step->node->kind->by_row) {
+      if (step->node->kind->updates) {
         kernel->name = step->node->kind->name;
         step->kernel = kernel;
         continue;

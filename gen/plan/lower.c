@@ -6,7 +6,6 @@
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/fuse.h"
-#include "gen/plan/optimizers.h"
 
 static struct step *new_step(struct layout_pass *pass, struct node *node) {
   struct function *function = pass->function;
@@ -211,10 +210,7 @@ static void add_update(struct layout_pass *pass, const struct parameter_gradient
   struct place from = *place_of(pass->program, value);
   if (!place_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
   int after = last_use(pass, gradient->parameter, from.storage);
-  const struct job *job = pass->program->job;
-  bool by_tensor = optimizer_is_by_tensor(job);
-  struct node *node = node_new(graph, by_tensor ? &op_step_tensor : &op_descend, &value, 1, weight->region->where);
-  if (!by_tensor) node->attributes[node->n_attributes++] = attribute_real("clip", job->optimizer.clip_grad_value);
+  struct node *node = node_new(graph, &op_step_tensor, &value, 1, weight->region->where);
   node->region = pass->region;
   struct value *updated = node_output(graph, node, weight->shape, weight->dtype);
   updated->name = weight->name;

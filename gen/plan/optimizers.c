@@ -23,7 +23,7 @@ static const struct optimizer optimizers[] = {
                                        {"z", "exp_avg_sq"},
                                        .averages = true,
                                        .counts_steps = true},
-    [OPTIMIZER_LOMO] = {.name = "lomo", .in_backward = true},
+    [OPTIMIZER_LOMO] = {.name = "lomo", .reach = BY_TENSOR, .in_backward = true},
     [OPTIMIZER_ADALOMO] = {.name = "adalomo",
                            .reach = BY_TENSOR,
                            .factors = {"exp_avg_sq_row", "exp_avg_sq_col", "exp_avg_sq"},

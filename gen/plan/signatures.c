@@ -13,8 +13,7 @@ static void use_place(struct function *function, const struct place *place) {
 }
 
 static void update_weight(struct function *function, const struct step *step) {
-  bool *uses = step->node->kind->by_row ? function->uses_rows : function->writes_weights;
-  uses[function->region->forward->parameters.items[step->outputs[0].storage->index].scope] = true;
+  function->uses_rows[function->region->forward->parameters.items[step->outputs[0].storage->index].scope] = true;
   function->updates = true;
 }
 
@@ -25,7 +24,6 @@ static void use_callee(struct function *function, const struct step *step) {
     function->uses_weights[formal] |= step->callee->uses_weights[i];
     function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
     function->uses_gradients[formal] |= step->callee->uses_gradients[i];
-    function->writes_weights[formal] |= step->callee->writes_weights[i];
     function->uses_rows[formal] |= step->callee->uses_rows[i];
   }
   function->updates |= step->callee->updates;
@@ -38,7 +36,6 @@ void plan_signatures(struct program *program) {
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
-    function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_rows = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
     for (int s = 0; s < function->n_steps; s++) {
@@ -46,7 +43,7 @@ void plan_signatures(struct program *program) {
       if (step->callee != NULL) use_callee(function, step);
       for (int i = 0; i < step->node->n_inputs; i++)
         if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
-      for (int i = 0; i < step->node->n_outputs && !step->node->kind->by_row; i++)
+      for (int i = 0; i < step->node->n_outputs && !step->node->kind->updates; i++)
         use_place(function, &step->outputs[i]);
       if (step->node->kind->updates) update_weight(function, step);
     }

@@ -57,6 +57,7 @@ static const struct {
   const char *why, *cure;
 } alone[] = {
     {"optimizer.name", "lomo", "gradients are gone before ranks could exchange them", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients are gone before ranks could exchange them", "optimizer.name: adafactor"},
     {"tracking.noise_scale", "true", "it compares a micro-batch's gradient with the step's of one process",
      "tracking.noise_scale: false"},
     {"hooks", NULL, "user code is called by one process, and what it decides must be known to all",

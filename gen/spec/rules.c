@@ -93,27 +93,13 @@ struct exclusion {
 
 /* With rules that step within the backward, whose gradients are gone before that ends. */
 static const struct exclusion in_backward[] = {
-    {"optimizer.clip_grad_norm", "0", "the norm is known when the weights have moved", "optimizer.clip_grad_value"},
+    {"optimizer.norm_type", "2", "its backward adds up squares", "optimizer.norm_type: 2"},
     {"accumulation.num_steps", "1", "every backward moves the weights", "a larger data.batch_size"},
-    {"accumulation.normalize", "batches", "every backward moves the weights, before others have counted",
-     "accumulation.normalize: batches"},
-    {"precision.mixed_precision", "no", "copies of 16 bits are written in a sweep over all weights",
-     "precision.mixed_precision: no, or optimizer.name: sgd"},
-    {"precision.param_dtype", "fp32", "copies of 16 bits are written in a sweep over all weights",
-     "precision.param_dtype: fp32, or optimizer.name: sgd"},
-    {"precision.grad_scaler.enabled", "false", "an overflow is known when the weights have moved",
-     "a job without a scaler"},
-    {"training.on_nonfinite", "stop", "what is not finite is known when the weights have moved",
-     "training.on_nonfinite: stop"},
-    {"training.ema", "", "averages are written in a sweep over all weights", "optimizer.name: sgd"},
     {"tracking.grad_norms", "global", "gradients are gone when a step ends", "tracking.grad_norms: global"},
 };
 
-/* With lomo, whose kernels know nothing of the parameter but its elements. */
 static const struct exclusion of_lomo[] = {
-    {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: sgd"},
-    {"optimizer.param_groups", "", "one function's backward moves the weights of all its calls alike",
-     "optimizer.name: adalomo, or sgd"},
+    {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: adalomo, or sgd"},
 };
 
 static bool has_value(const struct spec_node *node, const char *value) {

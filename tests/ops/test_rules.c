@@ -17,7 +17,7 @@ static void kinds_are_complete(void **state) {
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++) {
       const struct op_kind *kind = op_files[i]->kinds[k];
-      bool told = kind->reference != NULL || kind->by_row; /* what a rule by rows does depends on what it keeps */
+      bool told = kind->reference != NULL || kind->updates; /* what an update does depends on what it keeps */
       if (kind->infer == NULL || !told) fail_msg("%s has no shape rule or no reference", kind->name);
       if (kind->class == OP_VIEW && (kind->view == NULL || kind->unview == NULL)) fail_msg("%s: no view", kind->name);
       if (op_kind_find(kind->name) != kind) fail_msg("two kinds are called %s", kind->name);

@@ -11,7 +11,7 @@ from parts import generate, make_job, plan
 from rules import AdaLomo
 
 import numpy as np
-from harness import relative  # tests/program
+from harness import load_file, relative  # tests/program
 from test_figures import MIB, make, peak
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
@@ -33,7 +33,7 @@ def adalomo(**more):
 
 def peer_of(keys, weights):
     """PyTorch's optimizer over named weights, with groups as the job's first pattern makes them."""
-    own = {key: keys[key] for key in keys if key not in ("name", "clip_grad_value", "param_groups")}
+    own = {key: keys[key] for key in keys if key not in ("name", "clip_grad_value", "clip_grad_norm", "param_groups")}
     groups = {}
     for name, weight in weights.items():
         pattern = next((g for g in keys.get("param_groups", []) if fnmatch.fnmatchcase(name, g["match"])), {})
@@ -62,6 +62,8 @@ class Parity(unittest.TestCase):
             loss.backward()
             norm = math.sqrt(sum((w.grad**2).sum().item() for w in trained.values()))
             self.assertLess(abs(row["grad_norm"] / norm - 1), 2e-5, f"norm of step {step + 1}")
+            if "clip_grad_norm" in keys:
+                torch.nn.utils.clip_grad_norm_(trained.values(), keys["clip_grad_norm"])
             if "clip_grad_value" in keys:
                 torch.nn.utils.clip_grad_value_(trained.values(), keys["clip_grad_value"])
             optimizer.step()
@@ -94,15 +96,36 @@ class Parity(unittest.TestCase):
         names = [f"h.{i}.ln_1.{kind}" for i in range(3) for kind in ("weight", "bias")]
         self.check(adalomo(), frozen=names, model={"freeze": ["*.ln_1.*"]})
 
+    def test_clipped_by_norm(self):
+        """Which a first backward finds, that moves nothing."""
+        for keys in (lomo(clip_grad_norm=0.5), adalomo(clip_grad_norm=0.5)):
+            with self.subTest(keys["name"]):
+                self.check(keys, "nanogpt")
+
     def test_equals_sgd(self):
-        """Bit by bit, where nothing is clipped."""
-        after = []
-        for name in ("sgd", "lomo"):
-            trainer, _, _ = prepare("gpt2", {"name": name, "lr": RATE}, 5)
-            trainer.run()
-            after.append(trainer.weights())
-        for key, weight in after[0].items():
-            np.testing.assert_array_equal(weight, after[1][key], key)
+        """Bit by bit, as far as all gradients are the same, with all that is kept beside the weights."""
+        ema = {"ema": {"decay": 0.9}}
+        cases = {
+            "plain": {},
+            "bf16, averages": {"precision": {"mixed_precision": "bf16"}, "training": ema},
+            "fp16, scaled": {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0**40}}},
+            "dropout, tokens, skipping": {"model": {"config": {**CONFIG, "dropout": 0.1}}, "training": {"on_nonfinite": "skip"},
+                                          "accumulation": {"normalize": "tokens"}},
+        }
+        for case, more in cases.items():
+            with self.subTest(case):
+                (plain, rows), (moved, others) = [self.after(name, more) for name in ("sgd", "lomo")]
+                self.assertEqual([row["loss"] for row in rows], [row["loss"] for row in others])
+                self.assertEqual([row.get("skipped") for row in rows], [row.get("skipped") for row in others])
+                self.assertEqual(case == "fp16, scaled", any(row.get("skipped") for row in rows), "skips")
+                for key, weight in plain.items():
+                    np.testing.assert_array_equal(weight, moved[key], key)
+
+    def after(self, name, more):
+        trainer, _, _ = prepare("gpt2", {"name": name, "lr": RATE, "weight_decay": 0.0}, 8, **more)
+        rows = trainer.run()
+        averages = load_file(trainer.folder / "run" / "ema.safetensors") if "ema" in more.get("training", {}) else {}
+        return {**trainer.weights(), **{f"average of {k}": w for k, w in averages.items()}}, rows
 
 
 class Memory(unittest.TestCase):

@@ -6,8 +6,8 @@
 #include "gen/ir/builder.h"
 
 /* The kinds of the steps that the plan makes of itself: y = x in memory of its own, and the update of a parameter by
- * gradient descent and by the rule of an optimizer that takes it as a whole. */
-extern const struct op_kind op_copy, op_descend, op_step_tensor;
+ * the optimizer's rule. */
+extern const struct op_kind op_copy, op_step_tensor;
 
 /* ---- Elementwise ---- */
 
