@@ -39,3 +39,15 @@ const struct ranges *ranges_add_missing(struct arena *arena, const struct ranges
   }
   return ranges_add(arena, other, from, to);
 }
+
+const struct ranges *ranges_common(struct arena *arena, const struct ranges *a, const struct ranges *b) {
+  const struct ranges *common = NULL;
+  if (a == b) return a;
+  for (int i = 0; a != NULL && i < a->count; i++)
+    for (int j = 0; b != NULL && j < b->count; j++) {
+      int64_t from = a->items[i].from > b->items[j].from ? a->items[i].from : b->items[j].from;
+      int64_t to = a->items[i].to < b->items[j].to ? a->items[i].to : b->items[j].to;
+      common = ranges_add(arena, common, from, to);
+    }
+  return common;
+}

@@ -53,6 +53,7 @@ struct content content_join(struct content a, struct content b);
 struct state {
   struct value value; /* of a scalar */
   const struct ranges *written;
+  bool maybe_written;           /* more of it, on some of the ways here */
   const struct ranges *exposed; /* a parameter: read before the kernel wrote it */
   uint64_t apart;               /* a parameter: the ones that must not share memory with it */
   struct content content;
@@ -197,7 +198,9 @@ void walk_stray(struct walk *walk);
 struct state *walk_save(struct walk *walk);
 void walk_restore(struct walk *walk, const struct state *saved, int count);
 void walk_drop(struct walk *walk, struct state *saved);
-void walk_merge(struct walk *walk, const struct state *other, int count);
+/* What may be after one of two ways. either: one of them was taken, so that only what both wrote is written; otherwise
+ * both were, in different turns of a loop. */
+void walk_merge(struct walk *walk, const struct state *other, int count, bool either);
 
 /* The arena is of this type. False when one was told before. */
 bool walk_set_arena(struct walk *walk, const struct type *type, const struct syntax *node);

@@ -63,7 +63,7 @@ static struct value evaluate_logic(struct walk *walk, struct syntax *node) {
   if (truth < 0) walk->guards |= walk_guard(first);
   struct value second = walk_assume(walk, node->parts[0], !stops) ? walk_evaluate(walk, node->parts[1]) : first;
   walk->guards = guards;
-  walk_merge(walk, before, count);
+  walk_merge(walk, before, count, first.loops == 0);
   walk_drop(walk, before);
   int other = value_truth(second);
   result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
@@ -133,7 +133,7 @@ static struct value evaluate_select(struct walk *walk, struct syntax *node) {
   bool can_fail = extreme != 0 || walk_assume(walk, node->parts[0], false);
   if (can_fail) no = walk_evaluate(walk, node->parts[2]);
   walk->guards = guards;
-  walk_merge(walk, after, count);
+  walk_merge(walk, after, count, condition.loops == 0);
   /* What was assumed in the branches is forgotten behind them. */
   for (int i = 0; i < count; i++)
     if (before[i].value.kind == VALUE_INTEGER) walk->states[i].value = before[i].value;

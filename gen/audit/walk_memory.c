@@ -83,10 +83,11 @@ static void fail_bounds(struct walk *walk, struct value at, int64_t size, const 
 }
 
 /* missing: the byte of the object; -1 when it is a number of its own. */
-static void fail_unwritten(struct walk *walk, const struct syntax *node, uint64_t blame, int64_t missing,
-                           const char *name) {
+static void fail_unwritten(struct walk *walk, const struct syntax *node, uint64_t blame, int64_t missing, int object) {
+  const struct state *state = &walk->states[object];
+  const char *name = walk->objects[object].name;
   uint64_t doubt = blame | walk->guards;
-  bool certain = doubt == 0 && !walk->strays;
+  bool certain = doubt == 0 && !walk->strays && !state->maybe_written;
   const char *what = missing < 0 ? name : walk_spell(walk, node);
   const char *where = missing < 0 ? "" : arena_printf(walk->memory, " (byte %lld of %s)", (long long)missing, name);
   walk_fail(walk, FAILURE_UNWRITTEN, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
@@ -108,7 +109,7 @@ static void read_object(struct walk *walk, struct value at, int64_t from, int64_
     break;
   case OBJECT_LOCAL:
     if (ranges_cover(state->written, from, to, &missing)) break;
-    fail_unwritten(walk, node, at.loops | at.blame, missing, object->name);
+    fail_unwritten(walk, node, at.loops | at.blame, missing, at.object);
     state->written = ranges_add(walk->memory, state->written, from, to); /* told once */
     break;
   }
@@ -260,11 +261,15 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
   if (place.type->kind == TYPE_FUNCTION) return value_number(0);
   if (is_whole_scalar(walk, place)) {
     const struct object *object = &walk->objects[place.at.object];
-    struct value value = walk->states[place.at.object].value;
+    struct state *state = &walk->states[place.at.object];
+    struct value value = state->value;
+    int64_t missing;
     if (object->kind == OBJECT_LASTING && value.kind != VALUE_POINTER) return load_lasting(walk, place, node);
-    if (value.kind != VALUE_NOTHING) return value;
-    if (object->kind == OBJECT_LOCAL) fail_unwritten(walk, node, 0, -1, object->name);
-    return value_of_type(place.type, ORIGIN_DATA);
+    bool local = object->kind == OBJECT_LOCAL;
+    bool written = value.kind != VALUE_NOTHING && (!local || ranges_cover(state->written, 0, object->size, &missing));
+    if (!written && local) fail_unwritten(walk, node, 0, -1, place.at.object);
+    state->written = ranges_add(walk->memory, state->written, 0, object->size); /* told once */
+    return value.kind != VALUE_NOTHING ? value : value_of_type(place.type, ORIGIN_DATA);
   }
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);

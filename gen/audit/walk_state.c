@@ -74,7 +74,13 @@ void walk_stray(struct walk *walk) {
   for (int i = 0; i < walk->n_objects; i++) walk->states[i].content.known = false;
 }
 
-void walk_merge(struct walk *walk, const struct state *other, int count) {
+static const struct ranges *add_all(struct arena *arena, const struct ranges *set, const struct ranges *other) {
+  for (int i = 0; other != NULL && set != other && i < other->count; i++)
+    set = ranges_add(arena, set, other->items[i].from, other->items[i].to);
+  return set;
+}
+
+void walk_merge(struct walk *walk, const struct state *other, int count, bool either) {
   for (int i = 0; i < count; i++) {
     struct state *state = &walk->states[i];
     if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0)
@@ -83,11 +89,10 @@ void walk_merge(struct walk *walk, const struct state *other, int count) {
       state->content = content_join(state->content, other[i].content);
     else if (other[i].written != NULL)
       state->content = other[i].content;
-    for (int j = 0; other[i].written != NULL && state->written != other[i].written && j < other[i].written->count; j++)
-      state->written =
-          ranges_add(walk->memory, state->written, other[i].written->items[j].from, other[i].written->items[j].to);
-    for (int j = 0; other[i].exposed != NULL && state->exposed != other[i].exposed && j < other[i].exposed->count; j++)
-      state->exposed =
-          ranges_add(walk->memory, state->exposed, other[i].exposed->items[j].from, other[i].exposed->items[j].to);
+    state->maybe_written =
+        state->maybe_written || other[i].maybe_written || (either && state->written != other[i].written);
+    state->written = either ? ranges_common(walk->memory, state->written, other[i].written)
+                            : add_all(walk->memory, state->written, other[i].written);
+    state->exposed = add_all(walk->memory, state->exposed, other[i].exposed);
   }
 }

@@ -54,7 +54,7 @@ static enum flow walk_if(struct walk *walk, struct syntax *node) {
   walk_restore(walk, before, count);
   enum flow no = walk_arm(walk, node, false);
   walk->guards = guards;
-  if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count);
+  if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count, condition.loops == 0);
   if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
   walk_drop(walk, after);
   walk_drop(walk, before);
@@ -77,7 +77,7 @@ static enum flow walk_switch(struct walk *walk, struct syntax *node) {
     enum flow flow = FLOW_NEXT;
     for (int j = i; j < block->n_parts && flow == FLOW_NEXT; j++) flow = walk_statement(walk, block->parts[j]);
     if (flow == FLOW_RETURN || flow == FLOW_CONTINUE) continue;
-    walk_merge(walk, after, count);
+    walk_merge(walk, after, count, value.loops == 0);
     walk_drop(walk, after);
     after = walk_save(walk);
   }

@@ -257,6 +257,26 @@ int main(void) {
   return 0;
 }
 """, broken="written-before-read"),
+    Foreign("a number that one arm writes, and one that both do", """
+static float w[8];
+
+static void step(void) {
+  float scale, shift;
+  if (w[0] > 1.0f) {
+    scale = 0.5f;
+    shift = 1.0f;
+  } else {
+    shift = 0.0f;
+  }
+  w[1] = w[1] * scale; /*?*/
+  w[2] = w[2] + shift;
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", open="written-before-read"),
     Foreign("an array whose length is asked for", """
 static float w[8];
 
