@@ -131,7 +131,10 @@ static const struct {
                                                   "weights and what is listed as state."},
     [FAILURE_PART] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
-    [FAILURE_OVERFLOW] = {"no-overflow", "No arithmetic on counters and constants leaves the range of its type."},
+    [FAILURE_ALIGNMENT] = {"aligned", "Every access of the hot loop stands where its type may stand."},
+    [FAILURE_OVERFLOW] = {"no-overflow",
+                          "No arithmetic on counters and constants leaves the range of its type, no shift "
+                          "its bits, and nothing is divided by zero."},
 };
 
 static void add_failures(struct walk *walk, struct claim *claim, enum failure_kind kind, const struct failure *failures,
@@ -143,7 +146,7 @@ static void add_failures(struct walk *walk, struct claim *claim, enum failure_ki
 
 /* What is read and written through a pointer that is not known may be any buffer. */
 static void add_lost(struct walk *walk, struct claim *claim, enum failure_kind kind) {
-  if (walk->lost == NULL || (kind != FAILURE_UNWRITTEN && kind != FAILURE_OVERLAP)) return;
+  if (walk->lost == NULL || (kind != FAILURE_UNWRITTEN && kind != FAILURE_OVERLAP && kind != FAILURE_ALIGNMENT)) return;
   claim_finding(walk->audit, claim, VERDICT_CANNOT_TELL, walk->lost->where,
                 "what '%s' reaches is not known: it may be any memory", walk_spell(walk, walk->lost));
 }

@@ -18,6 +18,23 @@ uint64_t walk_guard(struct value condition) {
 
 /* ---- Operators ---- */
 
+/* A shift by as many bits as there are, or by fewer than none; a division by zero. */
+static void check_second(struct walk *walk, const struct syntax *node, enum operator_kind operation, struct value b) {
+  int64_t bits = node->type->size > 4 ? 64 : 32;
+  bool shifts = operation == OPERATOR_LEFT || operation == OPERATOR_RIGHT;
+  bool divides = operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER;
+  uint64_t doubt = b.blame | walk->guards;
+  if (shifts && (b.low < 0 || b.high >= bits))
+    walk_fail(walk, FAILURE_OVERFLOW, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
+              "'%s' shifts by %lld, of %lld bits", walk_spell(walk, node), (long long)(b.low < 0 ? b.low : b.high),
+              (long long)bits);
+  if (divides && b.low <= 0 && b.high >= 0) {
+    if (b.low != 0 && b.high != 0) doubt |= walk_guard(b);
+    walk_fail(walk, FAILURE_OVERFLOW, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
+              doubt == 0 ? "'%s' divides by zero" : "'%s' may divide by zero", walk_spell(walk, node));
+  }
+}
+
 static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, enum operator_kind operation,
                                         struct value a, struct value b) {
   const struct type *type = node->type;
@@ -29,6 +46,7 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
     return walk_move(b, a, type->element->size, 1);
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
     bool overflows;
+    if (origin == 0) check_second(walk, node, operation, b);
     struct value value = value_binary(operation, a, b, type, &overflows);
     uint64_t doubt = a.blame | b.blame | (a.loops & b.loops) | walk->guards;
     if (overflows && origin == 0)

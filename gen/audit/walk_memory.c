@@ -245,6 +245,26 @@ static struct value load_lasting(struct walk *walk, struct place place, const st
   return value_of_type(place.type, origin);
 }
 
+/* The ends of a range stand for what is between: pointers move by whole elements. */
+static void check_alignment(struct walk *walk, struct place place, const struct syntax *node) {
+  int64_t needed = place.type->alignment;
+  if (needed <= 1 || place.at.object < 0 || walk->objects[place.at.object].type == NULL) return;
+  const struct object *object = &walk->objects[place.at.object];
+  int64_t given = object->kind == OBJECT_PARAMETER ? object->type->element->alignment : object->type->alignment;
+  int64_t from = place.at.base + place.at.low, width = place.at.base_width + place.at.high - place.at.low;
+  int64_t wrong = from % needed != 0 ? from : from + width;
+  if (place.at.low < 0 || bounded_add(place.at.high, place.type->size) > place.at.span) return; /* told of already */
+  uint64_t doubt = walk_doubt(walk, place.at);
+  if (wrong % needed != 0)
+    walk_fail(walk, FAILURE_ALIGNMENT, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
+              "'%s' stands at byte %lld of %s, its type at multiples of %lld", walk_spell(walk, node), (long long)wrong,
+              object->name, (long long)needed);
+  else if (given < needed)
+    walk_fail(walk, FAILURE_ALIGNMENT, VERDICT_CANNOT_TELL, node, doubt,
+              "'%s' stands at multiples of %lld, and %s may stand at any of %lld", walk_spell(walk, node),
+              (long long)needed, object->name, (long long)given);
+}
+
 /* Where a part of an object comes from. Numbers of arrays are data; what a record of a function was made of is known
  * where it was written as a whole. */
 static unsigned origin_of_part(const struct walk *walk, struct place place, bool good, const struct syntax *node) {
@@ -271,6 +291,7 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
     state->written = ranges_add(walk->memory, state->written, 0, object->size); /* told once */
     return value.kind != VALUE_NOTHING ? value : value_of_type(place.type, ORIGIN_DATA);
   }
+  check_alignment(walk, place, node);
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
   struct value value = value_of_type(place.type, origin_of_part(walk, place, good, node));
@@ -291,6 +312,7 @@ void walk_store(struct walk *walk, struct place place, struct value value, const
     return;
   }
   if (place.type->size <= 0) return;
+  check_alignment(walk, place, node);
   if (value.kind == VALUE_INTEGER) walk->incoming = (struct content){true, false, value.low, value.high};
   bool good = walk_access(walk, place.at, place.type->size, true, node);
   walk->incoming = (struct content){0};

@@ -10,8 +10,12 @@ static struct type *new_type(struct importer *importer, CXType written, enum typ
   made->name = import_string(importer, clang_getTypeSpelling(clang_getUnqualifiedType(written)));
   made->size = -1;
   /* libclang does not survive the question for the type of a function of the compiler's own. */
-  if (kind != TYPE_FUNCTION && kind != TYPE_OTHER && kind != TYPE_VOID) made->size = clang_Type_getSizeOf(written);
+  if (kind != TYPE_FUNCTION && kind != TYPE_OTHER && kind != TYPE_VOID) {
+    made->size = clang_Type_getSizeOf(written);
+    made->alignment = clang_Type_getAlignOf(written);
+  }
   if (made->size < 0) made->size = -1;
+  if (made->alignment < 1) made->alignment = 1;
   made->count = -1;
   return made;
 }

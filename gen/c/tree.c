@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-const struct type type_void = {.kind = TYPE_VOID, .name = "void", .size = -1, .count = -1};
-const struct type type_int = {.kind = TYPE_INTEGER, .name = "int", .size = 4, .is_signed = true, .count = -1};
-const struct type type_float = {.kind = TYPE_REAL, .name = "float", .size = 4, .count = -1};
-const struct type type_double = {.kind = TYPE_REAL, .name = "double", .size = 8, .count = -1};
+const struct type type_void = {.kind = TYPE_VOID, .name = "void", .size = -1, .alignment = 1, .count = -1};
+const struct type type_int = {
+    .kind = TYPE_INTEGER, .name = "int", .size = 4, .alignment = 4, .is_signed = true, .count = -1};
+const struct type type_float = {.kind = TYPE_REAL, .name = "float", .size = 4, .alignment = 4, .count = -1};
+const struct type type_double = {.kind = TYPE_REAL, .name = "double", .size = 8, .alignment = 8, .count = -1};
 
 struct function *tree_function(const struct tree *tree, const char *name) {
   for (int i = 0; i < tree->n_functions; i++)

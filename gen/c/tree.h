@@ -35,9 +35,10 @@ struct enumerator {
 /* Records and enumerations are unique: one pointer for each declaration. */
 struct type {
   enum type_kind kind;
-  const char *name; /* as it is spelled: "struct config", "int[3]", "int64_t" */
-  const char *tag;  /* of a record: "config"; "" without one */
-  int64_t size;     /* bytes; -1 where it is not known */
+  const char *name;  /* as it is spelled: "struct config", "int[3]", "int64_t" */
+  const char *tag;   /* of a record: "config"; "" without one */
+  int64_t size;      /* bytes; -1 where it is not known */
+  int64_t alignment; /* bytes; 1 where it is not known */
   bool is_signed, is_union;
   bool is_bool, is_char;   /* an integer: _Bool; char without a word of its sign */
   bool points_to_constant; /* a pointer through which nothing is written */

@@ -90,7 +90,7 @@ class Case:
 
 GOOD = Case("")
 EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process no-runtime-between-steps "
-WALK = "bounded-loops in-bounds written-before-read no-overlap "
+WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
 STEP = "known-externals strings-listed no-configuration-branch whole-arrays no-overflow"
 TOKENS = ["tokens[r] * 4"]
 KERNEL = ["static void kernel("]
@@ -201,4 +201,11 @@ CASES = [
          step="  kernel(arena->a, arena->x);\n  kernel(arena->b, arena->a); /*!*/\n  kernel(arena->y, arena->b);"),
     # Overflow.
     Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(i * 100000000); /*!*/"),
+    Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(1u << (i + 1)); /*!*/"),
+    Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(100 / (i - 7)); /*!*/"),
+    Case("", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(100 / (i + 1) + 100 % (32 - i) + (int)(1u << i >> 31));"),
+    # Alignment.
+    Case("aligned", kernel=PARTS["kernel"] + "\n  float t = *(const float *)((const char *)x + 2); /*!*/\n  y[0] = t;"),
+    Case("aligned", verdict="cannot tell", kernel=PARTS["kernel"]
+         + "\n  double t = *(const double *)(const void *)(x + 2); /*!*/\n  y[0] = (float)t;"),
 ]

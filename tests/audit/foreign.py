@@ -2,7 +2,7 @@
 told. `/*B*/` stands where a claim is broken, `/*?*/` where one cannot be told."""
 
 EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process no-runtime-between-steps "
-WALK = "bounded-loops in-bounds written-before-read no-overlap "
+WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
 
 
 class Foreign:
@@ -175,7 +175,7 @@ int main(void) {
   free(memory); /*B*/
   return 0;
 }
-""", broken="runtime-alone", open="in-bounds written-before-read no-overlap"),
+""", broken="runtime-alone", open="in-bounds written-before-read no-overlap aligned"),
     Foreign("a pointer that may be missing", """
 #include <stddef.h>
 static float x[8], y[8];
