@@ -67,16 +67,16 @@ static const struct {
      "qsort* bsearch* "},
 };
 
-/* Whether `name` is one of the words of `names`. */
-static bool contains(const char *names, const char *name) {
+/* Whether `name` is one of the words of `names`; with `whole` no more than a word
+ * itself, without its star. */
+static bool contains(const char *names, const char *name, bool whole) {
   size_t length = strlen(name);
   for (const char *word = names + 1; *word != '\0';) {
     const char *end = strchr(word, ' ');
-    size_t size = (size_t)(end - word);
     bool open = end[-1] == '*';
-    if (open ? length >= size - 1 && memcmp(word, name, size - 1) == 0
-             : length == size && memcmp(word, name, size) == 0)
-      return true;
+    size_t size = (size_t)(end - word) - open;
+    bool fits = open && !whole ? length >= size : length == size;
+    if (fits && memcmp(word, name, size) == 0) return true;
     word = end + 1;
   }
   return false;
@@ -84,8 +84,14 @@ static bool contains(const char *names, const char *name) {
 
 enum effect external_effect(const char *name) {
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (contains(table[i].names, name)) return table[i].effect;
+    if (contains(table[i].names, name, false)) return table[i].effect;
   return EFFECT_UNKNOWN;
+}
+
+bool external_is_listed(const char *name) {
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    if (contains(table[i].names, name, true)) return true;
+  return false;
 }
 
 bool effect_is_hot(enum effect effect) {

@@ -24,6 +24,9 @@ enum effect {
 /* What the function of this name reaches; EFFECT_UNKNOWN when the table does not have it. */
 enum effect external_effect(const char *name);
 
+/* Whether the table has this name itself, not as one of those that a star stands for. */
+bool external_is_listed(const char *name);
+
 /* Whether such a call may stand in a hot loop. */
 bool effect_is_hot(enum effect effect);
 

@@ -59,7 +59,7 @@ static size_t identifier_length(const char *text) {
 static void check_macro(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {
   size_t length = identifier_length(mark->text);
   const char *name = arena_copy(hidden->audit->arena, mark->text, length);
-  bool function = tree_function(tree, name) != NULL || external_effect(name) != EFFECT_UNKNOWN;
+  bool function = tree_function(tree, name) != NULL || external_is_listed(name);
   if (is_word(reserved, name, length) || function)
     claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where,
                   "the macro '%s' takes the place of a name with a meaning of its own", name);
@@ -73,10 +73,13 @@ static void check_macro(struct hidden *hidden, const struct tree *tree, const st
   claim_fact(hidden->audit, hidden->claim, mark->where, "the macro '%s'", name);
 }
 
+/* A header of the program's own is looked through as the program is. */
 static void check_include(struct hidden *hidden, const struct mark *mark) {
-  if (mark->text[0] != '<')
-    claim_finding(hidden->audit, hidden->claim, VERDICT_CANNOT_TELL, mark->where,
-                  "%s is no header of a library: what its pragmas and macros change is not looked at", mark->text);
+  if (mark->text[0] == '"')
+    claim_fact(hidden->audit, hidden->claim, mark->where, "the header %s", mark->text);
+  else if (mark->text[0] != '<')
+    claim_finding(hidden->audit, hidden->claim, VERDICT_CANNOT_TELL, mark->where, "which header '%s' is, a macro says",
+                  mark->text);
 }
 
 static void check_mark(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {

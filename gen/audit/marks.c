@@ -4,7 +4,7 @@
 
 struct scan {
   struct arena *arena;
-  const struct tree *tree;
+  const struct written *file;
   struct marks *marks;
   int at;
 };
@@ -40,25 +40,25 @@ static const struct {
 
 /* A directive at token `at`, which is a '#' that starts a line; moves behind it. */
 static void read_directive(struct scan *scan) {
-  const struct tree *tree = scan->tree;
-  const struct token *token = &tree->tokens[scan->at];
-  size_t end = line_end(tree->text, token->offset);
-  for (size_t i = 0; i < sizeof directives / sizeof directives[0] && scan->at + 1 < tree->n_tokens; i++) {
+  const struct written *file = scan->file;
+  const struct token *token = &file->tokens[scan->at];
+  size_t end = line_end(file->text, token->offset);
+  for (size_t i = 0; i < sizeof directives / sizeof directives[0] && scan->at + 1 < file->n_tokens; i++) {
     if (strcmp(token[1].text, directives[i].word) != 0) continue;
     size_t from = token[1].offset + strlen(token[1].text);
-    while (tree->text[from] == ' ') from++;
-    add_mark(scan, directives[i].kind, from < end ? arena_copy(scan->arena, tree->text + from, end - from) : "",
+    while (file->text[from] == ' ') from++;
+    add_mark(scan, directives[i].kind, from < end ? arena_copy(scan->arena, file->text + from, end - from) : "",
              token->where);
   }
-  while (scan->at < tree->n_tokens && tree->tokens[scan->at].offset < end) scan->at++;
+  while (scan->at < file->n_tokens && file->tokens[scan->at].offset < end) scan->at++;
 }
 
 /* The names in __attribute__((...)), one mark each. */
 static void read_attribute(struct scan *scan) {
   int depth = 0;
   bool expects = true;
-  for (scan->at++; scan->at < scan->tree->n_tokens; scan->at++) {
-    const struct token *token = &scan->tree->tokens[scan->at];
+  for (scan->at++; scan->at < scan->file->n_tokens; scan->at++) {
+    const struct token *token = &scan->file->tokens[scan->at];
     if (strcmp(token->text, "(") == 0) depth++;
     if (strcmp(token->text, ")") == 0 && --depth <= 0) break;
     if (strcmp(token->text, ",") == 0 && depth == 2) expects = true;
@@ -68,13 +68,30 @@ static void read_attribute(struct scan *scan) {
   }
 }
 
+static bool is_word(const struct scan *scan, int at, const char *word) {
+  return at < scan->file->n_tokens && strcmp(scan->file->tokens[at].text, word) == 0;
+}
+
+/* The names in [[...]]; of gnu::noinline, the last part. */
+static void read_brackets(struct scan *scan) {
+  for (scan->at += 2; scan->at < scan->file->n_tokens && !is_word(scan, scan->at, "]"); scan->at++) {
+    const struct token *token = &scan->file->tokens[scan->at];
+    bool name = is_word(scan, scan->at - 1, "[") || is_word(scan, scan->at - 1, ",") ||
+                is_word(scan, scan->at - 1, ":") || is_word(scan, scan->at - 1, "::");
+    bool prefix = is_word(scan, scan->at + 1, "::") || is_word(scan, scan->at + 1, ":");
+    if (name && !prefix && token->kind == TOKEN_OTHER) add_mark(scan, MARK_ATTRIBUTE, token->text, token->where);
+  }
+}
+
 static void scan_tokens(struct scan *scan) {
-  const struct token *tokens = scan->tree->tokens;
-  while (scan->at < scan->tree->n_tokens) {
+  const struct token *tokens = scan->file->tokens;
+  while (scan->at < scan->file->n_tokens) {
     const char *word = tokens[scan->at].text; /* "" for a comment */
     bool hash = strcmp(word, "#") == 0 || strcmp(word, "%:") == 0 || strcmp(word, "\?\?=") == 0;
     if (hash && starts_line(tokens, scan->at)) {
       read_directive(scan);
+    } else if (strcmp(word, "[") == 0 && is_word(scan, scan->at + 1, "[")) {
+      read_brackets(scan);
     } else if (strcmp(word, "__attribute__") == 0 || strcmp(word, "__attribute") == 0) {
       read_attribute(scan);
     } else {
@@ -86,8 +103,12 @@ static void scan_tokens(struct scan *scan) {
 
 struct marks marks_of(struct arena *arena, const struct tree *tree) {
   struct marks marks = {0};
-  struct scan scan = {.arena = arena, .tree = tree, .marks = &marks};
-  scan_tokens(&scan);
+  struct scan scan = {.arena = arena, .marks = &marks};
+  for (int i = 0; i < tree->n_written; i++) {
+    scan.file = &tree->written[i];
+    scan.at = 0;
+    scan_tokens(&scan);
+  }
   for (int i = 0; i < tree->n_skipped; i++) {
     const struct skipped *lines = &tree->skipped[i];
     add_mark(&scan, MARK_SKIPPED, arena_printf(arena, "lines %d to %d", lines->where.line, lines->last_line),

@@ -17,7 +17,8 @@ struct marks {
   int count, capacity;
 };
 
-/* The marks of a program whose tokens were read, in the order of its lines; skipped lines last. */
+/* The marks of a program whose tokens were read and of its own headers, in the order of their lines; skipped lines
+ * last. */
 struct marks marks_of(struct arena *arena, const struct tree *tree);
 
 #endif

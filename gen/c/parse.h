@@ -19,7 +19,7 @@ struct parse_request {
   const struct header *headers;
   int n_headers;
   bool outline; /* declarations alone, whatever the errors: functions have no bodies */
-  bool tokens;  /* tree->tokens and tree->skipped too */
+  bool tokens;  /* tree->written and tree->skipped too */
   bool digest;  /* tree->digest too */
 };
 

@@ -215,6 +215,13 @@ struct skipped {
   int last_line;
 };
 
+/* A file of the source as it is written: the source itself, or a header of its own that it includes as "...". */
+struct written {
+  const char *file, *text;
+  struct token *tokens;
+  int n_tokens;
+};
+
 /* A parsed source. Everything lives in its arena. */
 struct tree {
   const char *file;
@@ -229,10 +236,10 @@ struct tree {
   int n_includes, includes_capacity;
   struct message *messages;
   int n_messages, messages_capacity;
-  struct token *tokens; /* of the file itself, where they were asked for */
-  int n_tokens;
-  struct skipped *skipped;
-  int n_skipped;
+  struct written *written; /* where tokens were asked for; the source itself first */
+  int n_written, written_capacity;
+  struct skipped *skipped; /* of these files */
+  int n_skipped, skipped_capacity;
   struct location deep; /* a place that is nested deeper than the tree goes; line 0: none */
 };
 

@@ -8,8 +8,9 @@ WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
 class Foreign:
     """A program; every claim that is neither in `broken` nor in `open`, which cannot be told, must hold."""
 
-    def __init__(self, name, text, broken="", open=""):
+    def __init__(self, name, text, broken="", open="", header=""):
         self.name, self.text, self.broken, self.open = name, text, broken.split(), open.split()
+        self.header = header  # own.h
 
 
 PROGRAMS = [
@@ -292,6 +293,32 @@ int main(int argc, char **argv) {
   return 0;
 }
 """, open="in-bounds"),
+    Foreign("a header of its own", """
+#include "own.h"
+static float w[WIDTH];
+
+static void step(void) {
+  for (int i = 0; i < WIDTH; i++) w[i] *= half(1.0f);
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", header="#define WIDTH 8\n#define fopenCheck(x) (x)\nstatic inline float half(float x) { return 0.5f * x; }\n"),
+    Foreign("a header of its own that changes what words mean", """
+#include "own.h"
+static float w[8];
+
+static void step(void) {
+  for (int i = 0; i < 8; i++) w[i] *= 0.5f;
+}
+
+int main(void) {
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+""", broken="nothing-hidden", header="[[gnu::constructor]] static inline void before(void) {}\n"),
     Foreign("a jump back", """
 static float w[8];
 
