@@ -17,8 +17,14 @@ void audit_write_sarif(const struct audit *audit, struct text *out);
 /* JUnit's XML: a test a claim; broken ones are failures, ones that cannot be told are errors. */
 void audit_write_junit(const struct audit *audit, struct text *out);
 
-/* One HTML page without anything from outside: the claims, and the program with the findings at their lines. */
-void audit_write_html(const struct audit *audit, struct text *out);
+/* What somebody has to say of a line of the program, beside it: a few words, and more of them on a closer look. */
+struct line_note {
+  const char *words, *more;
+};
+
+/* One HTML page without anything from outside: the claims, and the program with the findings at their lines. notes: of
+ * each line from the first on; NULL: there are none. */
+void audit_write_html(const struct audit *audit, const struct line_note *notes, struct text *out);
 
 /* ---- Shared by the writers ---- */
 

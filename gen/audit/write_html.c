@@ -17,6 +17,7 @@ static const char style[] =
     "}\n"
     ".at { background: var(--shade); } :target { outline: 1px solid var(--open); }\n"
     "mark { display: block; padding-left: 4.5em; background: none; font-weight: 600; white-space: pre-wrap; }\n"
+    ".p { float: right; margin-left: 3em; color: #888; font-size: .9em; }\n"
     "a { color: inherit; } summary { cursor: pointer; } details { margin: .2em 0; }\n";
 
 static const char *class_of(enum verdict verdict) {
@@ -84,12 +85,22 @@ static bool add_marks(const struct audit *audit, int line, struct text *out) {
   return any;
 }
 
-static void add_source(const struct audit *audit, struct text *out) {
+static void add_note(const struct line_note *note, struct text *out) {
+  text_puts(out, "<span class=\"p\" title=\"");
+  write_escaped(out, note->more);
+  text_puts(out, "\">");
+  write_escaped(out, note->words);
+  text_puts(out, "</span>");
+}
+
+static void add_source(const struct audit *audit, const struct line_note *notes, struct text *out) {
   const char *at = audit->tree->text;
   for (int line = 1; *at != '\0'; line++) {
     size_t length = strcspn(at, "\n");
     const char *class = add_marks(audit, line, NULL) ? " class=\"at\"" : "";
-    text_printf(out, "<span id=\"L%d\"%s><span class=\"n\">%d</span>", line, class, line);
+    text_printf(out, "<span id=\"L%d\"%s>", line, class);
+    if (notes != NULL) add_note(&notes[line - 1], out);
+    text_printf(out, "<span class=\"n\">%d</span>", line);
     write_escaped(out, arena_copy(audit->arena, at, length));
     text_puts(out, "</span>\n");
     add_marks(audit, line, out);
@@ -97,7 +108,7 @@ static void add_source(const struct audit *audit, struct text *out) {
   }
 }
 
-void audit_write_html(const struct audit *audit, struct text *out) {
+void audit_write_html(const struct audit *audit, const struct line_note *notes, struct text *out) {
   text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Audit of ");
   write_escaped(out, audit->tree->file);
   text_printf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>Audit of ", style);
@@ -113,6 +124,6 @@ void audit_write_html(const struct audit *audit, struct text *out) {
     for (int j = 0; j < audit->n_claims; j++)
       if (audit->claims[j].verdict == order[i]) add_row(audit, &audit->claims[j], out);
   text_puts(out, "</table>\n<h2>The program</h2>\n<pre>\n");
-  add_source(audit, out);
+  add_source(audit, notes, out);
   text_puts(out, "</pre>\n</body>\n</html>\n");
 }

@@ -1,11 +1,13 @@
 /* accel-gen audit: what a program does, proved from its text. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/audit/audit.h"
 #include "gen/audit/write.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
+#include "gen/commands/recorded.h"
 #include "gen/commands/regenerate.h"
 #include "gen/commands/runtime.h"
 
@@ -16,6 +18,23 @@ static bool passes(const struct options *options, const struct audit *audit) {
   return strcmp(options->fail_on, "broken") == 0 || audit_count(audit, VERDICT_CANNOT_TELL) == 0;
 }
 
+/* What the manifest beside a program says of each line; NULL where none lies there that describes it. */
+static const struct line_note *notes_of(const struct options *options, const struct audit *audit) {
+  struct arena *arena = options->arena;
+  struct diagnostics unread = diagnostics_in(arena);
+  struct recorded recorded;
+  if (access(manifest_path(arena, options->argument), R_OK) != 0) return NULL;
+  if (!recorded_read(arena, options->argument, &recorded, &unread)) return NULL;
+  const struct manifest *manifest = recorded.manifest;
+  struct line_note *notes = arena_alloc(arena, ((size_t)audit->tree->n_lines + 2) * sizeof *notes);
+  for (int i = 0; i <= audit->tree->n_lines; i++) {
+    bool known = i < manifest->n_lines;
+    notes[i].words = known ? places_text(arena, manifest, &manifest->lines[i]) : "";
+    notes[i].more = known ? behind_text(arena, manifest, &manifest->lines[i]) : "";
+  }
+  return notes;
+}
+
 static void write_report(const struct options *options, const struct audit *audit, struct text *text) {
   if (strcmp(options->format, "json") == 0)
     audit_write_json(audit, text);
@@ -24,7 +43,7 @@ static void write_report(const struct options *options, const struct audit *audi
   else if (strcmp(options->format, "junit") == 0)
     audit_write_junit(audit, text);
   else if (strcmp(options->format, "html") == 0)
-    audit_write_html(audit, text);
+    audit_write_html(audit, notes_of(options, audit), text);
   else
     audit_write_text(audit, options->verbose, text);
 }

@@ -18,3 +18,34 @@ bool manifest_has_key(const struct manifest_line *line, int key) {
     if (line->keys[i] == key) return true;
   return false;
 }
+
+static const char *last_part(const char *place) {
+  const char *slash = strrchr(place, '/');
+  return slash != NULL ? slash + 1 : place;
+}
+
+const char *places_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
+  struct text text = text_in(arena);
+  if (line->templates.count > 0) text_puts(&text, last_part(line->templates.items[0]));
+  if (line->model.count > 0) text_printf(&text, ", %s", last_part(line->model.items[0]));
+  if (line->n_keys == 1) text_printf(&text, ", %s", manifest->keys[line->keys[0]].key);
+  if (line->n_keys > 1) text_printf(&text, ", %d keys", line->n_keys);
+  return text_string(&text);
+}
+
+static void add_list(struct text *text, const char *word, const struct manifest_list *list) {
+  for (int i = 0; i < list->count; i++) text_printf(text, "%s%s", i == 0 ? word : ", ", list->items[i]);
+  if (list->count > 0) text_puts(text, "\n");
+}
+
+const char *behind_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
+  struct text text = text_in(arena);
+  add_list(&text, "template ", &line->templates);
+  add_list(&text, "from ", &line->callers);
+  add_list(&text, "model ", &line->model);
+  for (int i = 0; i < line->n_keys; i++) {
+    const struct manifest_key *key = &manifest->keys[line->keys[i]];
+    text_printf(&text, "%s = %s\n", key->key, key->value);
+  }
+  return text_string(&text);
+}

@@ -85,6 +85,10 @@ struct manifest *manifest_read(struct arena *arena, const char *file, struct dia
 /* Adds a text to a list. */
 void manifest_add(struct arena *arena, struct manifest_list *list, const char *text);
 
+/* What is behind a line in a few words: "step.c.j2:10, gpt2.c:31, optimizer.lr"; and all of it, in lines. */
+const char *places_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
+const char *behind_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
+
 /* Whether a line has a key. */
 bool manifest_has_key(const struct manifest_line *line, int key);
 

@@ -40,8 +40,8 @@ static void add_in_need(struct arena *arena, struct job_choice *choice, const ch
 static void add_integers(struct arena *arena, struct job_choice *choice, int64_t value) {
   if (value > INT64_MAX / 4 || value < -INT64_MAX / 4) return;
   add(arena, choice, "1"); /* one of many things has no loop over them */
-  add(arena, choice, arena_printf(arena, "%lld", (long long)value + 1));
-  add_in_need(arena, choice, arena_printf(arena, "%lld", (long long)(value == 0 ? 2 : 2 * value)));
+  add(arena, choice, arena_printf(arena, "%lld", (long long)(value == 0 ? 2 : value + 1)));
+  add_in_need(arena, choice, arena_printf(arena, "%lld", 2 * (long long)value));
 }
 
 static void add_reals(struct arena *arena, struct job_choice *choice, double value) {

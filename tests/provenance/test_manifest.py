@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import unittest
+from html.parser import HTMLParser
 
 import jsonschema
 from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others lie in tests/program
@@ -23,6 +24,27 @@ JOBS = {
     "gru": gru("gru", optimizer={"name": "sgd", "lr": 0.1, "momentum": 0.9}, precision=BF16).job,
     "table": mlp("table", optimizer=ADAMW, training={"eval_interval": 5, "metrics": ["accuracy"]}).job,
 }
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the words and the title of what stands beside its lines."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.notes, self.open = set(), [], False
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.open = ("class", "p") in attributes
+        if self.open:
+            self.notes.append(("", dict(attributes)["title"]))
+
+    def handle_data(self, data):
+        if self.open:
+            self.notes[-1] = (self.notes[-1][0] + data, self.notes[-1][1])
+
+    def handle_endtag(self, tag):
+        self.open = False
 
 
 class Manifests(unittest.TestCase):
@@ -105,6 +127,26 @@ class Manifests(unittest.TestCase):
                 named = [text[int(place.rsplit(":", 1)[1]) - 1] for place in line["model"]]
                 self.assertTrue(any(f'"{member[1]}"' in source for source in named), (content, named))
         self.assertGreaterEqual(members, 3)
+
+    def test_page(self):
+        """The audit's page has each line's places beside it, as strings, where the manifest describes the program."""
+        job = json.loads(json.dumps(JOBS["table"]))
+        job["checkpoint"]["project_dir"] = '"><script>alert(1)</script><x y="'
+        recorded = Recorded(job)
+        self.addCleanup(shutil.rmtree, recorded.folder)
+        page = Page()
+        page.feed(recorded.run("audit", "trainer.c", "--format", "html").stdout)
+        self.assertNotIn("script", page.tags)
+        self.assertEqual(len(page.notes), len(recorded.lines))
+        values = {key["key"]: key["value"] for key in recorded.manifest["keys"]}
+        for line, (words, more) in zip(recorded.manifest["lines"], page.notes):
+            self.assertTrue(words.startswith(line["template"][0].rsplit("/", 1)[-1]), words)
+            self.assertEqual([text for text in more.split("\n") if " = " in text],
+                             [f"{key} = {values[key]}" for key in line["keys"]])
+        (recorded.folder / "trainer.c").write_text(recorded.text + "\n")
+        page = Page()
+        page.feed(recorded.run("audit", "trainer.c", "--format", "html").stdout)
+        self.assertEqual(page.notes, [], "another program than the manifest's")
 
     def test_same_bytes(self):
         """Written again elsewhere, under other circumstances: the same manifest."""
