@@ -1,4 +1,5 @@
-/* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the places whose token is v. */
+/* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the places whose token is v, whose own gradient
+ * is the rows again. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -72,6 +73,15 @@ static double flops_backward(const struct node *node) {
   return op_flops_each(node, 0, 1);
 }
 
+static void gradient_backward(struct builder *builder, const struct node *node, struct value *const *dy,
+                              struct value **dx) {
+  dx[0] = builder_binary(builder, "embedding", dy[0], node->inputs[1]);
+}
+
+static int64_t index_limit_backward(const struct node *node, int input) {
+  return input == 1 ? node_int(node, "rows") : 0;
+}
+
 static const struct op_kind kind_backward = {
     .name = "embedding_backward",
     .class = OP_KERNEL,
@@ -79,8 +89,10 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "tokens"},
     .output_names = {"dweight"},
     .infer = infer_backward,
+    .gradient = gradient_backward,
     .accumulates = 1,
     .flops = flops_backward,
+    .index_limit = index_limit_backward,
     .reference = reference_backward,
 };
 
@@ -98,8 +110,20 @@ static struct value *build(struct builder *builder, const struct argument *argum
   return builder_binary(builder, "embedding", weight, op_tensor(arguments, 1));
 }
 
+/* index_add(x, index, rows) */
+static struct value *build_index_add(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1)};
+  struct attribute rows = attribute_int("rows", arguments[2].integer);
+  if (rows.integer >= 1) return builder_op(builder, "embedding_backward", inputs, 2, &rows, 1);
+  builder_error(builder, "index_add: the number of rows must be at least 1, not %lld", (long long)rows.integer);
+  return NULL;
+}
+
 const struct op_file op_file_embedding = {
     .name = "embedding",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"embedding", .build = build}, {0}},
+    .functions =
+        (const struct op_function[]){
+            {"embedding", .build = build}, {"take", .kind = &kind}, {"index_add", .build = build_index_add}, {0}},
 };

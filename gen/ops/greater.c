@@ -1,19 +1,37 @@
-/* y = 1 where a > b, else 0. Without a gradient: it is constant but for the jumps. */
+/* Comparisons: y = 1 where a > b, or where a >= b, else 0; less by exchanging a and b. Without a
+ * gradient: they are constant but for the jumps. */
 #include "gen/ops/support/elementwise.h"
 
-static double apply(const struct node *node, const double *x) {
+static double apply_greater(const struct node *node, const double *x) {
   (void)node;
   return x[0] > x[1] ? 1 : 0;
 }
 
-static const struct op_kind kind = {
-    OP_BINARY,
-    .name = "greater",
-    .apply = apply,
-};
+static double apply_greater_equal(const struct node *node, const double *x) {
+  (void)node;
+  return x[0] >= x[1] ? 1 : 0;
+}
+
+static const struct op_kind kind = {OP_BINARY, .name = "greater", .apply = apply_greater};
+static const struct op_kind kind_greater_equal = {OP_BINARY, .name = "greater_equal", .template_name = "greater",
+                                                  .apply = apply_greater_equal};
+
+static struct value *build_less(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return op_greater(builder, op_tensor(arguments, 1), op_tensor(arguments, 0));
+}
+
+static struct value *build_less_equal(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return builder_binary(builder, "greater_equal", op_tensor(arguments, 1), op_tensor(arguments, 0));
+}
 
 const struct op_file op_file_greater = {
     .name = "greater",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"greater", .kind = &kind}, {0}},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_greater_equal, NULL},
+    .functions = (const struct op_function[]){{"greater", .kind = &kind},
+                                              {"greater_equal", .kind = &kind_greater_equal},
+                                              {"less", .build = build_less},
+                                              {"less_equal", .build = build_less_equal},
+                                              {0}},
 };

@@ -110,12 +110,19 @@ static struct value *sum_backward(struct builder *builder, struct value *const *
   return builder_op(builder, "concat", inputs, n, &attribute, 1);
 }
 
+static void gradient_backward(struct builder *builder, const struct node *node, struct value *const *dy,
+                              struct value **dx) {
+  int axis = (int)node_int(node, "axis");
+  dx[0] = op_slice(builder, dy[0], axis, node_int(node, "start"), node->inputs[0]->shape.dim[axis]);
+}
+
 static const struct op_kind kind_backward = {
     .name = "slice_backward",
     .class = OP_KERNEL,
     .input_names = {"dy"},
     .output_names = {"dx"},
     .infer = infer_backward,
+    .gradient = gradient_backward,
     .sum = sum_backward,
     .accumulates = 1,
     .flops = op_flops_none,
@@ -155,8 +162,27 @@ static struct value *build_slice(struct builder *builder, const struct argument 
   return op_slice(builder, x, axis, arguments[2].integer, arguments[3].integer);
 }
 
+/* pad(x, axis, before, after): zeros around it */
+static struct value *build_pad(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  if (x == NULL) return NULL;
+  int axis = op_axis(builder, "pad", x, &arguments[1]);
+  if (axis < 0) return NULL;
+  int64_t before = arguments[2].integer, after = arguments[3].integer;
+  if (before < 0 || after < 0) {
+    builder_error(builder, "pad: %lld and %lld places; slice takes places away", (long long)before, (long long)after);
+    return NULL;
+  }
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("start", before),
+                                   attribute_int("size", before + x->shape.dim[axis] + after)};
+  return before + after == 0 ? x : builder_op(builder, "slice_backward", &x, 1, attributes, 3);
+}
+
 const struct op_file op_file_slice = {
     .name = "slice",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
-    .functions = (const struct op_function[]){{"split", .build = build_split}, {"slice", .build = build_slice}, {0}},
+    .functions =
+        (const struct op_function[]){
+            {"split", .build = build_split}, {"slice", .build = build_slice}, {"pad", .build = build_pad}, {0}},
 };

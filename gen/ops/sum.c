@@ -107,11 +107,22 @@ static struct value *build_mean_all(struct builder *builder, const struct argume
   return op_mean_all(builder, op_tensor(arguments, 0));
 }
 
+/* variance(x, axis): the mean of squares of what differs from the mean */
+static struct value *build_variance(struct builder *builder, const struct argument *arguments, int count) {
+  struct value *x = op_tensor(arguments, 0), *mean = build_mean(builder, arguments, count);
+  if (mean == NULL) return NULL;
+  mean = op_reshape(builder, mean, op_with_extent(x->shape, shape_axis(x->shape, arguments[1].integer), 1));
+  struct argument squares[] = {arguments[0], arguments[1]};
+  squares[0].tensor = op_square(builder, op_sub(builder, x, mean));
+  return build_mean(builder, squares, count);
+}
+
 const struct op_file op_file_sum = {
     .name = "sum",
     .kinds = (const struct op_kind *const[]){&kind, NULL},
     .functions = (const struct op_function[]){{"sum", .build = build_sum},
                                               {"mean", .build = build_mean},
+                                              {"variance", .build = build_variance},
                                               {"sum_all", .build = build_sum_all},
                                               {"mean_all", .build = build_mean_all},
                                               {0}},

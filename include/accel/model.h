@@ -134,6 +134,13 @@ tensor attention_scaled(tensor q, tensor k, tensor v, enum accel_mask mask, doub
 /* Causal, and a query sees the last `window` keys alone, its own among them (arXiv:2004.05150, section 3.1). */
 tensor attention_window(tensor q, tensor k, tensor v, int window);
 
+/* softmax(q k^T / sqrt(d) + bias) v, with a bias that broadcasts to [batch][heads][t][u]. */
+tensor attention_bias(tensor q, tensor k, tensor v, tensor bias);
+
+/* A bias that hides keys: of a mask [batch][keys], 1 for a key and 0 for padding, [batch][1][1][keys] with 0 and the
+ * lowest float32. */
+tensor padding_bias(tensor mask);
+
 /* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the places' angles, [t][angles], which no
  * parameter may make (arXiv:2104.09864): columns r and r + angles are turned by angle r, as in Llama; or columns 2 r
  * and 2 r + 1, as in GPT-J. Columns from 2 angles on stay as they are. */
@@ -148,7 +155,16 @@ tensor mul(tensor a, tensor b);     /* a * b */
 tensor divide(tensor a, tensor b);  /* a / b */
 tensor maximum(tensor a, tensor b); /* the larger one */
 tensor minimum(tensor a, tensor b); /* the smaller one */
-tensor greater(tensor a, tensor b); /* 1 where a > b, else 0 */
+
+/* 1 where it is so, else 0. */
+tensor greater(tensor a, tensor b);
+tensor greater_equal(tensor a, tensor b);
+tensor less(tensor a, tensor b);
+tensor less_equal(tensor a, tensor b);
+tensor equal(tensor a, tensor b);
+
+/* a where the condition is not 0, else b. */
+tensor where(tensor condition, tensor a, tensor b);
 
 tensor scale(tensor x, double factor); /* x * factor */
 tensor shift(tensor x, double offset); /* x + offset */
@@ -159,6 +175,7 @@ tensor rsqrt_of(tensor x); /* 1 / sqrt(x) */
 tensor exp_of(tensor x);
 tensor log_of(tensor x); /* natural logarithm */
 tensor abs_of(tensor x);
+tensor pow_of(tensor x, double exponent);
 tensor clamp(tensor x, double low, double high); /* held within [low, high] */
 tensor softplus(tensor x);                       /* log(1 + exp(x)) */
 tensor sin_of(tensor x);
@@ -207,13 +224,41 @@ tensor slice(tensor x, int axis, int start, int count);
 #define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor concat_of(int axis, int count, ...);
 
+/* Zeros around x along an axis: so many before it and behind it. */
+tensor pad(tensor x, int axis, int before, int after);
+
+/* ---- Places: an index is int32 ---- */
+
+/* Rows of a matrix: x [rows][columns] at index [...] gives [...][columns]; and the other way, x [...][columns] added
+ * to zeros [rows][columns] where the index [...] says. */
+tensor take(tensor x, tensor index);
+tensor index_add(tensor x, tensor index, int rows);
+
+/* y[..., e, ...] = x[..., index[..., e, ...], ...]: the index has x's shape but along the axis (torch.gather); and the
+ * other way, into `size` zeros along the axis (torch.scatter_add). */
+tensor gather(tensor x, int axis, tensor index);
+tensor scatter_add(tensor x, int axis, tensor index, int size);
+
+/* The place of the largest along an axis, which is then gone, int32; the largest and the smallest. Of equal ones the
+ * first counts, and has the gradient (torch.max along an axis; torch.amax shares it among them). */
+tensor argmax(tensor x, int axis);
+tensor max_along(tensor x, int axis);
+tensor min_along(tensor x, int axis);
+
+/* tokens [...] as [...][classes]: 1 in the token's place, else 0. */
+tensor one_hot(tensor tokens, int classes);
+
 /* ---- Sums ---- */
 
 /* Over one axis, which is then gone; over all of them, which gives a scalar. */
 tensor sum(tensor x, int axis);
 tensor mean(tensor x, int axis);
+tensor variance(tensor x, int axis); /* of all, not of a sample: the mean of (x - mean)^2 */
 tensor sum_all(tensor x);
 tensor mean_all(tensor x);
+
+/* y[i] = x[0] + ... + x[i] along an axis. */
+tensor cumsum(tensor x, int axis);
 
 /* exp(x) / sum of exp(x), over the last axis, and its logarithm. */
 tensor softmax(tensor x);

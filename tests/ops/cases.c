@@ -20,6 +20,11 @@ static void away(struct lab *lab) {
   one_in(lab, AWAY_FROM_ZERO);
 }
 
+static void positive_and_number(struct lab *lab) {
+  positive(lab);
+  lab_real(lab, 1.7);
+}
+
 static void any_and_number(struct lab *lab) {
   any(lab);
   lab_real(lab, -1.75);
@@ -55,6 +60,15 @@ static void comb(struct lab *lab) {
 /* Both on one comb, so that many are equal: there the gradient is shared, and central differences say so too. */
 static void ties(struct lab *lab) {
   pair_in(lab, COMB_A, COMB_A);
+}
+
+/* The condition is of whole numbers, 0 among them. */
+static void chosen(struct lab *lab) {
+  struct shape shape = lab_shape(lab, (int)lab_random(lab, 4), MOST);
+  struct lab_tensor *condition = lab_fixed(lab, shape);
+  for (int64_t i = 0; i < shape_count(shape); i++) condition->elements[i] = (double)(lab_random(lab, 3) - 1);
+  lab_tensor(lab, narrower(lab, shape), AROUND_ZERO);
+  lab_tensor(lab, shape, AROUND_ZERO);
 }
 
 static void clamped(struct lab *lab) {
@@ -184,6 +198,13 @@ static void attention_windowed(struct lab *lab) {
   lab_int(lab, 1 + lab_random(lab, 6));
 }
 
+/* The bias is one for all heads of a batch. */
+static void attention_biased(struct lab *lab) {
+  attention_grouped(lab);
+  struct shape q = lab->parameters.items[0].shape, k = lab->parameters.items[1].shape;
+  lab_tensor(lab, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
+}
+
 /* Angles are no parameters: they come as cosine and sine of numbers of the model. */
 static void turned(struct lab *lab) {
   struct shape x = lab_shape(lab, 4, MOST);
@@ -291,6 +312,60 @@ static void sliced(struct lab *lab) {
   lab_int(lab, 1 + lab_random(lab, extent - start));
 }
 
+static void padded(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+  lab_int(lab, lab_random(lab, 4));
+  lab_int(lab, lab_random(lab, 4));
+}
+
+/* No two elements along the axis are closer than what central differences take. */
+static void apart_with_axis(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
+  lab_tensor(lab, shape, COMB_A);
+  struct lab_tensor *x = &lab->parameters.items[0];
+  for (int64_t i = 0; i < shape_count(shape); i++)
+    x->elements[i] += 5e-4 * (double)i; /* of at most 400, on a comb of 0.2 */
+  lab_int(lab, random_axis(lab, shape));
+}
+
+/* A tensor, an axis, and an index of its shape but there. */
+static int64_t indexed(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
+  lab_int(lab, axis);
+  return extent;
+}
+
+static void gathered(struct lab *lab) {
+  int64_t extent = indexed(lab);
+  struct shape shape = lab->parameters.items[0].shape;
+  shape.dim[shape_axis(shape, lab->arguments[1].integer)] = lab_extent(lab);
+  lab_tokens(lab, shape, extent);
+}
+
+static void scattered(struct lab *lab) {
+  indexed(lab);
+  int64_t size = lab_extent(lab);
+  lab_tokens(lab, lab->parameters.items[0].shape, size);
+  lab_int(lab, size);
+}
+
+static void rows_taken(struct lab *lab) {
+  struct shape shape = {2, {lab_extent(lab), lab_extent(lab)}};
+  lab_tensor(lab, shape, AROUND_ZERO);
+  lab_tokens(lab, lab_shape(lab, (int)lab_random(lab, 3), 60), shape.dim[0]);
+}
+
+static void rows_added(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), index = shape;
+  int64_t rows = lab_extent(lab);
+  index.rank--;
+  lab_tensor(lab, shape, AROUND_ZERO);
+  lab_tokens(lab, index, rows);
+  lab_int(lab, rows);
+}
+
 static void parted(struct lab *lab) {
   struct shape shape = push_random(lab, 1);
   int64_t axis = random_axis(lab, shape), parts = shape.dim[shape_axis(shape, axis)];
@@ -331,6 +406,8 @@ const struct op_case op_cases[] = {
     {"gelu", any},
     {"gelu_tanh", any},
     {"abs_of", away},
+    {"pow_of", positive_and_number},
+    {"where", chosen},
     {"clamp", clamped},
     {"softplus", any},
     {"scale", any_and_number},
@@ -352,6 +429,7 @@ const struct op_case op_cases[] = {
     {"attention", attention_causal},
     {"attention_scaled", attention_grouped_causal},
     {"attention_window", attention_windowed},
+    {"attention_bias", attention_biased},
     {"rotary", turned},
     {"rotary_interleaved", turned},
     {"softmax", rows},
@@ -382,6 +460,15 @@ const struct op_case op_cases[] = {
     {"clip_loss", square_matrix},
     {"triplet_margin_loss", triplets},
     {"sum", with_axis},
+    {"variance", with_axis},
+    {"cumsum", with_axis},
+    {"max_along", apart_with_axis},
+    {"min_along", apart_with_axis},
+    {"pad", padded},
+    {"gather", gathered},
+    {"scatter_add", scattered},
+    {"take", rows_taken},
+    {"index_add", rows_added},
     {"mean", with_axis},
     {"sum_all", any},
     {"mean_all", any},

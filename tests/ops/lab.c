@@ -103,9 +103,10 @@ void lab_tokens(struct lab *lab, struct shape shape, int64_t bound) {
   push(lab, (struct argument){.kind = ARGUMENT_TENSOR, .tensor = new_input(lab, shape, DTYPE_INT32, elements)});
 }
 
-void lab_fixed(struct lab *lab, struct shape shape) {
+struct lab_tensor *lab_fixed(struct lab *lab, struct shape shape) {
   double *elements = random_elements(lab, shape, AROUND_ZERO);
   push(lab, (struct argument){.kind = ARGUMENT_TENSOR, .tensor = new_input(lab, shape, DTYPE_FLOAT32, elements)});
+  return &lab->inputs.items[lab->inputs.count - 1];
 }
 
 void lab_scope(struct lab *lab) {

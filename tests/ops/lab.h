@@ -46,7 +46,8 @@ struct shape lab_shape(struct lab *lab, int rank, int64_t most);
 /* Arguments for the function, in order. Tensors are parameters of the graph, with random elements. */
 struct value *lab_tensor(struct lab *lab, struct shape shape, enum range range);
 void lab_tokens(struct lab *lab, struct shape shape, int64_t bound);
-void lab_fixed(struct lab *lab, struct shape shape); /* an input, which has no gradient */
+/* An input, which has no gradient; its elements may be changed until another one is made. */
+struct lab_tensor *lab_fixed(struct lab *lab, struct shape shape);
 void lab_scope(struct lab *lab);
 void lab_int(struct lab *lab, int64_t value);
 void lab_real(struct lab *lab, double value);

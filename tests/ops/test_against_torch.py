@@ -78,6 +78,17 @@ def weighted_entropy(p, x, z, weight):
     return loss
 
 
+def pad(p, x, axis, before, after):
+    behind = x.dim() - 1 - axis % x.dim()
+    return F.pad(x, [0, 0] * behind + [before, after])
+
+
+def scatter_add(p, x, axis, index, size):
+    shape = list(x.shape)
+    shape[axis] = size
+    return torch.zeros(shape, dtype=x.dtype).scatter_add(axis, index, x)
+
+
 def contrastive(p, similarity):
     return F.cross_entropy(similarity, torch.arange(len(similarity)))
 
@@ -99,6 +110,8 @@ FUNCTIONS = {
     "gelu": lambda p, x: F.gelu(x),
     "gelu_tanh": lambda p, x: F.gelu(x, approximate="tanh"),
     "abs_of": lambda p, x: torch.abs(x),
+    "pow_of": lambda p, x, exponent: x**exponent,
+    "where": lambda p, condition, a, b: torch.where(condition != 0, a, b),
     "clamp": lambda p, x, low, high: torch.clamp(x, low, high),
     "softplus": lambda p, x: F.softplus(x, threshold=1e9),
     "scale": lambda p, x, value: x * value,
@@ -124,6 +137,7 @@ FUNCTIONS = {
     "attention": attention,
     "attention_scaled": attention,
     "attention_window": attention_window,
+    "attention_bias": lambda p, q, k, v, bias: F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True),
     "rotary": rotary,
     "rotary_interleaved": lambda p, x, cos, sin: rotary(p, x, cos, sin, interleaved=True),
     "softmax": lambda p, x: torch.softmax(x, -1),
@@ -154,6 +168,15 @@ FUNCTIONS = {
     "clip_loss": lambda p, x: (contrastive(p, x) + contrastive(p, x.T)) / 2,
     "triplet_margin_loss": lambda p, a, b, c, margin: F.triplet_margin_loss(a, b, c, margin=margin),
     "sum": lambda p, x, axis: x.sum(axis),
+    "variance": lambda p, x, axis: x.var(axis, correction=0),
+    "cumsum": lambda p, x, axis: x.cumsum(axis),
+    "max_along": lambda p, x, axis: x.max(axis).values,
+    "min_along": lambda p, x, axis: x.min(axis).values,
+    "pad": pad,
+    "gather": lambda p, x, axis, index: x.gather(axis, index),
+    "scatter_add": scatter_add,
+    "take": lambda p, x, index: x[index],
+    "index_add": lambda p, x, index, rows: torch.zeros(rows, x.shape[-1], dtype=x.dtype).index_add(0, index.reshape(-1), x.reshape(-1, x.shape[-1])),
     "mean": lambda p, x, axis: x.mean(axis),
     "sum_all": lambda p, x: x.sum(),
     "mean_all": lambda p, x: x.mean(),

@@ -107,6 +107,11 @@ struct value *op_constant(struct builder *builder, double value, struct shape sh
   return builder_op(builder, "constant", NULL, 0, attributes, 2);
 }
 
+struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index) {
+  struct attribute attribute = attribute_int("axis", axis);
+  return builder_op(builder, "gather", (struct value *[]){x, index}, 2, &attribute, 1);
+}
+
 struct value *op_arange(struct builder *builder, int64_t count) {
   struct attribute attribute = attribute_int("count", count);
   return builder_op(builder, "arange", NULL, 0, &attribute, 1);

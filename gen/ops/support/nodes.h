@@ -49,6 +49,8 @@ struct value *op_mean_all(struct builder *builder, struct value *x);
 struct value *op_unbroadcast(struct builder *builder, struct value *x, struct shape shape);
 /* The product of a and b over their last two dimensions. */
 struct value *op_matmul(struct builder *builder, struct value *a, struct value *b);
+/* x at an int32 index along an axis, of x's shape but there. */
+struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */

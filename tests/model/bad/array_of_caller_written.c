@@ -1,6 +1,6 @@
 #include <accel/model.h>
 
-static tensor take(tensor parts[]) {
+static tensor first_of(tensor parts[]) {
   parts[0] = relu(parts[1]);
   return parts[1];
 }
@@ -8,6 +8,6 @@ static tensor take(tensor parts[]) {
 tensor model(scope s, tensor tokens) {
   tensor x = embedding(s, tokens, 10, 16);
   tensor parts[2] = {x, x};
-  x = take(parts);
+  x = first_of(parts);
   return mean_all(add(x, parts[0]));
 }

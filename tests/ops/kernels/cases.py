@@ -248,6 +248,42 @@ def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
     return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))})
 
 
+def build_cumsum(name, rng, shape=(1,), axis=0, reverse=0):
+    x = normal(rng, *shape)
+    wide = np.flip(x, axis).astype(np.float64) if reverse else x.astype(np.float64)
+    truth = np.flip(wide.cumsum(axis), axis) if reverse else wide.cumsum(axis)
+    return Case(Kernel("cumsum", [Operand("y", shape)], [Operand("x", shape)], name, axis=axis, reverse=reverse), {"x": x}, {"y": truth})
+
+
+def build_argmax(name, rng, shape=(1,), axis=0):
+    x = np.round(normal(rng, *shape), 1)  # some are equal
+    kept = [n for i, n in enumerate(shape) if i != axis]
+    kernel = Kernel("argmax", [Operand("y", kept, dtype="int32_t")], [Operand("x", shape)], name, axis=axis)
+    return Case(kernel, {"x": x}, {"y": x.argmax(axis)})
+
+
+def index_of(rng, shape, axis, count, extent):
+    """An index of `count` places along an axis of `extent` ones."""
+    return rng.integers(0, extent, [count if i == axis else n for i, n in enumerate(shape)]).astype(np.int32)
+
+
+def build_gather(name, rng, shape=(1,), axis=0, count=1):
+    x, index = normal(rng, *shape), index_of(rng, shape, axis, count, shape[axis])
+    kernel = Kernel("gather", [Operand("y", index.shape)], [Operand("x", shape), Operand("index", index.shape, dtype="int32_t")],
+                    name, axis=axis)
+    return Case(kernel, {"x": x, "index": index}, {"y": np.take_along_axis(x, index, axis)})
+
+
+def build_gather_backward(name, rng, shape=(1,), axis=0, count=1, accumulate=False):
+    index = index_of(rng, shape, axis, count, shape[axis])
+    dy, truth = normal(rng, *index.shape), np.zeros(shape)
+    for place in np.ndindex(*index.shape):
+        truth[(*place[:axis], index[place], *place[axis + 1 :])] += dy[place]
+    kernel = Kernel("gather_backward", [Operand("dx", shape, accumulate=accumulate)],
+                    [Operand("dy", index.shape), Operand("index", index.shape, dtype="int32_t")], name, axis=axis, size=shape[axis])
+    return Case(kernel, {"dy": dy, "index": index}, {"dx": truth})
+
+
 def philox(counter, key):
     """Philox-4x32-10 over arrays of counters, [4, n]."""
     w, mask = [c.astype(np.uint64) for c in counter], np.uint64(0xFFFFFFFF)
@@ -301,6 +337,10 @@ BUILDERS = {
     "top_k_mask": build_top_k_mask,
     "arange": build_arange,
     "sum": build_sum,
+    "cumsum": build_cumsum,
+    "argmax": build_argmax,
+    "gather": build_gather,
+    "gather_backward": build_gather_backward,
     "dropout": build_dropout,
     "slice_backward": build_slice_backward,
     **image_cases.BUILDERS,
@@ -308,7 +348,12 @@ BUILDERS = {
 KINDS = list(BUILDERS)
 
 ROWS = [dict(shape=s) for s in [(1, 1), (3, 1), (1, 3), (5, 7), (7, 17), (3, 5, 33), (17, 64), (130, 65), (2, 384)]]
+ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(shape=(33, 5)), dict(shape=(3, 7, 5), axis=1)]
 FIXED = {
+    "cumsum": ALONG + [dict(shape=(3, 70), axis=1, reverse=1), dict(shape=(9, 3, 5), reverse=1)],
+    "argmax": ALONG,
+    "gather": [dict(count=n, **a) for n, a in zip((1, 3, 9, 33, 2), ALONG)],
+    "gather_backward": [dict(count=n, accumulate=n > 8, **a) for n, a in zip((1, 3, 9, 40, 2), ALONG)],
     "matmul": [dict(m=m, n=n, k=k, a=a, b=b, y=y)
                for (m, n, k) in [(1, 1, 1), (5, 7, 3), (1, 17, 5), (17, 1, 7)]
                for (a, b, y) in [("rows", "rows", "rows"), ("columns", "rows", "rows"), ("rows", "columns", "rows"),
@@ -404,6 +449,10 @@ def fuzzed(kind, rng):
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
+    if kind in ("cumsum", "argmax"):
+        return dict(shape=shape, axis=int(rng.integers(len(shape))), **({"reverse": int(flag())} if kind == "cumsum" else {}))
+    if kind.startswith("gather"):
+        return dict(shape=shape, axis=int(rng.integers(len(shape))), count=size())
     if kind in ("arange", "table"):
         return dict(count=size())
     if kind == "top_k_mask":

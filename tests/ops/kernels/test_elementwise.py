@@ -32,6 +32,10 @@ KINDS = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "greater": lambda a, b: (a > b) * 1.0,
+    "greater_equal": lambda a, b: (a >= b) * 1.0,
+    "equal": lambda a, b: (a == b) * 1.0,
+    "where": lambda a, b, c: np.where(a != 0, b, c),
+    "pow": lambda a: a**1.7,
     "abs": np.abs,
     "clamp": lambda a: np.clip(a, -0.75, 2),
     "softplus": lambda a: np.logaddexp(a, 0),
@@ -75,7 +79,7 @@ def arity_of(truth):
 
 def text_of(kind, arity, attributes):
     module = kit.module_of(kind)
-    names = ["a", "b"][:arity]
+    names = ["a", "b", "c"][:arity]
     expression = getattr(module, kind)(attributes, *names)
     element = "int32_t" if kind == "cast" else "float"
     parameters = "".join(f", const {element} *{name}_" for name in names)
@@ -88,7 +92,7 @@ def text_of(kind, arity, attributes):
 
 def main():
     rng = np.random.default_rng(3)
-    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75})()
+    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7})()
     helpers, body, failures = [], "", 0
     for kind, truth in KINDS.items():
         helpers += [name for name in kit.support_of(kind) if name not in helpers]
@@ -102,10 +106,13 @@ def main():
         for kind, truth in KINDS.items():
             arity = body.split(f"void run_{kind}(float *y", 1)[1].split(")", 1)[0].count(",")
             inputs = [(rng.standard_normal(N) * 3).astype(np.float32) for _ in range(arity)]
-            if kind in ("sqrt", "rsqrt", "log"):
+            if kind in ("sqrt", "rsqrt", "log", "pow"):
                 inputs[0] = np.abs(inputs[0]) + np.float32(1e-3)
             if kind == "cast":
                 inputs[0] = rng.integers(-1000, 1000, N).astype(np.int32)
+            if kind in ("greater_equal", "equal", "where"):
+                inputs[0] = np.round(inputs[0])
+                inputs[1] = np.round(inputs[1])
             y = np.full(N, np.nan, np.float32)
             library[f"run_{kind}"](y, *inputs)
             expected = truth(*[v.astype(np.float64) for v in inputs])
