@@ -115,6 +115,16 @@ tensor convolve_transposed1d(tensor x, tensor weight, int stride, int padding, i
 tensor convolve_transposed2d(tensor x, tensor weight, int stride, int padding, int output_padding, int dilation,
                              int groups);
 
+/* Layer number `layer` of torch.nn.LSTM (batch_first): x [batch][steps][columns] from a zero state gives [batch][steps]
+ * [width]. Its parameters are weight_ih_l0 [4 width][columns], weight_hh_l0 [4 width][width], bias_ih_l0 and bias_hh_l0
+ * [4 width], for layer 0. */
+tensor lstm(scope s, tensor x, int width, int layer);
+
+/* Mamba's scan (arXiv:2312.00752): u and delta [batch][steps][channels], a [channels][states], b and c [batch][steps]
+ * [states]. Each channel's states h, zero at first, become exp(delta a) h + delta b u in each step, and y is the sum of
+ * c h. */
+tensor selective_scan(tensor u, tensor delta, tensor a, tensor b, tensor c);
+
 /* ---- Products ---- */
 
 /* a [...][m][k] times b [...][k][n], or b [k][n] for all: [...][m][n]. */

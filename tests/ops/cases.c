@@ -390,7 +390,28 @@ static void dropped(struct lab *lab) {
   lab_real(lab, 0.3);
 }
 
+/* ---- Sequences ---- */
+
+static void recurrent(struct lab *lab) {
+  lab_scope(lab);
+  lab_tensor(lab, lab_shape(lab, 3, 60), AROUND_ZERO);
+  lab_int(lab, 1 + lab_random(lab, 4));
+  lab_int(lab, 0);
+}
+
+static void scanned(struct lab *lab) {
+  struct shape u = lab_shape(lab, 3, 60), states = u;
+  states.dim[2] = 1 + lab_random(lab, 4);
+  lab_tensor(lab, u, AROUND_ZERO);
+  lab_tensor(lab, u, POSITIVE);
+  lab_tensor(lab, (struct shape){2, {u.dim[2], states.dim[2]}}, AROUND_ZERO);
+  lab_tensor(lab, states, AROUND_ZERO);
+  lab_tensor(lab, states, AROUND_ZERO);
+}
+
 const struct op_case op_cases[] = {
+    {"lstm", recurrent},
+    {"selective_scan", scanned},
     {"neg", any},
     {"square", any},
     {"sqrt_of", positive},

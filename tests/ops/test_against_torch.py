@@ -89,6 +89,20 @@ def scatter_add(p, x, axis, index, size):
     return torch.zeros(shape, dtype=x.dtype).scatter_add(axis, index, x)
 
 
+def lstm(p, x, width, layer):
+    start = torch.zeros(1, x.shape[0], width, dtype=x.dtype)
+    weights = [p[name] for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")]
+    return torch.lstm(x, (start, start), weights, True, 1, 0.0, False, False, True)[0]
+
+
+def selective_scan(p, u, delta, a, b, c):
+    state, steps = torch.zeros(u.shape[0], *a.shape, dtype=u.dtype), []
+    for t in range(u.shape[1]):
+        state = torch.exp(delta[:, t, :, None] * a) * state + (delta[:, t] * u[:, t])[..., None] * b[:, t, None]
+        steps.append((state * c[:, t, None]).sum(-1))
+    return torch.stack(steps, 1)
+
+
 def contrastive(p, similarity):
     return F.cross_entropy(similarity, torch.arange(len(similarity)))
 
@@ -167,6 +181,8 @@ FUNCTIONS = {
     "contrastive_loss": contrastive,
     "clip_loss": lambda p, x: (contrastive(p, x) + contrastive(p, x.T)) / 2,
     "triplet_margin_loss": lambda p, a, b, c, margin: F.triplet_margin_loss(a, b, c, margin=margin),
+    "lstm": lstm,
+    "selective_scan": selective_scan,
     "sum": lambda p, x, axis: x.sum(axis),
     "variance": lambda p, x, axis: x.var(axis, correction=0),
     "cumsum": lambda p, x, axis: x.cumsum(axis),

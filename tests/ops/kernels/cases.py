@@ -284,6 +284,82 @@ def build_gather_backward(name, rng, shape=(1,), axis=0, count=1, accumulate=Fal
     return Case(kernel, {"dy": dy, "index": index}, {"dx": truth})
 
 
+def lstm64(gates, weight):
+    """What the layer keeps: y, cells and the open gates."""
+    batch, steps, width = gates.shape[0], gates.shape[1], gates.shape[2] // 4
+    y, cells, active = np.zeros((batch, steps, width)), np.zeros((batch, steps, width)), np.zeros(gates.shape)
+    state = cell = np.zeros((batch, width))
+    for t in range(steps):
+        i, f, g, o = np.split(gates[:, t].astype(np.float64) + state @ weight.T.astype(np.float64), 4, -1)
+        i, f, o, g = *(1 / (1 + np.exp(-x)) for x in (i, f, o)), np.tanh(g)
+        cell = f * cell + i * g
+        state = o * np.tanh(cell)
+        y[:, t], cells[:, t], active[:, t] = state, cell, np.concatenate((i, f, g, o), -1)
+    return y, cells, active
+
+
+def build_lstm(name, rng, b=1, t=1, h=1):
+    gates, weight = normal(rng, b, t, 4 * h), normal(rng, 4 * h, h) / np.float32(h**0.5)
+    y, cells, active = lstm64(gates, weight)
+    kernel = Kernel("lstm", [Operand("y", y.shape), Operand("cells", y.shape), Operand("active", active.shape)],
+                    [Operand("gates", gates.shape), Operand("weight", weight.shape)], name)
+    return Case(kernel, {"gates": gates, "weight": weight}, {"y": y, "cells": cells, "active": active})
+
+
+def build_lstm_backward(name, rng, b=1, t=1, h=1, accumulate=False):
+    gates, weight, dy = normal(rng, b, t, 4 * h), normal(rng, 4 * h, h) / np.float32(h**0.5), normal(rng, b, t, h)
+    y, cells, active = lstm64(gates, weight)
+    dgates, dweight, carried, dcell = np.zeros(gates.shape), np.zeros(weight.shape), np.zeros((b, h)), np.zeros((b, h))
+    for step in reversed(range(t)):
+        i, f, g, o = np.split(active[:, step], 4, -1)
+        before, last = (cells[:, step - 1], y[:, step - 1]) if step else (0 * i, 0 * i)
+        dstate, squashed = dy[:, step] + carried, np.tanh(cells[:, step])
+        dc = dcell + dstate * o * (1 - squashed**2)
+        slopes = (dc * g * i * (1 - i), dc * before * f * (1 - f), dc * i * (1 - g**2), dstate * squashed * o * (1 - o))
+        dgates[:, step] = np.concatenate(slopes, -1)
+        dweight += dgates[:, step].T @ last
+        dcell, carried = dc * f, dgates[:, step] @ weight
+    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape), Operand("dweight", weight.shape, accumulate=accumulate)],
+                    [Operand("dy", y.shape), Operand("weight", weight.shape), Operand("y", y.shape), Operand("cells", y.shape),
+                     Operand("active", active.shape)], name)
+    return Case(kernel, {"dy": dy, "weight": weight, "y": y, "cells": cells, "active": active},
+                {"dgates": dgates, "dweight": dweight})
+
+
+def scan_inputs(rng, b, t, d, n):
+    given = {"u": normal(rng, b, t, d), "delta": np.abs(normal(rng, b, t, d)), "a": -np.abs(normal(rng, d, n)),
+             "b": normal(rng, b, t, n), "c": normal(rng, b, t, n)}
+    wide = {name: values.astype(np.float64) for name, values in given.items()}
+    decay = np.exp(wide["delta"][..., None] * wide["a"])
+    states = np.zeros((b, t + 1, d, n))
+    for s in range(t):
+        states[:, s + 1] = decay[:, s] * states[:, s] + (wide["delta"] * wide["u"])[:, s, :, None] * wide["b"][:, s, None]
+    return given, wide, decay, states
+
+
+def build_selective_scan(name, rng, b=1, t=1, d=1, n=1):
+    given, wide, _, states = scan_inputs(rng, b, t, d, n)
+    y = (states[:, 1:] * wide["c"][:, :, None]).sum(-1)
+    kernel = Kernel("selective_scan", [Operand("y", y.shape), Operand("states", states[:, 1:].shape)],
+                    [Operand(key, values.shape) for key, values in given.items()], name)
+    return Case(kernel, given, {"y": y, "states": states[:, 1:]})
+
+
+def build_selective_scan_backward(name, rng, b=1, t=1, d=1, n=1):
+    given, wide, decay, states = scan_inputs(rng, b, t, d, n)
+    dy, g = normal(rng, b, t, d), np.zeros((b, t, d, n))
+    for s in reversed(range(t)):
+        g[:, s] = dy[:, s, :, None] * wide["c"][:, s, None] + (decay[:, s + 1] * g[:, s + 1] if s + 1 < t else 0)
+    past, drive = g * decay * states[:, :-1], wide["b"][:, :, None]
+    truths = {"du": wide["delta"] * (g * drive).sum(-1), "ddelta": (past * wide["a"] + g * drive * wide["u"][..., None]).sum(-1),
+              "da": (past * wide["delta"][..., None]).sum(1), "db": (g * (wide["delta"] * wide["u"])[..., None]).sum(2),
+              "dc": (dy[..., None] * states[:, 1:]).sum(2)}
+    inputs = {"dy": dy, **given, "states": states[:, 1:]}
+    kernel = Kernel("selective_scan_backward", [Operand(key, values.shape) for key, values in truths.items()],
+                    [Operand(key, values.shape) for key, values in inputs.items()], name)
+    return Case(kernel, inputs, truths)
+
+
 def philox(counter, key):
     """Philox-4x32-10 over arrays of counters, [4, n]."""
     w, mask = [c.astype(np.uint64) for c in counter], np.uint64(0xFFFFFFFF)
@@ -337,6 +413,10 @@ BUILDERS = {
     "top_k_mask": build_top_k_mask,
     "arange": build_arange,
     "sum": build_sum,
+    "lstm": build_lstm,
+    "lstm_backward": build_lstm_backward,
+    "selective_scan": build_selective_scan,
+    "selective_scan_backward": build_selective_scan_backward,
     "cumsum": build_cumsum,
     "argmax": build_argmax,
     "gather": build_gather,
@@ -350,6 +430,10 @@ KINDS = list(BUILDERS)
 ROWS = [dict(shape=s) for s in [(1, 1), (3, 1), (1, 3), (5, 7), (7, 17), (3, 5, 33), (17, 64), (130, 65), (2, 384)]]
 ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(shape=(33, 5)), dict(shape=(3, 7, 5), axis=1)]
 FIXED = {
+    "lstm": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32)],
+    "lstm_backward": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32, accumulate=True)],
+    "selective_scan": [dict(), dict(b=3, t=5, d=7, n=3), dict(b=2, t=9, d=5, n=16)],
+    "selective_scan_backward": [dict(), dict(b=3, t=5, d=7, n=3), dict(b=2, t=9, d=5, n=16)],
     "cumsum": ALONG + [dict(shape=(3, 70), axis=1, reverse=1), dict(shape=(9, 3, 5), reverse=1)],
     "argmax": ALONG,
     "gather": [dict(count=n, **a) for n, a in zip((1, 3, 9, 33, 2), ALONG)],
@@ -449,6 +533,10 @@ def fuzzed(kind, rng):
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
+    if kind.startswith("lstm"):
+        return dict(b=int(rng.integers(1, 4)), t=int(rng.integers(1, 9)), h=size())
+    if kind.startswith("selective_scan"):
+        return dict(b=int(rng.integers(1, 4)), t=int(rng.integers(1, 9)), d=size(), n=size())
     if kind in ("cumsum", "argmax"):
         return dict(shape=shape, axis=int(rng.integers(len(shape))), **({"reverse": int(flag())} if kind == "cumsum" else {}))
     if kind.startswith("gather"):

@@ -1,0 +1,196 @@
+/* A layer of long short-term memory over T steps from a zero state (Hochreiter, Schmidhuber, Neural Computation 9,
+ * 1997, with Gers' forget gate), as torch.nn.LSTM: gates [B][T][4 H] is what x gives to them, weight [4 H][H] what the
+ * last step's y does; in the order input, forget, cell, output: i, f, o = s(gates + weight y'), g = tanh(gates + weight
+ * y'), c = f c' + i g, y = o tanh(c), s(x) = 1 / (1 + e^-x). The backward goes from the last step to the first, with dc
+ * and dy carried; dweight is the sum over batch and steps of dgates y'^T. Under autocast the recurrence stays in
+ * float32. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+/* The extents of a layer, by its gates. */
+struct extents {
+  int64_t batch, steps, width;
+};
+
+static struct extents extents_of(const struct value *gates) {
+  return (struct extents){gates->shape.dim[0], gates->shape.dim[1], gates->shape.dim[2] / 4};
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  for (int i = 0; i < 2; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  struct shape gates = node->inputs[0]->shape;
+  if (gates.rank != 3 || gates.dim[2] % 4 != 0)
+    return op_fail(arena, node, error, "%s must be [batch][steps][4 width]", op_operand_text(arena, node, 0));
+  int64_t width = gates.dim[2] / 4;
+  if (!op_check_shape(arena, node, 1, shape_of(2, 4 * width, width), "four gates of each of the state", error))
+    return 0;
+  shapes[0] = shapes[1] = op_with_extent(gates, 2, width);
+  shapes[2] = gates;
+  for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
+  return 3;
+}
+
+static double sigma(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+/* The gates of one step, from those of x and the state before (NULL: zero). */
+static void open_gates(double *active, const double *gates, const double *weight, const double *before, int64_t width) {
+  for (int64_t j = 0; j < 4 * width; j++) {
+    double sum = gates[j];
+    for (int64_t k = 0; before != NULL && k < width; k++) sum += weight[j * width + k] * before[k];
+    active[j] = j / width == 2 ? tanh(sum) : sigma(sum);
+  }
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents n = extents_of(node->inputs[0]);
+  int64_t width = n.width;
+  for (int64_t r = 0; r < n.batch * n.steps; r++) {
+    bool first = r % n.steps == 0;
+    double *y = outputs[0] + r * width, *cell = outputs[1] + r * width, *active = outputs[2] + r * 4 * width;
+    open_gates(active, inputs[0] + r * 4 * width, inputs[1], first ? NULL : y - width, width);
+    for (int64_t k = 0; k < width; k++) {
+      cell[k] = active[k] * active[2 * width + k] + (first ? 0 : active[width + k] * cell[k - width]);
+      y[k] = active[3 * width + k] * tanh(cell[k]);
+    }
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0], node->inputs[1], node->outputs[0], node->outputs[1], node->outputs[2]};
+  struct node *back = builder_node(builder, "lstm_backward", inputs, 5, NULL, 0);
+  for (int i = 0; i < 2 && back != NULL; i++)
+    if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
+}
+
+static double product_flops(const struct node *node) {
+  struct extents n = extents_of(node->inputs[0]);
+  return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
+}
+
+static double flops(const struct node *node) {
+  return product_flops(node) + op_flops_each(node, 0, 3);
+}
+
+static const struct op_kind kind = {
+    .name = "lstm",
+    .class = OP_KERNEL,
+    .input_names = {"gates", "weight"},
+    .output_names = {"y", "cells", "active"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .product_flops = product_flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[2]->shape, "as y", error)) return 0;
+  shapes[0] = node->inputs[4]->shape;
+  shapes[1] = node->inputs[1]->shape;
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+/* The gradient of one step's gates, from that of its y and of its cell, which becomes that of the cell before. */
+static void close_gates(double *dgates, double *dcell, const double *dy, const double *active, const double *cell,
+                        bool first, int64_t width) {
+  for (int64_t k = 0; k < width; k++) {
+    double i = active[k], f = active[width + k], g = active[2 * width + k], o = active[3 * width + k];
+    double t = tanh(cell[k]), dc = dcell[k] + dy[k] * o * (1 - t * t);
+    dgates[k] = dc * g * i * (1 - i);
+    dgates[width + k] = first ? 0 : dc * cell[k - width] * f * (1 - f);
+    dgates[2 * width + k] = dc * i * (1 - g * g);
+    dgates[3 * width + k] = dy[k] * t * o * (1 - o);
+    dcell[k] = dc * f;
+  }
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents n = extents_of(node->inputs[4]);
+  int64_t width = n.width;
+  struct arena *arena = arena_new();
+  double *dcell = arena_alloc(arena, (size_t)width * sizeof *dcell),
+         *dy = arena_alloc(arena, (size_t)width * sizeof *dy);
+  for (int64_t i = 0; i < 4 * width * width; i++) outputs[1][i] = 0;
+  for (int64_t r = n.batch * n.steps - 1; r >= 0; r--) {
+    bool first = r % n.steps == 0, last = r % n.steps == n.steps - 1;
+    for (int64_t k = 0; k < width; k++) {
+      dy[k] = inputs[0][r * width + k];
+      if (last) dcell[k] = 0;
+      for (int64_t j = 0; j < 4 * width && !last; j++)
+        dy[k] += inputs[1][j * width + k] * outputs[0][(r + 1) * 4 * width + j];
+    }
+    double *dgates = outputs[0] + r * 4 * width;
+    close_gates(dgates, dcell, dy, inputs[4] + r * 4 * width, inputs[3] + r * width, first, width);
+    for (int64_t j = 0; j < 4 * width && !first; j++)
+      for (int64_t k = 0; k < width; k++) outputs[1][j * width + k] += dgates[j] * inputs[2][(r - 1) * width + k];
+  }
+  arena_free(arena);
+}
+
+static double product_flops_backward(const struct node *node) {
+  struct extents n = extents_of(node->inputs[4]);
+  return 16 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
+}
+
+static double flops_backward(const struct node *node) {
+  return product_flops_backward(node) + op_flops_each(node, 4, 4);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "lstm_backward",
+    .class = OP_KERNEL,
+    .template_name = "lstm",
+    .input_names = {"dy", "weight", "y", "cells", "active"},
+    .output_names = {"dgates", "dweight"},
+    .infer = infer_backward,
+    .accumulates = 2, /* dweight */
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops_backward,
+    .product_flops = product_flops_backward,
+    .reference = reference_backward,
+};
+
+/* ---- Functions ---- */
+
+static struct value *part(struct builder *builder, const struct scope *scope, const char *what, int64_t layer,
+                          struct shape shape, int64_t width) {
+  double bound = 1 / sqrt((double)width);
+  const char *name = arena_printf(builder_arena(builder), "%s_l%lld", what, (long long)layer);
+  return builder_parameter(builder, scope, name, shape, (struct initializer){INIT_UNIFORM, -bound, bound});
+}
+
+/* lstm(scope, x, width, layer); all parameters start uniform within 1 / sqrt(width), as torch.nn.LSTM's. */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  const struct scope *scope = arguments[0].scope;
+  struct value *x = op_tensor(arguments, 1);
+  int64_t width = arguments[2].integer, layer = arguments[3].integer;
+  if (x == NULL) return NULL;
+  if (x->shape.rank != 3 || width < 1) {
+    builder_error(builder, "lstm: x %s must be [batch][steps][columns], and the width %lld at least 1",
+                  shape_text(builder_arena(builder), x->shape), (long long)width);
+    return NULL;
+  }
+  struct value *of_x = part(builder, scope, "weight_ih", layer, shape_of(2, 4 * width, op_columns(x->shape)), width);
+  struct value *of_y = part(builder, scope, "weight_hh", layer, shape_of(2, 4 * width, width), width);
+  struct value *bias = op_add(builder, part(builder, scope, "bias_ih", layer, shape_of(1, 4 * width), width),
+                              part(builder, scope, "bias_hh", layer, shape_of(1, 4 * width), width));
+  struct value *gates = op_add(builder, op_matmul(builder, x, op_matrix_transpose(builder, of_x)), bias);
+  return builder_binary(builder, "lstm", gates, of_y);
+}
+
+const struct op_file op_file_lstm = {
+    .name = "lstm",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"lstm", .build = build}, {0}},
+};

@@ -1,0 +1,149 @@
+/* The selective scan of Mamba (Gu, Dao, arXiv:2312.00752, section 3.2): of u and delta [B][T][D], a [D][N], b and c
+ * [B][T][N], each channel d has N states, which begin at zero:
+ *   h[n] = e^(delta a[n]) h'[n] + delta b[n] u, y = the sum over n of c[n] h[n].
+ * The backward goes from the last step to the first, with dh carried; da comes for each of the batch, to be summed.
+ * Under autocast it stays in float32. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  for (int i = 0; i < 5; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  struct shape u = node->inputs[0]->shape, a = node->inputs[2]->shape;
+  if (u.rank != 3 || a.rank != 2 || a.dim[0] != u.dim[2])
+    return op_fail(arena, node, error, "%s must be [batch][steps][channels] and %s [channels][states]",
+                   op_operand_text(arena, node, 0), op_operand_text(arena, node, 2));
+  if (!op_check_shape(arena, node, 1, u, "one for each of u", error)) return 0;
+  struct shape states = op_with_extent(u, 2, a.dim[1]);
+  for (int i = 3; i < 5; i++)
+    if (!op_check_shape(arena, node, i, states, "one for each state of a step", error)) return 0;
+  shapes[0] = u;
+  shapes[1] = shape_of(4, u.dim[0], u.dim[1], u.dim[2], a.dim[1]);
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+/* Where one channel of one step stands in the operands: its own number, that of its step, of a's row. */
+struct place {
+  int64_t own, step, channel;
+  bool first;
+};
+
+static struct place place_of(int64_t own, struct shape u) {
+  int64_t step = own / u.dim[2];
+  return (struct place){own, step, own % u.dim[2], step % u.dim[1] == 0};
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const double *u = inputs[0], *delta = inputs[1], *a = inputs[2], *b = inputs[3], *c = inputs[4];
+  struct shape shape = node->inputs[0]->shape;
+  int64_t states = node->inputs[2]->shape.dim[1], back = shape.dim[2] * states;
+  for (int64_t i = 0; i < shape_count(shape); i++) {
+    struct place at = place_of(i, shape);
+    double *h = outputs[1] + i * states;
+    outputs[0][i] = 0;
+    for (int64_t n = 0; n < states; n++) {
+      double before = at.first ? 0 : h[n - back];
+      h[n] = exp(delta[i] * a[at.channel * states + n]) * before + delta[i] * b[at.step * states + n] * u[i];
+      outputs[0][i] += c[at.step * states + n] * h[n];
+    }
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[7] = {dy[0]};
+  for (int i = 0; i < 5; i++) inputs[i + 1] = node->inputs[i];
+  inputs[6] = node->outputs[1];
+  struct node *back = builder_node(builder, "selective_scan_backward", inputs, 7, NULL, 0);
+  for (int i = 0; i < 5 && back != NULL; i++)
+    if (builder_wants_gradient(builder, node->inputs[i]))
+      dx[i] = i == 2 ? op_sum(builder, back->outputs[i], shape_of(1, (int64_t)0)) : back->outputs[i];
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 8 * (double)node->inputs[2]->shape.dim[1]);
+}
+
+static const struct op_kind kind = {
+    .name = "selective_scan",
+    .class = OP_KERNEL,
+    .input_names = {"u", "delta", "a", "b", "c"},
+    .output_names = {"y", "states"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "as u", error)) return 0;
+  struct shape a = node->inputs[3]->shape;
+  for (int i = 0; i < 5; i++) {
+    shapes[i] = node->inputs[i + 1]->shape;
+    dtypes[i] = DTYPE_FLOAT32;
+  }
+  shapes[2] = shape_of(3, node->inputs[1]->shape.dim[0], a.dim[0], a.dim[1]);
+  return 5;
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const double *dy = inputs[0], *u = inputs[1], *delta = inputs[2], *a = inputs[3], *b = inputs[4], *c = inputs[5];
+  struct shape shape = node->inputs[1]->shape;
+  int64_t states = node->inputs[3]->shape.dim[1], back = shape.dim[2] * states;
+  struct arena *arena = arena_new();
+  double *dh = arena_alloc(arena, (size_t)back * sizeof *dh);
+  for (int k = 0; k < 5; k++)
+    for (int64_t i = 0; i < shape_count(node->outputs[k]->shape); i++) outputs[k][i] = 0;
+  for (int64_t i = shape_count(shape) - 1; i >= 0; i--) {
+    struct place at = place_of(i, shape);
+    const double *h = inputs[6] + i * states;
+    for (int64_t n = 0; n < states; n++) {
+      int64_t of_step = at.step * states + n, of_a = at.channel * states + n;
+      if ((at.step + 1) % shape.dim[1] == 0) dh[of_a] = 0; /* the last step */
+      double decay = exp(delta[i] * a[of_a]), before = at.first ? 0 : h[n - back];
+      double g = dh[of_a] + dy[i] * c[of_step];
+      outputs[0][i] += g * delta[i] * b[of_step];
+      outputs[1][i] += g * (before * decay * a[of_a] + b[of_step] * u[i]);
+      outputs[2][at.step / shape.dim[1] * back + of_a] += g * before * decay * delta[i];
+      outputs[3][of_step] += g * delta[i] * u[i];
+      outputs[4][of_step] += dy[i] * h[n];
+      dh[of_a] = g * decay;
+    }
+  }
+  arena_free(arena);
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 1, 20 * (double)node->inputs[3]->shape.dim[1]);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "selective_scan_backward",
+    .class = OP_KERNEL,
+    .template_name = "selective_scan",
+    .input_names = {"dy", "u", "delta", "a", "b", "c", "states"},
+    .output_names = {"du", "ddelta", "da", "db", "dc"},
+    .infer = infer_backward,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* selective_scan(u, delta, a, b, c) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  struct value *inputs[5];
+  for (int i = 0; i < count; i++) inputs[i] = op_tensor(arguments, i);
+  return builder_op(builder, "selective_scan", inputs, count, NULL, 0);
+}
+
+const struct op_file op_file_selective_scan = {
+    .name = "selective_scan",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions = (const struct op_function[]){{"selective_scan", .build = build}, {0}},
+};
