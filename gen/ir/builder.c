@@ -98,6 +98,19 @@ static bool outputs_differentiable(const struct node *node) {
   return false;
 }
 
+/* Whether what is known of an index stays below its limit; data is checked when it is read. */
+static bool check_index(struct builder *builder, const struct node *node, int input) {
+  int64_t limit = node->kind->index_limit != NULL ? node->kind->index_limit(node, input) : 0, low, high;
+  const struct value *index = node->inputs[input];
+  while (index->producer != NULL && index->producer->kind->class == OP_VIEW) index = index->producer->inputs[0];
+  if (limit == 0 || index->producer == NULL || index->producer->kind->range == NULL) return true;
+  index->producer->kind->range(index->producer, &low, &high);
+  if ((low >= 0 || node->kind->ignores) && high < limit) return true;
+  builder_error(builder, "%s: the index is %lld in one place, where it must be within 0 and %lld", node->kind->name,
+                (long long)(high < limit ? low : high), (long long)(limit - 1));
+  return false;
+}
+
 struct node *builder_node(struct builder *builder, const char *kind_name, struct value *const *inputs, int n_inputs,
                           const struct attribute *attributes, int n_attributes) {
   for (int i = 0; i < n_inputs; i++)
@@ -116,6 +129,8 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
     builder_error(builder, "%s", error != NULL ? error : kind_name);
     return NULL;
   }
+  for (int i = 0; i < n_inputs; i++)
+    if (!check_index(builder, node, i)) return NULL;
   for (int i = 0; i < n_outputs; i++)
     if (!check_size(builder, shapes[i])) return NULL;
   region_append(builder->graph, builder->frame->region, node);

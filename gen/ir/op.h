@@ -95,6 +95,7 @@ struct op_kind {
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */
   int64_t (*index_limit)(const struct node *node, int input);
+  bool ignores; /* what lies below 0 counts for nothing */
 
   /* OP_ELEMENTWISE: the float64 truth of one element, from the inputs' elements there; `scalar` where it is a function
    * of one number alone. */
@@ -102,6 +103,9 @@ struct op_kind {
   double (*apply)(const struct node *node, const double *x);
   /* OP_ELEMENTWISE: the kind of its gradient, where it has one of its own. */
   const struct op_kind *slope;
+
+  /* Of an integer output 0 whose elements are known to lie within [*low, *high]. NULL: nothing is known. */
+  void (*range)(const struct node *node, int64_t *low, int64_t *high);
 
   /* float64 truth on dense arrays (integers as doubles). */
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);

@@ -13,12 +13,18 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < node_int(node, "count"); i++) outputs[0][i] = (double)i;
 }
 
+static void range(const struct node *node, int64_t *low, int64_t *high) {
+  *low = 0;
+  *high = node_int(node, "count") - 1;
+}
+
 static const struct op_kind kind = {
     .name = "arange",
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
     .flops = op_flops_none,
+    .range = range,
     .reference = reference,
 };
 

@@ -27,6 +27,11 @@ static void reference(const struct node *node, const double *const *inputs, doub
     }
 }
 
+static void range(const struct node *node, int64_t *low, int64_t *high) {
+  *low = 0;
+  *high = node->inputs[0]->shape.dim[node_int(node, "axis")] - 1;
+}
+
 static double flops(const struct node *node) {
   return op_flops_each(node, 0, 1);
 }
@@ -38,6 +43,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .flops = flops,
+    .range = range,
     .reference = reference,
 };
 

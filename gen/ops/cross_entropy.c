@@ -100,6 +100,7 @@ static const struct op_kind kind = {
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops,
     .index_limit = index_limit,
+    .ignores = true,
     .mean = mean,
     .over_product = over_product,
     .reference = reference,

@@ -60,11 +60,23 @@ static void reference(const struct node *node, const double *const *inputs, doub
   }
 }
 
+/* y of the step before each: zeros before the first. */
+static struct value *before(struct builder *builder, struct value *y) {
+  int64_t steps = y->shape.dim[1];
+  if (steps == 1) return op_constant(builder, 0, y->shape);
+  return op_pad(builder, op_slice(builder, y, 1, 0, steps - 1), 1, 1, 0);
+}
+
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *inputs[] = {dy[0], node->inputs[1], node->outputs[0], node->outputs[1], node->outputs[2]};
-  struct node *back = builder_node(builder, "lstm_backward", inputs, 5, NULL, 0);
-  for (int i = 0; i < 2 && back != NULL; i++)
-    if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
+  struct value *weight = node->inputs[1], *y = node->outputs[0];
+  struct value *inputs[] = {dy[0], weight, node->outputs[1], node->outputs[2]};
+  struct value *dgates = builder_op(builder, "lstm_backward", inputs, 4, NULL, 0);
+  if (builder_wants_gradient(builder, node->inputs[0])) dx[0] = dgates;
+  if (!builder_wants_gradient(builder, weight)) return;
+  int64_t rows = op_rows(y->shape), width = op_columns(y->shape);
+  struct value *slopes = op_reshape(builder, dgates, shape_of(2, rows, 4 * width));
+  struct value *states = op_reshape(builder, before(builder, y), shape_of(2, rows, width));
+  dx[1] = op_matmul(builder, op_matrix_transpose(builder, slopes), states);
 }
 
 static double product_flops(const struct node *node) {
@@ -94,10 +106,7 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[2]->shape, "as y", error)) return 0;
-  shapes[0] = node->inputs[4]->shape;
-  shapes[1] = node->inputs[1]->shape;
-  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
-  return 2;
+  return op_result(shapes, dtypes, node->inputs[3]->shape, DTYPE_FLOAT32);
 }
 
 /* The gradient of one step's gates, from that of its y and of its cell, which becomes that of the cell before. */
@@ -115,12 +124,11 @@ static void close_gates(double *dgates, double *dcell, const double *dy, const d
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
-  struct extents n = extents_of(node->inputs[4]);
+  struct extents n = extents_of(node->inputs[3]);
   int64_t width = n.width;
   struct arena *arena = arena_new();
   double *dcell = arena_alloc(arena, (size_t)width * sizeof *dcell),
          *dy = arena_alloc(arena, (size_t)width * sizeof *dy);
-  for (int64_t i = 0; i < 4 * width * width; i++) outputs[1][i] = 0;
   for (int64_t r = n.batch * n.steps - 1; r >= 0; r--) {
     bool first = r % n.steps == 0, last = r % n.steps == n.steps - 1;
     for (int64_t k = 0; k < width; k++) {
@@ -129,31 +137,27 @@ static void reference_backward(const struct node *node, const double *const *inp
       for (int64_t j = 0; j < 4 * width && !last; j++)
         dy[k] += inputs[1][j * width + k] * outputs[0][(r + 1) * 4 * width + j];
     }
-    double *dgates = outputs[0] + r * 4 * width;
-    close_gates(dgates, dcell, dy, inputs[4] + r * 4 * width, inputs[3] + r * width, first, width);
-    for (int64_t j = 0; j < 4 * width && !first; j++)
-      for (int64_t k = 0; k < width; k++) outputs[1][j * width + k] += dgates[j] * inputs[2][(r - 1) * width + k];
+    close_gates(outputs[0] + r * 4 * width, dcell, dy, inputs[3] + r * 4 * width, inputs[2] + r * width, first, width);
   }
   arena_free(arena);
 }
 
 static double product_flops_backward(const struct node *node) {
-  struct extents n = extents_of(node->inputs[4]);
-  return 16 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
+  struct extents n = extents_of(node->inputs[3]);
+  return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
 }
 
 static double flops_backward(const struct node *node) {
-  return product_flops_backward(node) + op_flops_each(node, 4, 4);
+  return product_flops_backward(node) + op_flops_each(node, 3, 4);
 }
 
 static const struct op_kind kind_backward = {
     .name = "lstm_backward",
     .class = OP_KERNEL,
     .template_name = "lstm",
-    .input_names = {"dy", "weight", "y", "cells", "active"},
-    .output_names = {"dgates", "dweight"},
+    .input_names = {"dy", "weight", "cells", "active"},
+    .output_names = {"dgates"},
     .infer = infer_backward,
-    .accumulates = 2, /* dweight */
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .product_flops = product_flops_backward,

@@ -174,9 +174,7 @@ static struct value *build_pad(struct builder *builder, const struct argument *a
     builder_error(builder, "pad: %lld and %lld places; slice takes places away", (long long)before, (long long)after);
     return NULL;
   }
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("start", before),
-                                   attribute_int("size", before + x->shape.dim[axis] + after)};
-  return before + after == 0 ? x : builder_op(builder, "slice_backward", &x, 1, attributes, 3);
+  return op_pad(builder, x, axis, before, after);
 }
 
 const struct op_file op_file_slice = {

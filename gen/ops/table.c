@@ -14,12 +14,22 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < node_int(node, "count"); i++) outputs[0][i] = node_reals(node, "numbers")[i];
 }
 
+static void range(const struct node *node, int64_t *low, int64_t *high) {
+  const double *numbers = node_reals(node, "numbers");
+  *low = *high = (int64_t)numbers[0];
+  for (int64_t i = 1; i < node_int(node, "count"); i++) {
+    if (numbers[i] < (double)*low) *low = (int64_t)numbers[i];
+    if (numbers[i] > (double)*high) *high = (int64_t)numbers[i];
+  }
+}
+
 static const struct op_kind kind = {
     .name = "table",
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
     .flops = op_flops_none,
+    .range = range,
     .reference = reference,
 };
 

@@ -12,7 +12,7 @@
 /* Letters say the arguments: s scope, t tensor, k tokens, i integer, r real; the shapes and numbers follow in order. */
 struct bad_call {
   const char *function, *kinds;
-  struct shape shapes[3];
+  struct shape shapes[4];
   double numbers[5];
   const char *message;
 };
@@ -40,6 +40,27 @@ static const struct bad_call calls[] = {
      {S(3)},
      {0},
      "gelu: x ('in0') [3] is int32, where float32 is needed; write cast_float(...) around it"},
+    {"where", "ttt", {S(3), S(3), S(4)}, {0}, "where: condition [3] and b [4] do not broadcast"},
+    {"gather", "tik", {S(3, 4), S(2, 4)}, {1}, "gather: x [3][4] and index ('in0') [2][4] differ in more than axis 1"},
+    {"gather", "tit", {S(3, 4), S(2, 4)}, {0}, "gather: index [2][4] is float32, where int32 is needed"},
+    {"scatter_add", "tiki", {S(3), S(3)}, {0, 0}, "scatter_add: the result's extent must be at least 1, not 0"},
+    {"index_add", "tki", {S(3, 4), S(3)}, {0}, "index_add: the number of rows must be at least 1, not 0"},
+    {"index_add",
+     "tki",
+     {S(3, 4), S(2)},
+     {5},
+     "embedding_backward: dy [3][4] and tokens ('in0') [2] differ before the last dimension"},
+    {"cumsum", "ti", {S(3)}, {1}, "cumsum: axis 1 is out of range for [3], which has 1 dimension"},
+    {"pad", "tiii", {S(3)}, {0, -1, 2}, "pad: -1 and 2 places; slice takes places away"},
+    {"one_hot", "ki", {S(3)}, {0}, "one_hot: 0 classes of tokens [3]"},
+    {"attention_bias",
+     "tttt",
+     {S(1, 2, 3, 4), S(1, 2, 5, 4), S(1, 2, 6, 4)},
+     {0},
+     "attention_bias: q [1][2][3][4], k [1][2][5][4] and v [1][2][6][4] must be [batch][heads][places][d], q's heads a "
+     "multiple of k's"},
+    {"padding_bias", "t", {S(3)}, {0}, "padding_bias: the mask [3] must be [batch][keys]"},
+    {"lstm", "stii", {S(3, 4)}, {2, 0}, "lstm: x [3][4] must be [batch][steps][columns], and the width 2 at least 1"},
     {"matmul", "tt", {S(3, 4), S(5, 2)}, {0}, "matmul: a [3][4] and b [5][2]: a has 4 columns but b has 5 rows"},
     {"matmul", "tt", {S(4), S(4, 2)}, {0}, "matmul: a [4] has 1 dimension, where at least 2 are needed"},
     {"matmul",
@@ -217,6 +238,21 @@ static void check_call(void **state) {
   lab_free(lab);
 }
 
+/* What is known of an index when the model is read is checked then. */
+static void known_indices_are_checked(void **state) {
+  (void)state;
+  struct lab *lab = lab_new(1);
+  lab_int(lab, 5);
+  struct value *index = lab_call(lab, "arange");
+  lab->count = 0;
+  lab_tensor(lab, (struct shape){2, {4, 3}}, AROUND_ZERO);
+  lab->arguments[lab->count++] = (struct argument){.kind = ARGUMENT_TENSOR, .tensor = index};
+  assert_null(lab_call(lab, "take"));
+  assert_string_equal(lab->diags.items[0].message,
+                      "embedding: the index is 4 in one place, where it must be within 0 and 3");
+  lab_free(lab);
+}
+
 /* An argument that went wrong before (NULL) makes no second error. */
 static void errors_are_told_once(void **state) {
   (void)state;
@@ -235,9 +271,10 @@ static void errors_are_told_once(void **state) {
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 int main(void) {
-  struct CMUnitTest tests[CALLS + 1] = {{.name = "errors_are_told_once", .test_func = errors_are_told_once}};
+  struct CMUnitTest tests[CALLS + 2] = {cmocka_unit_test(errors_are_told_once),
+                                        cmocka_unit_test(known_indices_are_checked)};
   for (int i = 0; i < CALLS; i++)
-    tests[i + 1] =
+    tests[i + 2] =
         (struct CMUnitTest){.name = calls[i].message, .test_func = check_call, .initial_state = (void *)&calls[i]};
   return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
 }

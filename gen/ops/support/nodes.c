@@ -123,6 +123,13 @@ struct value *op_slice(struct builder *builder, struct value *x, int axis, int64
   return builder_op(builder, "slice", &x, 1, attributes, 3);
 }
 
+struct value *op_pad(struct builder *builder, struct value *x, int axis, int64_t before, int64_t after) {
+  if (x == NULL || before + after == 0) return x;
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("start", before),
+                                   attribute_int("size", before + x->shape.dim[axis] + after)};
+  return builder_op(builder, "slice_backward", &x, 1, attributes, 3);
+}
+
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n) {
   struct argument arguments[4] = {0};
   assert(n <= 4);

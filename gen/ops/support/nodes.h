@@ -41,6 +41,8 @@ struct value *op_slice(struct builder *builder, struct value *x, int axis, int64
 
 /* ---- Others ---- */
 
+/* x with so many zeros before and behind it along an axis. */
+struct value *op_pad(struct builder *builder, struct value *x, int axis, int64_t before, int64_t after);
 /* The sum of x over the dimensions `axes`; the mean of all of x. */
 struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
 struct value *op_mean_all(struct builder *builder, struct value *x);

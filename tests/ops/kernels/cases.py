@@ -306,24 +306,22 @@ def build_lstm(name, rng, b=1, t=1, h=1):
     return Case(kernel, {"gates": gates, "weight": weight}, {"y": y, "cells": cells, "active": active})
 
 
-def build_lstm_backward(name, rng, b=1, t=1, h=1, accumulate=False):
+def build_lstm_backward(name, rng, b=1, t=1, h=1):
     gates, weight, dy = normal(rng, b, t, 4 * h), normal(rng, 4 * h, h) / np.float32(h**0.5), normal(rng, b, t, h)
     y, cells, active = lstm64(gates, weight)
-    dgates, dweight, carried, dcell = np.zeros(gates.shape), np.zeros(weight.shape), np.zeros((b, h)), np.zeros((b, h))
+    dgates, carried, dcell = np.zeros(gates.shape), np.zeros((b, h)), np.zeros((b, h))
     for step in reversed(range(t)):
         i, f, g, o = np.split(active[:, step], 4, -1)
-        before, last = (cells[:, step - 1], y[:, step - 1]) if step else (0 * i, 0 * i)
+        before = cells[:, step - 1] if step else 0 * i
         dstate, squashed = dy[:, step] + carried, np.tanh(cells[:, step])
         dc = dcell + dstate * o * (1 - squashed**2)
         slopes = (dc * g * i * (1 - i), dc * before * f * (1 - f), dc * i * (1 - g**2), dstate * squashed * o * (1 - o))
         dgates[:, step] = np.concatenate(slopes, -1)
-        dweight += dgates[:, step].T @ last
         dcell, carried = dc * f, dgates[:, step] @ weight
-    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape), Operand("dweight", weight.shape, accumulate=accumulate)],
-                    [Operand("dy", y.shape), Operand("weight", weight.shape), Operand("y", y.shape), Operand("cells", y.shape),
-                     Operand("active", active.shape)], name)
-    return Case(kernel, {"dy": dy, "weight": weight, "y": y, "cells": cells, "active": active},
-                {"dgates": dgates, "dweight": dweight})
+    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape)],
+                    [Operand("dy", y.shape), Operand("weight", weight.shape), Operand("cells", y.shape), Operand("active", active.shape)],
+                    name)
+    return Case(kernel, {"dy": dy, "weight": weight, "cells": cells, "active": active}, {"dgates": dgates})
 
 
 def scan_inputs(rng, b, t, d, n):
@@ -431,7 +429,7 @@ ROWS = [dict(shape=s) for s in [(1, 1), (3, 1), (1, 3), (5, 7), (7, 17), (3, 5, 
 ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(shape=(33, 5)), dict(shape=(3, 7, 5), axis=1)]
 FIXED = {
     "lstm": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32)],
-    "lstm_backward": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32, accumulate=True)],
+    "lstm_backward": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32)],
     "selective_scan": [dict(), dict(b=3, t=5, d=7, n=3), dict(b=2, t=9, d=5, n=16)],
     "selective_scan_backward": [dict(), dict(b=3, t=5, d=7, n=3), dict(b=2, t=9, d=5, n=16)],
     "cumsum": ALONG + [dict(shape=(3, 70), axis=1, reverse=1), dict(shape=(9, 3, 5), reverse=1)],
