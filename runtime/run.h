@@ -40,6 +40,7 @@ struct accel_run {
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
   void *weights;           /* as remembered for saving; NULL: none yet */
   void *published;         /* the model, where that is not the weights; NULL: it is */
+  bool merged;             /* the adapters are saved, and in the weights */
   int64_t saved_at;        /* the step count of the last save; -1: none */
   int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */

@@ -1,5 +1,6 @@
 #include "save.h"
 
+#include "adapters.h"
 #include "shards.h"
 #include "signals.h"
 #include "stopwatch.h"
@@ -29,7 +30,8 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
   return which >= 0 ? run->saver.arrays[which] : NULL;
 }
 
-bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem) {
+static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool merged,
+                        struct problem *problem) {
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
   char **held = &run->saver.arrays[mirror_of(run, file)], *array = *held;
@@ -37,18 +39,37 @@ bool rt_save_mirror(const struct accel_run *run, const char *file, const char *a
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saver.arrays, problem);
   *held = array;
   if (!written) return false;
+  if (merged) rt_adapters_leave_out(run->program, &tensors);
   written = rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;
+}
+
+bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem) {
+  return save_mirror(run, file, as, false, problem);
+}
+
+static bool save_adapters(const struct accel_run *run, struct problem *problem) {
+  char folder[4096];
+  return rt_join(folder, sizeof folder, run->project_dir, "adapter", problem) &&
+         rt_adapters_save(run->program, folder, rt_mirror(run, "model"), problem);
 }
 
 bool rt_save_weights(struct accel_run *run) {
   struct problem problem;
   bool saved = true;
   const struct accel_program *program = run->program;
+  bool merges = program->adapters.merge && !run->merged;
+  if (program->adapters.count > 0 && !run->merged && !save_adapters(run, &problem)) {
+    rt_save_failed(run, &problem);
+    return false;
+  }
+  run->merged = merges || run->merged;
   for (int i = 0; i < program->n_states; i++) {
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] != '\0' || rt_save_mirror(run, file, file, &problem)) continue;
+    if (program->states[i].name[0] != '\0') continue;
+    if (merges) rt_adapters_merge(program, rt_mirror(run, file));
+    if (save_mirror(run, file, file, program->adapters.merge, &problem)) continue;
     rt_save_failed(run, &problem);
     saved = false;
   }

@@ -116,11 +116,11 @@ int64_t accel_first_step(const struct accel_run *run) {
 
 /* A file is read by rank 0 alone, which need not lie where others see it. */
 static bool fill_fresh(const struct accel_program *program, void *weights, struct problem *problem) {
-  if (program->weights == NULL) {
+  if (program->start.path == NULL) {
     rt_weights_init(program, weights);
     return true;
   }
-  bool good = !rt_is_main() || rt_weights_load(program, program->weights, weights, problem);
+  bool good = !rt_is_main() || rt_weights_load(program, program->start.path, weights, problem);
   rt_world_require(good, problem, 1);
   rt_world_share(weights, program->weights_bytes);
   return true;

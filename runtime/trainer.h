@@ -51,6 +51,35 @@ struct accel_key {
   bool may_change;          /* from the run that a checkpoint is of to the one that continues it */
 };
 
+/* A weight, and A [rank][in] and B [out][rank] beside it, all by their places among the program's tensors. in_out: the
+ * weight is [in][out], else [out][in]. */
+struct accel_adapter {
+  int weight, a, b;
+  bool in_out;
+};
+
+/* Low-rank adapters (Hu et al., arXiv:2106.09685): with them a weight is W + scale B A. */
+struct accel_adapters {
+  const struct accel_adapter *items;
+  int count; /* 0: the program has none, and no other number here counts */
+  const int *whole;
+  int n_whole; /* tensors that are trained as they are, and belong to what the adapters are saved as */
+  int64_t rank;
+  double alpha, dropout, scale;
+  bool use_rslora;
+  bool merge; /* the run leaves a model that has them in its weights */
+};
+
+/* The file to start from, as a caller of accel_fill_weights sees it. */
+struct accel_start_file {
+  const char *path;   /* safetensors; NULL: every parameter starts fresh */
+  const char *prefix; /* before the parameters' names there; NULL: none, or "transformer." */
+  const int *fresh;   /* tensors that it need not have, which start fresh then */
+  int n_fresh;
+  const char *const *ignored; /* names there, with * and ?, of what may be extra */
+  int n_ignored;
+};
+
 /* How a run is saved and continued. */
 struct accel_checkpoints {
   bool automatic_naming;   /* checkpoints/checkpoint_N, counted; else step_N, by the step */
@@ -161,7 +190,8 @@ struct accel_program {
   struct accel_stopping stopping;
   bool hooks_steps; /* user code sees every step, so each one is an event */
   const char *project_dir;
-  const char *weights; /* a safetensors file to start from; NULL: fresh */
+  struct accel_start_file start;
+  struct accel_adapters adapters;
 };
 
 /* The run: opaque; made once by accel_start. */
@@ -179,7 +209,7 @@ int64_t accel_rank(const struct accel_run *run);
 void *accel_arena(struct accel_run *run);
 
 /* Fills what outlives a step: from the checkpoint that the run is to continue, where there is one. Else the states are
- * 0, and the parameters at `weights` are filled from program->weights (every name present, shape equal, float32,
+ * 0, and the parameters at `weights` are filled from program->start (every name present, shape equal, float32,
  * float16 and bfloat16 converted), else by their initialisers from Philox at (seed, tensor, element), the same for any
  * number of threads. Remembers `weights` for saving. Prints the headline of the run. */
 void accel_fill_weights(struct accel_run *run, void *weights);

@@ -5,6 +5,7 @@
 #include "safetensors.h"
 #include "shards.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,13 +46,19 @@ static const struct stored_tensor *find(const struct shards *shards, const char 
   return rt_shards_find(shards, whole);
 }
 
-/* Finds each parameter's tensor under the prefix; returns how many are missing. */
+static bool is_fresh(const struct accel_start_file *start, int tensor) {
+  for (int i = 0; i < start->n_fresh; i++)
+    if (start->fresh[i] == tensor) return true;
+  return false;
+}
+
+/* Finds each parameter's tensor under the prefix; returns how many are missing that may not be. */
 static int match(const struct accel_program *program, const struct shards *shards, const char *prefix,
                  const struct stored_tensor **matched, struct names *missing) {
   *missing = (struct names){0};
   for (int i = 0; i < program->n_tensors; i++) {
     matched[i] = find(shards, prefix, program->tensors[i].name);
-    if (matched[i] == NULL) add_name(missing, program->tensors[i].name);
+    if (matched[i] == NULL && !is_fresh(&program->start, i)) add_name(missing, program->tensors[i].name);
   }
   end_names(missing);
   return missing->count;
@@ -96,33 +103,60 @@ static void convert(float *out, const struct stored_tensor *stored, int64_t coun
   }
 }
 
-static void warn_of_extra(const struct shards *shards, const struct accel_program *program,
-                          const struct stored_tensor *const *matched, const char *path) {
+static bool is_ignored(const struct accel_start_file *start, const char *name) {
+  for (int i = 0; i < start->n_ignored; i++)
+    if (fnmatch(start->ignored[i], name, FNM_NOESCAPE) == 0) return true;
+  return false;
+}
+
+static bool check_extra(const struct shards *shards, const struct accel_program *program,
+                        const struct stored_tensor *const *matched, const char *path, struct problem *problem) {
   struct names extra = {0};
   for (int i = 0; i < shards->n_tensors; i++) {
-    bool used = false;
+    bool used = is_ignored(&program->start, shards->by_name[i]->name);
     for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == shards->by_name[i];
     if (!used) add_name(&extra, shards->by_name[i]->name);
   }
   end_names(&extra);
-  if (extra.count > 0) rt_warn("%s: tensors that this model has not: %s", path, extra.text);
+  if (extra.count == 0) return true;
+  rt_problem(problem, "%s: tensors that this model has not: %s", path, extra.text);
+  return rt_help(problem, "name in model.ignore what may be left out, with * and ?");
+}
+
+/* Under the job's prefix, or else as they are, or below the usual one. */
+static int match_all(const struct accel_program *program, const struct shards *shards,
+                     const struct stored_tensor **matched, struct names *missing) {
+  struct names ignored;
+  if (program->start.prefix != NULL) return match(program, shards, program->start.prefix, matched, missing);
+  int lacks = match(program, shards, "", matched, missing);
+  if (lacks == 0) return 0;
+  if (match(program, shards, outer_prefix, matched, &ignored) == 0) return 0;
+  return match(program, shards, "", matched, missing);
+}
+
+static bool check_all(const struct accel_program *program, const struct shards *shards,
+                      const struct stored_tensor **matched, const char *path, struct problem *problem) {
+  struct names missing;
+  if (match_all(program, shards, matched, &missing) > 0) {
+    rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
+    return rt_help(problem, "give the weights of this model, or name in model.fresh what starts anew");
+  }
+  for (int i = 0; i < program->n_tensors; i++)
+    if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], path, problem)) return false;
+  return check_extra(shards, program, matched, path, problem);
 }
 
 static bool fill(const struct accel_program *program, const struct shards *shards, const struct stored_tensor **matched,
                  const char *path, void *weights, struct problem *problem) {
-  struct names missing, ignored;
-  if (match(program, shards, "", matched, &missing) > 0 &&
-      match(program, shards, outer_prefix, matched, &ignored) > 0) {
-    rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
-    return rt_help(problem, "give the weights of this model; its parameters are listed by 'accel-gen plan'");
-  }
-  for (int i = 0; i < program->n_tensors; i++)
-    if (!check_tensor(&program->tensors[i], matched[i], path, problem)) return false;
+  if (!check_all(program, shards, matched, path, problem)) return false;
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
-    convert((float *)((char *)weights + tensor->offset), matched[i], rt_shape_count(tensor->rank, tensor->shape));
+    float *values = (float *)((char *)weights + tensor->offset);
+    if (matched[i] != NULL)
+      convert(values, matched[i], rt_shape_count(tensor->rank, tensor->shape));
+    else
+      rt_init_tensor(tensor, i, program->seed, values);
   }
-  warn_of_extra(shards, program, matched, path);
   return true;
 }
 

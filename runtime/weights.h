@@ -8,9 +8,8 @@
 /* Fills every parameter by its initialiser. */
 void rt_weights_init(const struct accel_program *program, void *weights);
 
-/* Fills every parameter from a safetensors file, an index of several, or a folder of either. Nothing is written to
- * `weights` before all of the file is found right. Tensors of the file that the program has not are named in a warning.
- */
+/* Fills every parameter from a safetensors file, an index of several, or a folder of either, as program->start allows
+ * for what is missing or extra there. Nothing is written to `weights` before all of the file is found right. */
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem);
 
 #endif

@@ -173,7 +173,6 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   set_int(arena, value, "save_every", job->checkpoint.every);
   set_int(arena, value, "log_every", job->tracking.every);
   set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
-  set_literal(arena, value, "weights", job->model.weights);
   set_int(arena, value, "threads", job->devices.threads);
   struct jinja_value metrics = jinja_list(arena);
   for (int i = 0; i < METRICS; i++)
@@ -326,6 +325,8 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));
+  jinja_set(arena, context, "start", start_value(program));
+  jinja_set(arena, context, "adapters", adapters_value(program));
   jinja_set(arena, context, "keys", keys_value(program, options->model));
   jinja_set(arena, context, "checkpoint", checkpoint_value(program));
   jinja_set(arena, context, "states", states_value(program));

@@ -40,6 +40,14 @@ struct jinja_value weight_structs_value(const struct program *program);
 /* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
 struct jinja_value tensors_value(const struct program *program);
 
+/* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, place}], ignored: [{literal}]}, a place
+ * being that among tensors_value's. */
+struct jinja_value start_value(const struct program *program);
+
+/* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, place}], rank, alpha,
+ * dropout, scale, use_rslora, merge}; empty where there are none. */
+struct jinja_value adapters_value(const struct program *program);
+
 /* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the
  * weights first; parameter is the place among tensors_value's, -1 for none. */
 struct jinja_value states_value(const struct program *program);

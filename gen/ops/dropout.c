@@ -33,13 +33,13 @@ static void reference(const struct node *node, const double *const *inputs, doub
     outputs[0][i] = word((uint64_t)i, site) < threshold ? 0 : inputs[0][i] / (1 - p);
 }
 
-static struct value *dropout(struct builder *builder, struct value *x, double p, int64_t site) {
+struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site) {
   struct attribute attributes[] = {attribute_real("p", p), attribute_int("site", site)};
   return builder_op(builder, "dropout", &x, 1, attributes, 2);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = dropout(builder, dy[0], node_real(node, "p"), node_int(node, "site"));
+  dx[0] = op_dropout(builder, dy[0], node_real(node, "p"), node_int(node, "site"));
 }
 
 static const struct op_kind kind = {
@@ -71,7 +71,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
     builder_error(builder, "dropout: the probability must be at least 0 and below 1, not %g", p);
     return NULL;
   }
-  return p == 0 ? x : dropout(builder, x, p, next_site(x->region));
+  return p == 0 ? x : op_dropout(builder, x, p, next_site(x->region));
 }
 
 const struct op_file op_file_dropout = {

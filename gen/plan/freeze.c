@@ -1,5 +1,6 @@
 #include "gen/plan/freeze.h"
 
+#include "gen/plan/adapt.h"
 #include "gen/plan/match.h"
 #include "gen/plan/split.h"
 #include "gen/plan/weight_walk.h"
@@ -12,6 +13,7 @@ struct freezing {
 };
 
 bool is_frozen(const struct job *job, const char *name) {
+  if (job->model.lora.rank > 0 && !is_adapter(name) && !is_saved_module(job, name)) return true;
   for (int i = 0; i < job->model.n_freeze; i++)
     if (name_matches(job->model.freeze[i].name, name)) return true;
   return false;
@@ -58,7 +60,7 @@ static bool check_patterns(struct freezing *freezing, struct program *program, s
 
 bool freeze(struct program *program, struct diagnostics *diags) {
   struct freezing freezing = {.job = program->job};
-  if (program->job->model.n_freeze == 0) return true;
+  if (program->job->model.n_freeze == 0 && program->job->model.lora.rank == 0) return true;
   if (!check_patterns(&freezing, program, diags)) return false;
   split_regions(program->graph, &(struct splitting){.context = &freezing, .treat = treat});
   return true;

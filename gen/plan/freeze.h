@@ -12,7 +12,7 @@
  * nothing is left to train. */
 bool freeze(struct program *program, struct diagnostics *diags);
 
-/* Whether the job freezes the parameter of this name. */
+/* Whether the job freezes the parameter of this name: by a pattern, or as no part of what model.lora trains. */
 bool is_frozen(const struct job *job, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/plan/adapt.h"
 #include "gen/plan/border.h"
 #include "gen/plan/cast.h"
 #include "gen/plan/chunk.h"
@@ -21,6 +22,7 @@
 #include "gen/plan/prune.h"
 #include "gen/plan/recompute.h"
 #include "gen/plan/signatures.h"
+#include "gen/plan/start.h"
 #include "gen/plan/state.h"
 #include "gen/plan/weights.h"
 
@@ -86,6 +88,13 @@ static bool pass_recompute(struct context *context) {
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
+/* A program that writes text reads what training left: with the adapters in it, or beside it. */
+static bool pass_adapt(struct context *context) {
+  struct program *program = context->program;
+  if (program->kind != PROGRAM_TRAIN && program->job->model.lora.merge) return true;
+  return adapt(program, context->builder, context->diags);
+}
+
 static bool pass_freeze(struct context *context) {
   return context->program->kind != PROGRAM_TRAIN || freeze(context->program, context->diags);
 }
@@ -101,7 +110,7 @@ static bool pass_fuse(struct context *context) {
 }
 
 static bool pass_weights(struct context *context) {
-  if (!plan_weights(context->program, context->diags)) return false;
+  if (!plan_weights(context->program, context->diags) || !check_start(context->program, context->diags)) return false;
   plan_gradients(context->program);
   return plan_trained(context->program, context->diags);
 }
@@ -153,6 +162,7 @@ static const struct pass {
   bool (*run)(struct context *context);
 } passes[] = {
     {"read", pass_read},
+    {"adapt", pass_adapt},
     {"freeze", pass_freeze},
     {"cast", pass_cast},
     {"evaluate", pass_evaluate},

@@ -221,6 +221,12 @@ struct saving {
   double flops;
 };
 
+/* A module with a low-rank adapter; in_out: its weight is [in][out], else [out][in]. */
+struct adapter {
+  const char *module;
+  bool in_out;
+};
+
 struct program {
   struct arena *arena;
   const struct job *job;
@@ -255,6 +261,10 @@ struct program {
   struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
   struct span_list tensors; /* each stepped as a whole */
   int64_t update_scratch;   /* bytes that the update needs beside */
+  struct {
+    struct adapter *items;
+    int count, capacity;
+  } adapters;
   struct {
     struct state *items;
     int count, capacity;

@@ -63,8 +63,9 @@ static void split_node(struct split *split, const struct node *node, const char 
   struct node *copy = node_copy(split->graph, node, to, split->map);
   for (int i = 0; i < copy->n_outputs; i++)
     copy->outputs[i]->differentiable = dtype_is_float(copy->outputs[i]->dtype) && outputs_differentiable(copy);
-  if (split->rules->extend != NULL)
-    split->map[node->outputs[0]->id] = split->rules->extend(split->rules->context, copy, marks);
+  struct value *extended =
+      split->rules->extend != NULL ? split->rules->extend(split->rules->context, copy, marks) : NULL;
+  if (extended != NULL) split->map[node->outputs[0]->id] = extended;
 }
 
 /* Iterations [first, first + count) of a call. `inputs` are those of the first of them, and become those that an

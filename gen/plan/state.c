@@ -79,7 +79,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
     int64_t length = shape_count(slice.shape);
     if (list == &program->parts) length = span->end - span->first;
     state.slices[state.n_slices++] = slice;
-    state.count = slice.first + length;
+    if (state.count < slice.first + length) state.count = slice.first + length;
   }
   state.count = arena_aligned(state.count * dtype_size(dtype)) / dtype_size(dtype);
   if (state.n_slices > 0) add(program, state);

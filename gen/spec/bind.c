@@ -53,6 +53,11 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
   const struct spec_node *config = spec_find(job->tree, "model.config");
   job->model.source = beside(arena, job->file, spec_string(job, "model.source"));
   job->model.freeze = names_of(arena, job, "model.freeze", &job->model.n_freeze);
+  job->model.fresh = names_of(arena, job, "model.fresh", &job->model.n_fresh);
+  job->model.ignore = names_of(arena, job, "model.ignore", &job->model.n_ignore);
+  job->model.lora.targets = names_of(arena, job, "model.lora.targets", &job->model.lora.n_targets);
+  job->model.lora.modules_to_save =
+      names_of(arena, job, "model.lora.modules_to_save", &job->model.lora.n_modules_to_save);
   job->model.n_config = config->count;
   job->model.config = arena_alloc(arena, ((size_t)config->count + 1) * sizeof *job->model.config);
   for (int i = 0; i < config->count; i++) {

@@ -123,7 +123,17 @@ struct job {
     int n_config;
     struct named *freeze; /* parameters that are not trained */
     int n_freeze;
-    const char *weights; /* a safetensors file to start from; NULL: fresh weights */
+    const char *weights;          /* a safetensors file to start from; NULL: fresh weights */
+    const char *weights_prefix;   /* before the names of the parameters there */
+    struct named *fresh, *ignore; /* parameters that the file need not have; tensors there that may be extra */
+    int n_fresh, n_ignore;
+    struct {
+      int rank; /* 0: no adapters */
+      double alpha, dropout;
+      bool use_rslora, merge;
+      struct named *targets, *modules_to_save; /* modules, by the ends of their paths or by patterns */
+      int n_targets, n_modules_to_save;
+    } lora;
   } model;
 
   struct {

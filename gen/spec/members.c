@@ -11,15 +11,19 @@ struct key {
 };
 
 /* The compiler refuses a member of another type. */
-#define MEMBER(path, type) {#path, _Generic(((struct job *)NULL)->path, type: offsetof(struct job, path))}
+#define MEMBER(path, type)                                                                                             \
+  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
 #define REAL(path) MEMBER(path, double)
 #define WHOLE(path) MEMBER(path, int64_t)
 #define INT(path) MEMBER(path, int)
 #define FLAG(path) MEMBER(path, bool)
 #define STRING(path) MEMBER(path, const char *)
-#define CHOICE(path) {#path, offsetof(struct job, path)}
+#define CHOICE(path)                                                                                                   \
+  { #path, offsetof(struct job, path) }
 
 static const struct key reals[] = {
+    REAL(model.lora.alpha),
+    REAL(model.lora.dropout),
     REAL(data.eval_fraction),
     REAL(data.masking.probability),
     REAL(data.masking.random),
@@ -79,28 +83,23 @@ static const struct key wholes[] = {
 };
 
 static const struct key ints[] = {
-    INT(data.prefetch),           INT(data.batch_size),          INT(data.sequence_length),
-    INT(data.features),           INT(data.masking.mask_token),  INT(accumulation.num_steps),
-    INT(memory.checkpoint_every), INT(memory.checkpoint_layers), INT(devices.threads),
+    INT(model.lora.rank),        INT(data.prefetch),           INT(data.batch_size),
+    INT(data.sequence_length),   INT(data.features),           INT(data.masking.mask_token),
+    INT(accumulation.num_steps), INT(memory.checkpoint_every), INT(memory.checkpoint_layers),
+    INT(devices.threads),
 };
 
 static const struct key flags[] = {
-    FLAG(data.shuffle),
-    FLAG(data.even_batches),
-    FLAG(data.dispatch_batches),
-    FLAG(accumulation.sync_with_dataloader),
-    FLAG(optimizer.nesterov),
-    FLAG(optimizer.centered),
-    FLAG(training.early_stopping.restore_best),
-    FLAG(training.ema.evaluate),
-    FLAG(training.deterministic),
-    FLAG(checkpoint.automatic_checkpoint_naming),
-    FLAG(checkpoint.background),
-    FLAG(tracking.noise_scale),
+    FLAG(model.lora.use_rslora), FLAG(model.lora.merge),       FLAG(data.shuffle),
+    FLAG(data.even_batches),     FLAG(data.dispatch_batches),  FLAG(accumulation.sync_with_dataloader),
+    FLAG(optimizer.nesterov),    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),
+    FLAG(training.ema.evaluate), FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming),
+    FLAG(checkpoint.background), FLAG(tracking.noise_scale),
 };
 
 static const struct key strings[] = {
     STRING(model.weights),
+    STRING(model.weights_prefix),
     STRING(checkpoint.project_dir),
     STRING(checkpoint.resume),
 };

@@ -36,6 +36,7 @@ class Case:
         }
         if freeze:
             self.job["model"]["freeze"] = freeze
+        self.job["model"].update(groups.pop("model_keys", {}))
         for group, keys in groups.items():
             self.job.setdefault(group, {}).update(keys)
 
@@ -130,6 +131,9 @@ CASES = [
     gpt("gpt2_lomo", optimizer={"name": "lomo", "clip_grad_value": 0.01}, config={"dropout": 0.1},
         training={"eval_interval": 2, "eval_iters": 2}, schedule=COSINE),
     gpt("nanogpt_lomo_checkpoint", "nanogpt", optimizer={"name": "lomo", "clip_grad_norm": 1.0}, precision=FP16, memory={"activation_checkpointing": "all"}),
+    gpt("gpt2_lora", model_keys={"lora": {"targets": ["c_attn", "h.1.mlp.c_fc"], "rank": 2, "dropout": 0.25}}),
+    mlp("mlp_lora", model_keys={"lora": {"targets": ["hidden.0"], "rank": 3, "modules_to_save": ["output"], "merge": False}},
+        optimizer=ADAMW),
     mlp("mlp_lomo", optimizer={"name": "lomo", "lr": 0.1}, freeze=["hidden.0.bias"]),
     gpt("gpt2_adalomo", optimizer={"name": "adalomo", "clip_grad_value": 0.01, "weight_decay": 0.1}, config={"dropout": 0.1},
         memory={"activation_checkpointing": "all"}, training={"eval_interval": 2, "eval_iters": 2}),

@@ -46,6 +46,8 @@ VALUES = {
     "optimizer.clip_grad_norm": [0, 0.5],
     "optimizer.clip_grad_value": [0.01],
     "model.freeze": [["*.bias"], ["re:weight$"]],
+    "model.lora": [{"targets": ["c_fc", "hidden.0", "hidden.1"]}, {"targets": ["mlp.c_proj"], "rank": 2, "dropout": 0.25, "merge": False}],
+    "model.weights_prefix": [], "model.fresh": [], "model.ignore": [],  # tests/models/test_lora.py, tests/runtime
     "optimizer.r": [0, 0.5], "optimizer.weight_lr_power": [2, 1.0],
     "optimizer.beta2_decay": [-0.8, -0.5], "optimizer.ns_coefficients": [[3.4445, -4.775, 2.0315]],
     "optimizer.clip_threshold": [1.0, 2.0], "optimizer.ns_steps": [5, 2],

@@ -42,11 +42,11 @@ class RoundTrip(support.Folder):
             prefix + "bias": torch.zeros(256, dtype=dtype),
         }
 
-    def check_given(self, tensors, warning=b""):
+    def check_given(self, tensors, **environment):
         safetensors.torch.save_file(tensors, self.folder / "given.safetensors")
-        done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors")
+        done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, warning)
+        self.assertEqual(done.stderr, b"")
         name = next(name for name in tensors if name.endswith("noise.weight"))
         numpy.testing.assert_array_equal(self.saved()["noise.weight"], tensors[name].float().numpy())
 
@@ -58,9 +58,27 @@ class RoundTrip(support.Folder):
 
     def test_extra_tensors_are_named(self):
         tensors = {**self.given(torch.float32), "h.0.attn.bias": torch.ones(1, 1, 4, 4, dtype=torch.bool)}
-        self.check_given(
-            tensors, b"rank 0: warning: given.safetensors: tensors that this model has not: h.0.attn.bias\n"
-        )
+        safetensors.torch.save_file(tensors, self.folder / "given.safetensors")
+        done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"error: given.safetensors: tensors that this model has not: h.0.attn.bias\n", done.stderr)
+        self.assertIn(b"model.ignore", done.stderr)
+        self.check_given(tensors, FAKE_IGNORED="h.*.attn.bias")
+
+    def test_what_may_start_fresh(self):
+        tensors = self.given(torch.float32)
+        missing = next(name for name in tensors if name.endswith("noise.weight"))
+        tensors.pop(missing)
+        safetensors.torch.save_file(tensors, self.folder / "given.safetensors")
+        done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"model.fresh", done.stderr)
+        done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors", FAKE_FRESH="yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_prefix_of_the_job(self):
+        tensors = {"inner." + name: tensor for name, tensor in self.given(torch.float32).items()}
+        self.check_given(tensors, FAKE_PREFIX="inner.")
 
     def test_halves(self):
         """Values over the whole range of both formats, through a model's parameter."""

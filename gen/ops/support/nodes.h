@@ -53,6 +53,8 @@ struct value *op_unbroadcast(struct builder *builder, struct value *x, struct sh
 struct value *op_matmul(struct builder *builder, struct value *a, struct value *b);
 /* x at an int32 index along an axis, of x's shape but there. */
 struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);
+/* x with elements dropped at probability p; `site` tells its draws from those of the others in its region. */
+struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site);
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */

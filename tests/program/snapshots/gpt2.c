@@ -1231,7 +1231,6 @@ static const struct accel_program program = {
                    .saves_on_signal = true,
                    .outlives_errors = false},
     .project_dir = "run",
-    .weights = NULL,
 };
 
 int main(int argc, char **argv) {

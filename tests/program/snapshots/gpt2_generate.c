@@ -544,7 +544,6 @@ static const struct accel_program program = {
     .save_every = 0,
     .eval_iters = 20,
     .project_dir = "run",
-    .weights = NULL,
 };
 
 /* Each token is chosen from the logits behind the newest one. */

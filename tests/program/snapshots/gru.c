@@ -893,7 +893,6 @@ static const struct accel_program program = {
                    .saves_on_signal = true,
                    .outlives_errors = false},
     .project_dir = "run",
-    .weights = NULL,
 };
 
 int main(int argc, char **argv) {

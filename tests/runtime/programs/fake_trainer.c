@@ -123,7 +123,12 @@ int main(int argc, char **argv) {
                      .saves_on_signal = number("FAKE_ON_SIGNAL", 1) != 0,
                      .outlives_errors = number("FAKE_OUTLIVES", 0) != 0},
       .project_dir = "runs/fake",
-      .weights = getenv("FAKE_WEIGHTS"),
+      .start = {.path = getenv("FAKE_WEIGHTS"),
+                .prefix = getenv("FAKE_PREFIX"),
+                .fresh = (const int[]){0, 1},
+                .n_fresh = getenv("FAKE_FRESH") != NULL ? 2 : 0,
+                .ignored = (const char *const[]){getenv("FAKE_IGNORED")},
+                .n_ignored = getenv("FAKE_IGNORED") != NULL},
   };
   struct accel_run *run = accel_start(&program, argc, argv);
   arena = accel_arena(run);

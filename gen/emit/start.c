@@ -1,0 +1,68 @@
+#include <string.h>
+
+#include "gen/emit/values.h"
+#include "gen/plan/adapt.h"
+#include "gen/plan/start.h"
+
+static int64_t index_of(const struct program *program, const char *path) {
+  for (int i = 0; i < program->n_weights; i++)
+    if (strcmp(program->weights[i].path, path) == 0) return i;
+  return -1;
+}
+
+static struct jinja_value place_value(const struct program *program, int weight) {
+  struct jinja_value value = jinja_map(program->arena);
+  set_comment(program->arena, value, "name", program->weights[weight].path);
+  set_int(program->arena, value, "place", weight);
+  return value;
+}
+
+struct jinja_value start_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
+  for (int i = 0; i < program->n_weights && job->model.weights != NULL; i++)
+    if (is_fresh(job, program->weights[i].path)) jinja_push(arena, fresh, place_value(program, i));
+  for (int i = 0; i < job->model.n_ignore; i++) {
+    struct jinja_value name = jinja_map(arena);
+    set_literal(arena, name, "literal", job->model.ignore[i].name);
+    jinja_push(arena, ignored, name);
+  }
+  set_literal(arena, value, "weights", job->model.weights);
+  set_bool(arena, value, "has_prefix", job->model.weights_prefix != NULL);
+  set_literal(arena, value, "prefix", job->model.weights_prefix);
+  jinja_set(arena, value, "fresh", fresh);
+  jinja_set(arena, value, "ignored", ignored);
+  return value;
+}
+
+static struct jinja_value adapter_value(const struct program *program, const struct adapter *adapter) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  set_comment(arena, value, "module", adapter->module);
+  set_int(arena, value, "weight", index_of(program, arena_printf(arena, "%s.weight", adapter->module)));
+  set_int(arena, value, "a", index_of(program, arena_printf(arena, "%s.lora_A.weight", adapter->module)));
+  set_int(arena, value, "b", index_of(program, arena_printf(arena, "%s.lora_B.weight", adapter->module)));
+  set_bool(arena, value, "in_out", adapter->in_out);
+  return value;
+}
+
+struct jinja_value adapters_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena), items = jinja_list(arena), whole = jinja_list(arena);
+  if (program->adapters.count == 0) return value;
+  for (int i = 0; i < program->adapters.count; i++)
+    jinja_push(arena, items, adapter_value(program, &program->adapters.items[i]));
+  for (int i = 0; i < program->n_weights; i++)
+    if (is_saved_module(job, program->weights[i].path)) jinja_push(arena, whole, place_value(program, i));
+  jinja_set(arena, value, "items", items);
+  jinja_set(arena, value, "whole", whole);
+  set_int(arena, value, "rank", job->model.lora.rank);
+  set_real(arena, value, "alpha", job->model.lora.alpha);
+  set_real(arena, value, "dropout", job->model.lora.dropout);
+  set_bool(arena, value, "use_rslora", job->model.lora.use_rslora);
+  set_bool(arena, value, "merge", job->model.lora.merge);
+  set_real(arena, value, "scale", adapter_scale(job));
+  return value;
+}

@@ -1,0 +1,27 @@
+#include "gen/plan/start.h"
+
+#include "gen/plan/adapt.h"
+#include "gen/plan/match.h"
+
+bool is_fresh(const struct job *job, const char *name) {
+  if (job->model.lora.rank > 0 && is_adapter(name)) return true;
+  for (int i = 0; i < job->model.n_fresh; i++)
+    if (name_matches(job->model.fresh[i].name, name)) return true;
+  return false;
+}
+
+bool check_start(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  struct name_list names = {0};
+  int before = diags->errors;
+  for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < job->model.n_fresh; i++) {
+    const struct named *pattern = &job->model.fresh[i];
+    bool matches = false;
+    name_pattern_check(pattern->name, pattern->where, diags);
+    for (int k = 0; k < names.count; k++) matches |= name_matches(pattern->name, names.items[k]);
+    if (!matches && diags->errors == before)
+      name_pattern_unmatched(program->arena, pattern->name, &names, pattern->where, diags);
+  }
+  return diags->errors == before;
+}
