@@ -149,6 +149,16 @@ def ranks_hold(job):
     return ranks == 1 or not alone
 
 
+def parts_hold(data):
+    """Labels and weights are one for each path; an evaluation has no weights."""
+    for name in ("train", "eval"):
+        source = data.get(name, {})
+        count = {key: len(source[key]) if isinstance(source[key], list) else 1 for key in ("path", "labels", "weights") if key in source}
+        if any(number != count.get("path", number) for number in count.values()) or name == "eval" and "weights" in source:
+            return False
+    return True
+
+
 def rules_hold(job):
     """What gen/spec/rules.c says."""
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
@@ -161,6 +171,8 @@ def rules_hold(job):
     sizes = [compared(job, key) for key in ("data.batch_size", "accumulation.num_steps", "accumulation.train_batch_size")]
     split = job.get("data", {}).get("split_batches", False)
     if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] * (1 if split else ranks_of(job)) != sizes[2]:
+        return False
+    if not parts_hold(job.get("data", {})):
         return False
     masking = job.get("data", {}).get("masking", {})
     if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:
@@ -225,7 +237,7 @@ class Drawer:
         job = {}
         for key, inner in schema.get("properties", {}).items():
             required = key in schema.get("required", [])
-            if self.random.random() < (0.99 if required else 0.35):
+            if self.random.random() < (0.99 if required else 0.15):
                 job[key] = self.value(inner)
         if isinstance(schema.get("additionalProperties"), dict):
             for name in self.random.sample(["n", "n_layer", "A1", "_"], self.random.randint(0, 3)):
@@ -268,6 +280,8 @@ class Drawer:
         if "eval" in data:
             data.pop("eval_fraction", None)
             data["eval"] = copy.deepcopy(train)
+        if isinstance(job.get("model"), dict):
+            self.tidy_model(job["model"], job)
         self.tidy_sizes(job)
         self.tidy_ranks(job)
         if optimizer:
@@ -286,6 +300,16 @@ class Drawer:
             devices.pop("per_node", None)
         for axis in ("dp_replicate", "dp_shard", "tp", "pp", "cp", "sp", "ep"):
             axes.pop(axis, None)
+
+    def tidy_model(self, model, job):
+        if "weights" not in model:
+            for key in ("weights_prefix", "fresh", "ignore"):
+                model.pop(key, None)
+        tracking, optimizer = job.get("tracking"), job.get("optimizer")
+        norms = isinstance(tracking, dict) and tracking.get("grad_norms") == "per_layer"
+        if norms or isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":
+            model.pop("lora", None)
+            model.pop("freeze", None)
 
     def tidy_sizes(self, job):
         accumulation, memory, devices = (job.setdefault(name, {}) for name in ("accumulation", "memory", "devices"))
