@@ -111,16 +111,21 @@ def compared(job, key):
     return default_of(job.get(group, {}), SCHEMA["properties"][group], name)
 
 
-def lomo_holds(job):
-    """What does not go with weights that move within the backward."""
+def in_backward_holds(job):
+    """What does not go with weights that move within the backward; adalomo decays weights, and groups them."""
+    name = job.get("optimizer", {}).get("name")
+    if name not in ("lomo", "adalomo"):
+        return True
     allowed = {"optimizer.clip_grad_norm": (0,), "optimizer.weight_decay": (0,), "optimizer.param_groups": (),
                "accumulation.num_steps": (1,), "accumulation.normalize": ("batches",), "precision.mixed_precision": ("no",),
                "precision.param_dtype": ("fp32",), "precision.grad_scaler.enabled": (False,),
                "training.on_nonfinite": ("stop",), "training.ema": (), "tracking.grad_norms": ("global",)}
     for key, values in allowed.items():
+        if name == "adalomo" and key in ("optimizer.weight_decay", "optimizer.param_groups"):
+            continue
         given = job
-        for name in key.split("."):
-            given = given.get(name) if isinstance(given, dict) else None
+        for part in key.split("."):
+            given = given.get(part) if isinstance(given, dict) else None
         if given is not None and given not in values:
             return False
     return True
@@ -145,7 +150,7 @@ def ranks_hold(job):
     by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
     if ranks > 1 and not data.get("drop_last", True) and uneven and not by_tokens:
         return False
-    alone = "hooks" in job or job.get("optimizer", {}).get("name") == "lomo" or job.get("tracking", {}).get("noise_scale")
+    alone = "hooks" in job or job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
     return ranks == 1 or not alone
 
 
@@ -179,7 +184,7 @@ def rules_hold(job):
         return False
     if not ranks_hold(job):
         return False
-    if job.get("optimizer", {}).get("name") == "lomo" and not lomo_holds(job):
+    if not in_backward_holds(job):
         return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls
