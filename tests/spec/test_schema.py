@@ -112,17 +112,14 @@ def compared(job, key):
 
 
 def in_backward_holds(job):
-    """What does not go with weights that move within the backward; adalomo decays weights, and groups them."""
+    """What does not go with weights that move within the backward."""
     name = job.get("optimizer", {}).get("name")
     if name not in ("lomo", "adalomo"):
         return True
-    allowed = {"optimizer.clip_grad_norm": (0,), "optimizer.weight_decay": (0,), "optimizer.param_groups": (),
-               "accumulation.num_steps": (1,), "accumulation.normalize": ("batches",), "precision.mixed_precision": ("no",),
-               "precision.param_dtype": ("fp32",), "precision.grad_scaler.enabled": (False,),
-               "training.on_nonfinite": ("stop",), "training.ema": (), "tracking.grad_norms": ("global",)}
+    allowed = {"optimizer.norm_type": (2,), "accumulation.num_steps": (1,), "tracking.grad_norms": ("global",)}
+    if name == "lomo":
+        allowed["optimizer.weight_decay"] = (0,)
     for key, values in allowed.items():
-        if name == "adalomo" and key in ("optimizer.weight_decay", "optimizer.param_groups"):
-            continue
         given = job
         for part in key.split("."):
             given = given.get(part) if isinstance(given, dict) else None
