@@ -1,12 +1,10 @@
 """The audit of programs that we did not emit: what is broken is at the named line, what cannot be decided says so, and the
 rest holds. TAP."""
 
-import pathlib
 import sys
-import tempfile
 
 from foreign import PROGRAMS
-from test_claims import audit
+from test_claims import audit, tap
 
 
 def lines_of(text, mark):
@@ -29,17 +27,5 @@ def problem(program, folder):
     return f"{wrong}\n{report}" if wrong else None
 
 
-def main():
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
-        for program in PROGRAMS:
-            why = problem(program, pathlib.Path(folder))
-            print(f"{'not ok' if why else 'ok'} {program.name}", flush=True)
-            for line in (why or "").splitlines():
-                print(f"  {line}")
-            failed += why is not None
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap(PROGRAMS, problem, lambda program: program.name))
