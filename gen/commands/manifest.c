@@ -6,6 +6,7 @@
 #include "gen/base/version.h"
 #include "gen/commands/files.h"
 #include "gen/commands/runtime.h"
+#include "gen/emit/templates.h"
 #include "gen/model/model.h"
 #include "gen/plan/report.h"
 
@@ -27,8 +28,8 @@ static void add_input(struct describer *d, const char *role, const char *path) {
 }
 
 static void add_templates(struct describer *d, const struct origins *origins) {
-  for (int i = 0; i < origins->n_templates; i++) {
-    const struct template_text *template = &origins->templates[i];
+  for (int i = 0; i < origins->templates->n_read; i++) {
+    const struct template_text *template = &origins->templates->read[i];
     const char *digest = digest_of(d->arena, template->text, strlen(template->text));
     ARENA_PUSH(d->arena, d->manifest->inputs, ((struct manifest_file){"template", template->name, digest}));
   }

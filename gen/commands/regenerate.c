@@ -10,6 +10,7 @@
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
 #include "gen/commands/variations.h"
+#include "gen/emit/templates.h"
 #include "gen/provenance/json.h"
 
 /* One thing that was compared. */
@@ -79,14 +80,15 @@ static void compare_inputs(struct regeneration *r) {
 }
 
 static void compare_templates(struct regeneration *r, const struct origins *origins) {
+  const struct templates *read = origins->templates;
   int changed = 0, count = 0;
   for (int i = 0; i < r->manifest->inputs.count; i++) {
     const struct manifest_file *file = &r->manifest->inputs.items[i];
     if (strcmp(file->role, "template") != 0) continue;
     const char *digest = NULL;
-    for (int k = 0; k < origins->n_templates; k++)
-      if (strcmp(origins->templates[k].name, file->name) == 0)
-        digest = digest_of(r->arena, origins->templates[k].text, strlen(origins->templates[k].text));
+    for (int k = 0; k < read->n_read; k++)
+      if (strcmp(read->read[k].name, file->name) == 0)
+        digest = digest_of(r->arena, read->read[k].text, strlen(read->read[k].text));
     count++;
     if (digest != NULL && strcmp(digest, file->sha256) == 0) continue;
     changed++;

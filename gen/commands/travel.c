@@ -126,7 +126,8 @@ int travel_to_program(struct travel *travel) {
 int travel_to_text(struct travel *travel, struct origins *origins, const char **text) {
   int status = travel_to_program(travel);
   if (status != STATUS_OK) return status;
-  const struct emit_options emit = {.templates = travel->options->templates,
+  if (travel->templates == NULL) travel->templates = templates_open(travel->arena, travel->options->templates);
+  const struct emit_options emit = {.templates = travel->templates,
                                     .version = ACCEL_VERSION,
                                     .model = model_digest(travel->model),
                                     .plan_text = report_text(travel->program),

@@ -7,12 +7,14 @@
 
 struct experiment {
   const struct travel *travel;
-  struct lines lines; /* of the program as it is */
+  struct templates *templates; /* of all variations */
+  struct lines lines;          /* of the program as it is */
   struct manifest *manifest;
 };
 
 /* The program with another value of one key; NULL where that is refused. The model was read before. */
-static const char *program_with(const struct travel *travel, struct arena *arena, struct job_override set) {
+static const char *program_with(const struct travel *travel, struct templates *templates, struct arena *arena,
+                                struct job_override set) {
   const struct options *options = travel->options;
   size_t n = (size_t)options->n_overrides;
   struct options changed = *options;
@@ -26,7 +28,8 @@ static const char *program_with(const struct travel *travel, struct arena *arena
                          .diags = diagnostics_in(arena),
                          .kind = travel->kind,
                          .text = travel->text,
-                         .model = travel->model};
+                         .model = travel->model,
+                         .templates = templates};
   const char *text;
   return travel_to_text(&again, NULL, &text) == STATUS_OK ? text : NULL;
 }
@@ -40,7 +43,7 @@ static void add_key(struct arena *arena, struct manifest_line *line, int key) {
 /* Gives the key to the lines that the other program does not have. False where the value is refused. */
 static bool try_value(const struct experiment *experiment, int key, struct job_override set) {
   struct arena *arena = arena_new();
-  const char *text = program_with(experiment->travel, arena, set);
+  const char *text = program_with(experiment->travel, experiment->templates, arena, set);
   if (text != NULL) {
     struct lines other = lines_of(arena, text, strlen(text));
     const int *match = lines_match(arena, &experiment->lines, &other);
@@ -61,7 +64,7 @@ static const char *where_text(struct arena *arena, const struct job_choice *choi
 
 void find_keys(const struct travel *travel, const char *text, struct manifest *manifest) {
   struct arena *arena = travel->arena;
-  struct experiment experiment = {travel, lines_of(arena, text, strlen(text)), manifest};
+  struct experiment experiment = {travel, travel->templates, lines_of(arena, text, strlen(text)), manifest};
   const struct job_choice *choices = job_choices(arena, travel->job, &manifest->n_keys);
   manifest->keys = arena_alloc(arena, ((size_t)manifest->n_keys + 1) * sizeof *manifest->keys);
   for (int i = 0; i < manifest->n_keys; i++) {

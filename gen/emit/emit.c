@@ -3,51 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen/base/embedded.h"
 #include "gen/emit/values.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
-
-/* ---- Templates ---- */
-
-struct loader {
-  struct arena *arena;
-  const char *folder;
-  struct origins *origins; /* gets what is loaded; NULL: it is not asked for */
-};
-
-static const char *read_file(struct arena *arena, const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return NULL;
-  char *text = NULL;
-  if (fseek(file, 0, SEEK_END) == 0) {
-    long size = ftell(file);
-    rewind(file);
-    if (size >= 0) text = arena_alloc(arena, (size_t)size + 1);
-    if (text != NULL && fread(text, 1, (size_t)size, file) != (size_t)size) text = NULL;
-  }
-  fclose(file);
-  return text;
-}
-
-static const char *find_template(const struct loader *loader, const char *name) {
-  if (loader->folder != NULL)
-    return read_file(loader->arena, arena_printf(loader->arena, "%s/%s", loader->folder, name));
-  for (int i = 0; i < accel_template_count; i++)
-    if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
-  return NULL;
-}
-
-static const char *load_template(void *context, const char *name) {
-  const struct loader *loader = context;
-  struct origins *origins = loader->origins;
-  const char *text = find_template(loader, name);
-  if (text == NULL || origins == NULL) return text;
-  origins->templates = arena_grow(loader->arena, origins->templates, origins->n_templates, &origins->templates_capacity,
-                                  sizeof *origins->templates);
-  origins->templates[origins->n_templates++] = (struct template_text){arena_string(loader->arena, name), text};
-  return text;
-}
 
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -354,21 +312,14 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
 
 const char *emit_program(struct program *program, const struct emit_options *options, struct origins *origins,
                          struct diagnostics *diags) {
-  struct loader loader = {program->arena, options->templates, origins};
-  struct jinja_options settings = {.undefined = JINJA_STRICT,
-                                   .trim_blocks = true,
-                                   .lstrip_blocks = true,
-                                   .keep_trailing_newline = true,
-                                   .load = load_template,
-                                   .load_context = &loader};
-  struct jinja_env *env = jinja_env_new(program->arena, &settings);
   struct jinja_output output;
   struct jinja_error error;
   const char *name = program->kind == PROGRAM_TRAIN ? "cpu/train.c.j2" : "cpu/generate.c.j2";
-  if (!jinja_render(env, name, context_value(program, options), origins != NULL, &output, &error)) {
+  if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;
   }
   if (origins != NULL) find_origins(program->arena, &output, origins);
+  if (origins != NULL) origins->templates = options->templates;
   return output.text;
 }

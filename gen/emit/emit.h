@@ -3,10 +3,11 @@
 #define ACCEL_EMIT_EMIT_H
 
 #include "gen/emit/origin.h"
+#include "gen/emit/templates.h"
 #include "gen/plan/program.h"
 
 struct emit_options {
-  const char *templates; /* a folder in the place of the embedded templates; NULL: embedded */
+  struct templates *templates;
   const char *version;   /* of the generator */
   const char *plan_text; /* the plan's figures, for people */
   const char *summary;   /* in one line */

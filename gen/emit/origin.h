@@ -14,16 +14,11 @@ struct line_origin {
   int n_model, model_capacity;
 };
 
-struct template_text {
-  const char *name, *text;
-};
-
-/* By output line, from 0; and the templates that were read, in the order in which they were asked for. */
+/* By output line, from 0; and the templates that were read for it. */
 struct origins {
   struct line_origin *lines;
   int count;
-  struct template_text *templates;
-  int n_templates, templates_capacity;
+  const struct templates *templates;
 };
 
 /* Says of a template's value, a map, which line of the model it comes from; or which node. What is written while a loop

@@ -1,0 +1,52 @@
+#include "gen/emit/templates.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/embedded.h"
+
+static const char *read_file(struct arena *arena, const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return NULL;
+  char *text = NULL;
+  if (fseek(file, 0, SEEK_END) == 0) {
+    long size = ftell(file);
+    rewind(file);
+    if (size >= 0) text = arena_alloc(arena, (size_t)size + 1);
+    if (text != NULL && fread(text, 1, (size_t)size, file) != (size_t)size) text = NULL;
+  }
+  fclose(file);
+  return text;
+}
+
+static const char *find_template(const struct templates *templates, const char *name) {
+  if (templates->folder != NULL)
+    return read_file(templates->arena, arena_printf(templates->arena, "%s/%s", templates->folder, name));
+  for (int i = 0; i < accel_template_count; i++)
+    if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
+  return NULL;
+}
+
+static const char *load(void *context, const char *name) {
+  struct templates *templates = context;
+  const char *text = find_template(templates, name);
+  if (text == NULL) return NULL;
+  templates->read = arena_grow(templates->arena, templates->read, templates->n_read, &templates->read_capacity,
+                               sizeof *templates->read);
+  templates->read[templates->n_read++] = (struct template_text){arena_string(templates->arena, name), text};
+  return text;
+}
+
+struct templates *templates_open(struct arena *arena, const char *folder) {
+  struct templates *templates = arena_alloc(arena, sizeof *templates);
+  templates->arena = arena;
+  templates->folder = folder;
+  struct jinja_options settings = {.undefined = JINJA_STRICT,
+                                   .trim_blocks = true,
+                                   .lstrip_blocks = true,
+                                   .keep_trailing_newline = true,
+                                   .load = load,
+                                   .load_context = templates};
+  templates->env = jinja_env_new(arena, &settings);
+  return templates;
+}

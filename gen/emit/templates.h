@@ -1,0 +1,22 @@
+/* Templates: the text that programs are written with, read and compiled as it is asked for, for one program or many. */
+#ifndef ACCEL_EMIT_TEMPLATES_H
+#define ACCEL_EMIT_TEMPLATES_H
+
+#include "gen/jinja/jinja.h"
+
+struct template_text {
+  const char *name, *text;
+};
+
+struct templates {
+  struct arena *arena;
+  const char *folder; /* NULL: the generator's own */
+  struct jinja_env *env;
+  struct template_text *read; /* in the order in which they were asked for */
+  int n_read, read_capacity;
+};
+
+/* None read yet, from a folder in the place of the generator's own ones; NULL: its own. They live in `arena`. */
+struct templates *templates_open(struct arena *arena, const char *folder);
+
+#endif
