@@ -17,6 +17,11 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
  * Those that have begun end in their order. */
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 
+/* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` is room for them
+ * until accel_wait_collectives. */
+void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
+                               size_t count);
+
 /* Lets what has begun go on: an engine without a thread of its own gets on only when it is called. */
 void accel_advance_collectives(void);
 

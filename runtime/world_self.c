@@ -52,6 +52,11 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   (void)axis, (void)values, (void)count;
 }
 
+void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
+                               size_t count) {
+  (void)axis, (void)dtype, (void)values, (void)wire, (void)count;
+}
+
 void accel_advance_collectives(void) {}
 
 void accel_wait_collectives(void) {}

@@ -41,6 +41,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   bool fixed = job->training.eval_interval > 0 && job->training.eval_iters > 0; /* batches of an evaluation */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
+  static const char *const wires[] = {"", "BFLOAT16", "FLOAT16"}; /* by enum mixed_precision */
+  set_text(arena, value, "wire", wires[job->parallelism.wire]);
   set_bool(arena, value, "sends_always", program->sends_always);
   set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);

@@ -154,6 +154,10 @@ static const char *bucket_text(struct arena *arena, const struct weight *weight,
   return arena_printf(arena, "gradients of %s and %d more", weight->path, others);
 }
 
+static int64_t wire_width(const struct job *job) {
+  return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
+}
+
 /* Buckets from pieces in order, and by bucket the point behind which it is complete. */
 static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
   const struct job *job = program->job;
@@ -170,7 +174,7 @@ static int *add_buckets(struct program *program, const struct order *order, cons
     } else {
       struct collective bucket = {.kind = COLLECTIVE_ALL_REDUCE,
                                   .axis = AXIS_DP_REPLICATE,
-                                  .width = dtype_size(DTYPE_FLOAT32),
+                                  .width = wire_width(job),
                                   .first = piece->first,
                                   .count = piece->end - piece->first,
                                   .times = times};

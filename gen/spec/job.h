@@ -147,7 +147,7 @@ struct job {
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
     bool split_batches; /* batch_size, a rank's here, is that of all in the job */
-    int prefetch; /* micro-batches */
+    int prefetch;       /* micro-batches */
     int64_t samples;    /* to train on; 0: nobody has counted them */
     uint64_t data_seed; /* of the samples' order */
     struct {
@@ -195,9 +195,10 @@ struct job {
   } devices;
 
   struct {
-    int64_t axes[AXES];   /* ranks along each; their product is devices.ranks */
-    int64_t bucket_bytes; /* of gradients that are sent at once */
-    bool sync_each_batch; /* gradients are averaged after each micro-batch */
+    int64_t axes[AXES];        /* ranks along each; their product is devices.ranks */
+    enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
+    int64_t bucket_bytes;      /* of gradients that are sent at once */
+    bool sync_each_batch;      /* gradients are averaged after each micro-batch */
   } parallelism;
 
   struct {

@@ -131,6 +131,10 @@ void parallel_bind(struct job *job) {
   job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
   job->parallelism.axes[AXIS_DP_REPLICATE] = job->devices.ranks;
+  const char *hook = spec_find(job->tree, "parallelism.ddp.comm_hook")->text;
+  job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16
+                          : strcmp(hook, "fp16") == 0 ? PRECISION_FP16
+                                                      : PRECISION_NO;
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
   job->data.split_batches = is_set(job->tree, "data.split_batches");

@@ -19,6 +19,8 @@ CASES = {
     "tokens_at_once": {"accumulation": {"normalize": "tokens"}},
     "scaler": {"precision": {"mixed_precision": "fp16"}, "accumulation": {"num_steps": 2}, "training": ALL},
     "dropout": {"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
+    "in_bf16": {"parallelism": {"ddp": {"comm_hook": "bf16"}}, "accumulation": {"num_steps": 2}},
+    "in_fp16": {"parallelism": {"ddp": {"comm_hook": "fp16"}}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 

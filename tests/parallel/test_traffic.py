@@ -47,6 +47,10 @@ class Traffic(unittest.TestCase):
         self.assertEqual([c["bytes"] for c in once[:-1]], [c["bytes"] for c in accumulating[:-1]])
         self.assertEqual(accumulating[-1]["bytes"], 16)
 
+    def test_half(self):
+        plan, trainer = self.check(2, parallelism={"ddp": {"comm_hook": "fp16"}})
+        self.assertEqual(2 * sum(c["bytes"] for c in plan[:-1]), trainer.plan()["arena_bytes"]["gradients"])
+
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c877d6801f2f0e5ba3c4fbe6f919fa4e65d8858c478cba6698154d7a8127402b
+ * job    job.yaml, bd4517c2cd0aac6e417aae453d4e3a53e84090309dadce5b8cdf9145a79a7452
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1148,6 +1148,7 @@ static const struct accel_key keys[] = {
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
+    {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1188,7 +1189,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "c877d6801f2f0e5ba3c4fbe6f919fa4e65d8858c478cba6698154d7a8127402b",
+    .job_digest = "bd4517c2cd0aac6e417aae453d4e3a53e84090309dadce5b8cdf9145a79a7452",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1205,7 +1206,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 70,
+    .n_keys = 71,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

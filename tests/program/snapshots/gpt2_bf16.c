@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, fff6fe3194d68a4b90c916a6dfe83d3728839ba632edc84cf30bae1def2157f7
+ * job    job.yaml, b18f0ede43512f63c13147fbb9c38d692608b35b7c560b4b1ad3757275b96de2
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1774,6 +1774,7 @@ static const struct accel_key keys[] = {
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
+    {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1812,7 +1813,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "fff6fe3194d68a4b90c916a6dfe83d3728839ba632edc84cf30bae1def2157f7",
+    .job_digest = "b18f0ede43512f63c13147fbb9c38d692608b35b7c560b4b1ad3757275b96de2",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1830,7 +1831,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 70,
+    .n_keys = 71,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

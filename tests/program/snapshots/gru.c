@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 77f95f8a22290decacec36ff2bf996f624cff9ae11c4322fc750eee88ace550f
+ * job    job.yaml, dddf17c2657386794dd7dbb841dfdfa14599f6a3a14f0f90cb38da19089304ac
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -813,6 +813,7 @@ static const struct accel_key keys[] = {
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
+    {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -850,7 +851,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "77f95f8a22290decacec36ff2bf996f624cff9ae11c4322fc750eee88ace550f",
+    .job_digest = "dddf17c2657386794dd7dbb841dfdfa14599f6a3a14f0f90cb38da19089304ac",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -867,7 +868,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 66,
+    .n_keys = 67,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

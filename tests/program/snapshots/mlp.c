@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, f8cee59a23732470e26bec93f838b869f3519e5b2b1c4b4c292a36ddd8ac4269
+ * job    job.yaml, 6c050ec71416c8e2ae2160c17769c861f6544689b7f0623189386f6edf410fd4
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -524,6 +524,7 @@ static const struct accel_key keys[] = {
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
+    {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "sgd", false},
     {"optimizer.lr", "0.001", true},
@@ -562,7 +563,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "f8cee59a23732470e26bec93f838b869f3519e5b2b1c4b4c292a36ddd8ac4269",
+    .job_digest = "6c050ec71416c8e2ae2160c17769c861f6544689b7f0623189386f6edf410fd4",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -579,7 +580,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 67,
+    .n_keys = 68,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,0 +1,1 @@
+/tmp/h/mpi/nompi/bin/command
