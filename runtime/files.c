@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* sync_file_range */
 #include "files.h"
 
 #include <errno.h>
@@ -7,8 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { WORTH_WRITING = 1 << 20 };
 
 static const char space_help[] = "check the free space, the quota and the rights of the folder, or choose another with "
                                  "--project-dir";
@@ -33,6 +30,7 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
   writer->trail = rt_trail_start();
+  writer->stream = NULL;
   writer->file = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
@@ -43,6 +41,7 @@ bool rt_writer_resume(struct writer *writer, const char *path, size_t size, stru
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
   writer->trail = rt_trail_start();
+  writer->stream = NULL;
   writer->file = open(writer->partial, O_WRONLY | O_CLOEXEC);
   if (writer->file < 0) return cannot(problem, writer->partial, "cannot be opened", errno);
   if (fstat(writer->file, &status) == 0 && status.st_size >= (off_t)size && ftruncate(writer->file, (off_t)size) == 0 &&
@@ -52,36 +51,47 @@ bool rt_writer_resume(struct writer *writer, const char *path, size_t size, stru
   return cannot(problem, writer->partial, "cannot be gone on with", errno);
 }
 
+void rt_writer_stream(struct writer *writer) {
+  writer->stream = rt_stream_open(writer->file);
+}
+
+/* Writes what the stream holds. */
+static bool end_stream(struct writer *writer) {
+  bool ended = writer->stream == NULL || rt_stream_end(writer->stream);
+  writer->stream = NULL;
+  return ended;
+}
+
 /* Leaves nothing of an unfinished file. */
 static bool give_up(struct writer *writer, const char *what, struct problem *problem) {
   int error = errno;
+  end_stream(writer);
   if (writer->file >= 0) close(writer->file);
   writer->file = -1;
   unlink(writer->partial);
   return cannot(problem, writer->path, what, error);
 }
 
-/* Lets the disk begin with what was written, where the system can, so that the sync at the end has little left to wait
- * for. */
-static void begin_writeback(const struct writer *writer, size_t size) {
-#ifdef SYNC_FILE_RANGE_WRITE
-  off_t end = (off_t)writer->trail.checksum.total;
-  if (size >= WORTH_WRITING) (void)sync_file_range(writer->file, end - (off_t)size, (off_t)size, SYNC_FILE_RANGE_WRITE);
-#else
-  (void)writer, (void)size;
-#endif
+static bool write_all(struct writer *writer, const char *bytes, size_t size) {
+  if (writer->stream != NULL) return rt_stream_add(writer->stream, bytes, size);
+  while (size > 0) {
+    ssize_t written = write(writer->file, bytes, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes += written;
+    size -= (size_t)written;
+  }
+  return true;
 }
 
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem) {
-  static const size_t most = (size_t)16 << 20; /* what is summed is still in the cache when it is written */
+  static const size_t most = (size_t)1 << 20; /* what is summed is still in the cache when it is written */
   for (const char *at = bytes; size > 0;) {
-    ssize_t written = write(writer->file, at, size < most ? size : most);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return give_up(writer, "cannot be written", problem);
-    rt_trail_add(&writer->trail, at, (size_t)written);
-    begin_writeback(writer, (size_t)written);
-    at += written;
-    size -= (size_t)written;
+    size_t part = size < most ? size : most;
+    rt_trail_add(&writer->trail, at, part);
+    if (!write_all(writer, at, part)) return give_up(writer, "cannot be written", problem);
+    at += part;
+    size -= part;
   }
   return true;
 }
@@ -121,6 +131,7 @@ bool rt_write_file(const char *path, enum placing placing, const void *bytes, si
 }
 
 bool rt_writer_commit(struct writer *writer, struct problem *problem) {
+  if (!end_stream(writer)) return give_up(writer, "cannot be written", problem);
   if (fsync(writer->file) != 0) return give_up(writer, "cannot be synced", problem);
   int status = close(writer->file);
   writer->file = -1;

@@ -3,6 +3,7 @@
 #define RUNTIME_FILES_H
 
 #include "problem.h"
+#include "stream.h"
 #include "trail.h"
 
 #include <stddef.h>
@@ -20,7 +21,8 @@ struct writer {
   char path[4096];    /* where the file will stand */
   char partial[4112]; /* where it is written until then: BESIDE, the same name with ".partial" */
   int file;
-  struct trail trail; /* of what was added */
+  struct stream *stream; /* through which it is written; NULL: none */
+  struct trail trail;    /* of what was added */
 };
 
 /* Begins to write `path`; a partial file that a killed run left is written over. */
@@ -29,6 +31,9 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
 /* Goes on with a partial file beside `path` of which the first `size` bytes are good; the rest is cut off. What was
  * added before is not in the sum. */
 bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem);
+
+/* From here on, what is added goes through a stream (stream.h), as is worth it for a large file. */
+void rt_writer_stream(struct writer *writer);
 
 /* Adds bytes. On failure the partial file is removed and the writer is closed. */
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem);

@@ -38,6 +38,7 @@ static bool write_whole(const char *path, enum placing placing, const char *head
                         int count, struct file_sum *sum, struct problem *problem) {
   struct writer writer;
   if (!rt_writer_open(&writer, path, placing, problem)) return false;
+  rt_writer_stream(&writer);
   if (!write_header(&writer, header, problem)) return false;
   for (int i = 0; i < count; i++)
     if (!rt_writer_add(&writer, tensors[i].bytes, tensors[i].size, problem)) return false;

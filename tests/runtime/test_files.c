@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include "runtime/files.h"
+#include "runtime/mapping.h"
 #include "runtime/safetensors.h"
 
 #include <signal.h>
@@ -43,6 +44,61 @@ static void replaces_whole(void **state) {
   assert_true(write_text("new"));
   content_is("new");
   assert_false(exists(partial));
+}
+
+/* Around the sizes of a stream's blocks, in pieces of any size, on a disk and in memory. */
+static void streams_large_files(void **state) {
+  enum { BLOCK = 4 << 20, MOST = 3 * BLOCK + 5 };
+  static const size_t sizes[] = {0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, MOST};
+  static const char *const places[] = {path, "/dev/shm/accel-files-stream"};
+  uint8_t *bytes = malloc(MOST);
+  (void)state;
+  assert_non_null(bytes);
+  for (size_t i = 0; i < MOST; i++) bytes[i] = (uint8_t)(i * 31 + i / 4099);
+  for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+    size_t size = sizes[i / 2], piece = 1 + size / (3 + i);
+    struct writer writer;
+    struct mapping mapping;
+    assert_true(rt_writer_open(&writer, places[i % 2], BESIDE, &problem));
+    rt_writer_stream(&writer);
+    for (size_t at = 0; at < size; at += piece)
+      assert_true(rt_writer_add(&writer, bytes + at, size - at < piece ? size - at : piece, &problem));
+    assert_true(rt_writer_sum(&writer).xxh64 == rt_checksum(bytes, size));
+    assert_true(rt_writer_commit(&writer, &problem));
+    assert_true(rt_map(&mapping, places[i % 2], "", &problem));
+    assert_int_equal(mapping.size, size);
+    assert_true(size == 0 || memcmp(mapping.bytes, bytes, size) == 0);
+    rt_unmap(&mapping);
+  }
+  unlink(places[1]);
+  free(bytes);
+}
+
+/* The same where a thread writes: at the first block, a later one, and the rest. */
+static void survives_a_full_disk_in_a_stream(void **state) {
+  static const rlim_t limits[] = {1 << 20, 6 << 20, 9 << 20};
+  enum { SIZE = 10 << 20 };
+  char *bytes = calloc(1, SIZE);
+  struct rlimit old;
+  (void)state;
+  assert_non_null(bytes);
+  assert_true(write_text("old"));
+  signal(SIGXFSZ, SIG_IGN);
+  getrlimit(RLIMIT_FSIZE, &old);
+  for (int i = 0; i < 3; i++) {
+    struct rlimit limit = {limits[i], old.rlim_max};
+    struct writer writer;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    bool written = rt_writer_open(&writer, path, BESIDE, &problem);
+    if (written) rt_writer_stream(&writer);
+    written = written && rt_writer_add(&writer, bytes, SIZE, &problem) && rt_writer_commit(&writer, &problem);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_false(written);
+    assert_non_null(strstr(problem.what, "cannot be written: File too large"));
+    content_is("old");
+    assert_false(exists(partial));
+  }
+  free(bytes);
 }
 
 /* A file system that is full at any byte: the old file stays, nothing else does. */
@@ -134,8 +190,13 @@ static int tear_down(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replaces_whole),     cmocka_unit_test(survives_a_full_disk), cmocka_unit_test(survives_a_kill),
-      cmocka_unit_test(reports_what_fails), cmocka_unit_test(makes_folders),
+      cmocka_unit_test(replaces_whole),
+      cmocka_unit_test(streams_large_files),
+      cmocka_unit_test(survives_a_full_disk_in_a_stream),
+      cmocka_unit_test(survives_a_full_disk),
+      cmocka_unit_test(survives_a_kill),
+      cmocka_unit_test(reports_what_fails),
+      cmocka_unit_test(makes_folders),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
