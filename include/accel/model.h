@@ -255,6 +255,11 @@ tensor argmax(tensor x, int axis);
 tensor max_along(tensor x, int axis);
 tensor min_along(tensor x, int axis);
 
+/* The k largest along the last axis, from the largest down, and their places, int32; of equal ones the first comes
+ * first. */
+tensor top_k(tensor x, int k);
+tensor top_k_places(tensor x, int k);
+
 /* tokens [...] as [...][classes]: 1 in the token's place, else 0. */
 tensor one_hot(tensor tokens, int classes);
 

@@ -33,6 +33,17 @@ class Bert(Text):
                    lambda model, tokens, targets: model(input_ids=tokens, labels=targets).loss)
 
 
+    def test_bert_padded(self):
+        """Nobody attends to padding: byte 3 here, as often as it comes."""
+        same = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 24, "intermediate_size": 32, "vocab_size": 256,
+                "max_position_embeddings": 21}
+        data, batches = self.text(21)
+        theirs = BertForMaskedLM(BertConfig(**same, initializer_range=0.1, pad_token_id=None))  # no padding_idx: its row learns, too
+        data["files"] = {name: bytes(3 if byte < 80 else byte for byte in text) for name, text in data["files"].items()}
+        rows = lambda n: [torch.where(x < 80, 3, x) for x in batches(n)]
+        self.check("bert.c", theirs, {**same, "pad_token_id": 3}, data, rows, lambda model, tokens, targets: torch.nn.functional.cross_entropy(
+            model(tokens, attention_mask=(tokens != 3).long()).logits.flatten(0, 1), targets.flatten()))
+
     def test_mask_token_is_in_the_vocabulary(self):
         data, _ = self.text(5)
         trainer = Trainer({"model": {"source": str(MODELS / "bert.c"), "config": {

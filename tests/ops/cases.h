@@ -6,17 +6,20 @@
 
 #include "tests/ops/lab.h"
 
+/* Elements of a random tensor. */
+enum { MOST = 400 };
+
 struct op_case {
   const char *function;
   void (*arrange)(struct lab *lab); /* adds random arguments */
 };
 
 /* A file's cases; NULL ends them. */
-extern const struct op_case op_cases[], image_cases[];
+extern const struct op_case op_cases[], shape_cases[], image_cases[];
 
 /* All of them, by number from 0 on; NULL behind the last one. */
 static inline const struct op_case *op_case_at(int number) {
-  const struct op_case *const lists[] = {op_cases, image_cases};
+  const struct op_case *const lists[] = {op_cases, shape_cases, image_cases};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     for (const struct op_case *at = lists[i]; at->function != NULL; at++)
       if (number-- == 0) return at;

@@ -188,6 +188,7 @@ FUNCTIONS = {
     "cumsum": lambda p, x, axis: x.cumsum(axis),
     "max_along": lambda p, x, axis: x.max(axis).values,
     "min_along": lambda p, x, axis: x.min(axis).values,
+    "top_k": lambda p, x, k: x.topk(k).values,
     "pad": pad,
     "gather": lambda p, x, axis, index: x.gather(axis, index),
     "scatter_add": scatter_add,

@@ -1,0 +1,171 @@
+#include "tests/ops/cases.h"
+
+/* ---- Shapes ---- */
+
+static struct shape push_random(struct lab *lab, int least) {
+  struct shape shape = lab_shape(lab, least + (int)lab_random(lab, 4 - least), MOST);
+  lab_tensor(lab, shape, AROUND_ZERO);
+  return shape;
+}
+
+static int64_t random_axis(struct lab *lab, struct shape shape) {
+  return lab_random(lab, 2 * shape.rank) - shape.rank; /* from either end */
+}
+
+static void with_axis(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+}
+
+static void with_axes(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+  lab_int(lab, random_axis(lab, shape));
+}
+
+static void reshaped(struct lab *lab) {
+  struct shape shape = push_random(lab, 3);
+  lab_int(lab, 3);
+  lab_int(lab, shape.dim[1]);
+  lab_int(lab, -1);
+  lab_int(lab, shape.dim[0]);
+}
+
+static void sliced(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
+  int64_t start = lab_random(lab, extent);
+  lab_int(lab, axis);
+  lab_int(lab, start);
+  lab_int(lab, 1 + lab_random(lab, extent - start));
+}
+
+static void padded(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  lab_int(lab, random_axis(lab, shape));
+  lab_int(lab, lab_random(lab, 4));
+  lab_int(lab, lab_random(lab, 4));
+}
+
+/* A tensor of no two elements that are closer than what central differences take. */
+static struct shape apart(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
+  lab_tensor(lab, shape, COMB_A);
+  struct lab_tensor *x = &lab->parameters.items[0];
+  for (int64_t i = 0; i < shape_count(shape); i++) x->elements[i] += 0.2 / MOST * (double)i; /* on a comb of 0.2 */
+  return shape;
+}
+
+static void apart_with_axis(struct lab *lab) {
+  struct shape shape = apart(lab);
+  lab_int(lab, random_axis(lab, shape));
+}
+
+static void best(struct lab *lab) {
+  struct shape shape = apart(lab);
+  lab_int(lab, 1 + lab_random(lab, shape.dim[shape.rank - 1]));
+}
+
+/* A tensor, an axis, and an index of its shape but there. */
+static int64_t indexed(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
+  lab_int(lab, axis);
+  return extent;
+}
+
+static void gathered(struct lab *lab) {
+  int64_t extent = indexed(lab);
+  struct shape shape = lab->parameters.items[0].shape;
+  shape.dim[shape_axis(shape, lab->arguments[1].integer)] = lab_extent(lab);
+  lab_tokens(lab, shape, extent);
+}
+
+static void scattered(struct lab *lab) {
+  indexed(lab);
+  int64_t size = lab_extent(lab);
+  lab_tokens(lab, lab->parameters.items[0].shape, size);
+  lab_int(lab, size);
+}
+
+static void rows_taken(struct lab *lab) {
+  struct shape shape = {2, {lab_extent(lab), lab_extent(lab)}};
+  lab_tensor(lab, shape, AROUND_ZERO);
+  lab_tokens(lab, lab_shape(lab, (int)lab_random(lab, 3), 60), shape.dim[0]);
+}
+
+static void rows_added(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), index = shape;
+  int64_t rows = lab_extent(lab);
+  index.rank--;
+  lab_tensor(lab, shape, AROUND_ZERO);
+  lab_tokens(lab, index, rows);
+  lab_int(lab, rows);
+}
+
+static void parted(struct lab *lab) {
+  struct shape shape = push_random(lab, 1);
+  int64_t axis = random_axis(lab, shape), parts = shape.dim[shape_axis(shape, axis)];
+  lab_int(lab, axis);
+  lab_int(lab, parts);
+  lab_int(lab, lab_random(lab, parts));
+}
+
+static void joined(struct lab *lab) {
+  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), 60);
+  int64_t axis = random_axis(lab, shape);
+  lab_int(lab, axis);
+  lab_int(lab, 3);
+  for (int i = 0; i < 3; i++) {
+    shape.dim[shape_axis(shape, axis)] = lab_extent(lab);
+    lab_tensor(lab, shape, AROUND_ZERO);
+  }
+}
+
+static void dropped(struct lab *lab) {
+  push_random(lab, 0);
+  lab_real(lab, 0.3);
+}
+
+/* ---- Sequences ---- */
+
+static void recurrent(struct lab *lab) {
+  lab_scope(lab);
+  lab_tensor(lab, lab_shape(lab, 3, 60), AROUND_ZERO);
+  lab_int(lab, 1 + lab_random(lab, 4));
+  lab_int(lab, 0);
+}
+
+static void scanned(struct lab *lab) {
+  struct shape u = lab_shape(lab, 3, 60), states = u;
+  states.dim[2] = 1 + lab_random(lab, 4);
+  lab_tensor(lab, u, AROUND_ZERO);
+  lab_tensor(lab, u, POSITIVE);
+  lab_tensor(lab, (struct shape){2, {u.dim[2], states.dim[2]}}, AROUND_ZERO);
+  lab_tensor(lab, states, AROUND_ZERO);
+  lab_tensor(lab, states, AROUND_ZERO);
+}
+
+const struct op_case shape_cases[] = {
+    {"lstm", recurrent},
+    {"selective_scan", scanned},
+    {"sum", with_axis},
+    {"variance", with_axis},
+    {"cumsum", with_axis},
+    {"max_along", apart_with_axis},
+    {"min_along", apart_with_axis},
+    {"pad", padded},
+    {"gather", gathered},
+    {"scatter_add", scattered},
+    {"take", rows_taken},
+    {"index_add", rows_added},
+    {"mean", with_axis},
+    {"reshape_to", reshaped},
+    {"transpose", with_axes},
+    {"slice", sliced},
+    {"split", parted},
+    {"concat_of", joined},
+    {"dropout", dropped},
+    {"top_k", best},
+    {0},
+};
