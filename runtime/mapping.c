@@ -1,9 +1,12 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "mapping.h"
 
+#include "world.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -51,17 +54,21 @@ void rt_map_forget(const uint8_t *from, size_t size) {
   if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* Only calls that are safe inside a signal handler. */
+/* Made beforehand, as a signal handler may only call what is safe inside of one. */
+static char cut_file[256];
+
 static void on_bus_error(int number) {
-  static const char text[] = "rank 0: error: a data or weights file became shorter while it was being read\n"
-                             "    help: start again, and leave the file as it is while the program runs\n";
   (void)number;
-  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(1);
+  if (write(STDERR_FILENO, cut_file, strlen(cut_file)) < 0) _exit(1);
   _exit(1);
 }
 
 void rt_guard_mappings(void) {
   struct sigaction action = {.sa_handler = on_bus_error};
+  snprintf(cut_file, sizeof cut_file,
+           "rank %d: error: a data or weights file became shorter while it was being read\n"
+           "    help: start again, and leave the file as it is while the program runs\n",
+           rt_world()->rank);
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, NULL);
 }

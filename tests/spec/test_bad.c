@@ -40,8 +40,9 @@ static const char *messages(struct arena *arena, const char *path) {
 
 /* docs/job.md: what `accel-gen help` says, in one page. */
 static const char *page(struct arena *arena) {
-  static const char *const groups[] = {"model",     "data",     "precision", "accumulation", "memory",  "devices",
-                                       "optimizer", "schedule", "training",  "hooks",        "checkpoint", "tracking"};
+  static const char *const groups[] = {"model",   "data",        "precision", "accumulation", "memory",
+                                       "devices", "parallelism", "optimizer", "schedule",     "training",
+                                       "hooks",   "checkpoint",  "tracking"};
   struct text out = text_in(arena);
   text_printf(
       &out,

@@ -1,1 +1,0 @@
-/tmp/h/mpi/nompi/bin/command
