@@ -57,8 +57,8 @@ static const char *compile_rest(const struct describer *d) {
   const char *more = hooks == NULL || d->travel->kind != PROGRAM_TRAIN
                          ? ""
                          : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));
-  return arena_printf(arena, "-o %s %s%s $(pkg-config --cflags --libs accel-runtime)", shell_word(arena, binary),
-                      shell_word(arena, program), more);
+  return arena_printf(arena, "-o %s %s%s $(pkg-config --cflags --libs %s)", shell_word(arena, binary),
+                      shell_word(arena, program), more, d->manifest->runtime);
 }
 
 /* ---- Lines ---- */
@@ -104,6 +104,7 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   manifest->job.model = model_digest(travel->model);
   manifest->plan = report_json(travel->program);
   manifest->plan_text = report_text(travel->program);
+  manifest->runtime = runtime_package(travel->kind == PROGRAM_TRAIN && travel->job->devices.ranks > 1);
   manifest->compile_rest = compile_rest(&d);
   manifest->compile = arena_printf(arena, "cc %s %s", TRAINER_CFLAGS, manifest->compile_rest);
   add_inputs(&d, origins);

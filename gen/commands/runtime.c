@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *runtime_package(bool ranks) {
+  return ranks ? "accel-runtime-mpi" : "accel-runtime";
+}
+
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
   const char *old = getenv("PKG_CONFIG_PATH");
   if (options->binary != NULL) {
@@ -14,7 +18,7 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
   struct words command = words_in(options->arena);
   words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
   words_split(&command, what);
-  words_add(&command, ranks ? "accel-runtime-mpi" : "accel-runtime");
+  words_add(&command, runtime_package(ranks));
   const char *output = process_read(&command);
   if (output == NULL && ranks) {
     fprintf(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "

@@ -12,6 +12,9 @@
 #define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
 #endif
 
+/* What pkg-config calls the runtime; `ranks`: of a program for several. */
+const char *runtime_package(bool ranks);
+
 /* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
  * beside this command; `ranks`: of a program for several. False once a message stands on standard error. */
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags);

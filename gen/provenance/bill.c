@@ -47,18 +47,22 @@ static json_t *metadata(const struct made *made) {
   return object;
 }
 
-/* Libraries that every program is linked with; share/accel-runtime.pc.in names them. Which versions a machine has is
+/* Libraries that every program is linked with; share/accel-runtime*.pc.in name them. Which versions a machine has is
  * not known where the C is written. */
-static const char *const libraries[] = {"oneDNN", "jansson", "OpenMP runtime", "libm"};
-enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+static const char *const libraries[] = {"oneDNN", "jansson", "OpenMP runtime", "libm", "MPI"};
+
+static int count_libraries(const struct manifest *manifest) {
+  bool mpi = strcmp(manifest->runtime, "accel-runtime-mpi") == 0;
+  return (int)(sizeof libraries / sizeof *libraries) - (mpi ? 0 : 1);
+}
 
 static json_t *components(struct arena *arena, const struct made *made, json_t *references) {
   const struct manifest *manifest = made->manifest;
-  json_t *list = json_array(), *runtime = component("library", "accel-runtime", "accel-runtime");
+  json_t *list = json_array(), *runtime = component("library", "accel-runtime", manifest->runtime);
   json_put(runtime, "version", manifest->generator.version);
   json_array_append_new(list, runtime);
   json_array_append_new(references, json_string("accel-runtime"));
-  for (int i = 0; i < LIBRARIES; i++) {
+  for (int i = 0; i < count_libraries(manifest); i++) {
     json_array_append_new(list, component("library", libraries[i], libraries[i]));
     json_array_append_new(references, json_string(libraries[i]));
   }

@@ -12,6 +12,18 @@ void add_pair(struct arena *arena, struct pairs *pairs, const char *name, const 
 
 /* ---- Figures ---- */
 
+/* A number or a text as it is; an item of a list, such as a collective, in one line. */
+static const char *figure_text(struct arena *arena, const json_t *value) {
+  struct text text = text_in(arena);
+  if (json_is_string(value))
+    text_puts(&text, json_string_value(value));
+  else if (json_is_real(value))
+    text_printf(&text, "%.10g", json_real_value(value));
+  else
+    json_add(&text, json_deep_copy(value));
+  return text_string(&text);
+}
+
 static void add_figures(struct arena *arena, struct pairs *pairs, const char *path, const json_t *value) {
   const char *key;
   json_t *member;
@@ -20,17 +32,9 @@ static void add_figures(struct arena *arena, struct pairs *pairs, const char *pa
     add_figures(arena, pairs, arena_printf(arena, "%s%s%s", path, path[0] != '\0' ? "." : "", key), member);
   }
   json_array_foreach(value, i, member) {
-    add_figures(arena, pairs, arena_printf(arena, "%s.%zu", path, i), member);
+    add_pair(arena, pairs, arena_printf(arena, "%s.%zu", path, i), figure_text(arena, member));
   }
-  if (json_is_object(value) || json_is_array(value)) return;
-  struct text text = text_in(arena);
-  if (json_is_string(value))
-    text_puts(&text, json_string_value(value));
-  else if (json_is_real(value))
-    text_printf(&text, "%.10g", json_real_value(value));
-  else
-    json_add(&text, json_deep_copy(value));
-  add_pair(arena, pairs, path, text_string(&text));
+  if (!json_is_object(value) && !json_is_array(value)) add_pair(arena, pairs, path, figure_text(arena, value));
 }
 
 /* Memory first, then the rest as it comes. */

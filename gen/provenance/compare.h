@@ -65,7 +65,7 @@ struct comparison {
 
 void add_pair(struct arena *arena, struct pairs *pairs, const char *name, const char *value);
 
-/* The figures of a plan from its JSON text, one for each number or text in it, with dotted names. */
+/* The figures of a plan from its JSON text, one for each number, text or item of a list in it, with dotted names. */
 struct pairs figures_of(struct arena *arena, const char *json);
 
 /* The lines of a plan's text for people: a word, blanks, and the rest. */

@@ -85,6 +85,15 @@ class Statements(unittest.TestCase):
         self.assertEqual(parameters, {"job": "job.yaml", "program": "train", "set": ["optimizer.lr=0.01"]})
         self.assertFalse((folder / "trainer.manifest.json").exists())
 
+    def test_ranks(self):
+        """A program of several ranks is linked with MPI."""
+        folder = self.write(mlp("table", devices={"per_node": 2}).job)
+        self.made("job.yaml", "-o", "trainer.c", "--provenance", cwd=folder)
+        names = {part["name"] for part in self.bill(folder / "trainer.c")["components"]}
+        self.assertLessEqual({"accel-runtime-mpi", "MPI"}, names)
+        parameters = self.statement(folder / "trainer.c")["predicate"]["buildDefinition"]["internalParameters"]
+        self.assertTrue(parameters["compile"].endswith("$(pkg-config --cflags --libs accel-runtime-mpi)"))
+
     def test_header(self):
         """What a model includes is an input, too."""
         folder = self.write(mlp("table").job)
