@@ -48,10 +48,11 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
                       char *array) {
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
-    size_t size = rt_dtype_size(state->dtype);
-    struct tensor_view view = {.dtype = state->dtype, .rank = slice.rank};
+    bool integers = state->slices == NULL && program->tensors[i].dtype != ACCEL_FLOAT32;
+    struct tensor_view view = {.dtype = integers ? program->tensors[i].dtype : state->dtype, .rank = slice.rank};
     memcpy(view.shape, slice.shape, sizeof view.shape);
-    view.bytes = array + (size_t)slice.first * size;
+    size_t size = rt_dtype_size(view.dtype);
+    view.bytes = array + (size_t)slice.first * rt_dtype_size(state->dtype);
     view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;
     view.name = name_of(state, slice.parameter >= 0 ? program->tensors[slice.parameter].name : NULL);
     if (view.name == NULL) return false;

@@ -13,7 +13,9 @@
 /* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
 enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
 
-/* A parameter of the model: float32 values at `offset` bytes from the start of the weights. */
+enum accel_dtype { ACCEL_FLOAT32, ACCEL_FLOAT16, ACCEL_BFLOAT16, ACCEL_INT32, ACCEL_INT64, ACCEL_UINT8 };
+
+/* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
 struct accel_tensor {
   const char *name; /* as its published checkpoint names it */
   size_t offset;
@@ -21,9 +23,8 @@ struct accel_tensor {
   int64_t shape[8];
   enum accel_init init;
   double a, b;
+  enum accel_dtype dtype; /* of a parameter ACCEL_FLOAT32 */
 };
-
-enum accel_dtype { ACCEL_FLOAT32, ACCEL_FLOAT16, ACCEL_BFLOAT16, ACCEL_INT32, ACCEL_INT64, ACCEL_UINT8 };
 
 /* What a parameter, or none, has of a state's array: shape elements from element `first`. */
 struct accel_slice {
@@ -34,7 +35,7 @@ struct accel_slice {
 };
 
 /* An array of the arena that outlives a step, and so belongs to a checkpoint. Without slices it mirrors the weights:
- * each parameter has an element in it for each of its own, in the same places. */
+ * each parameter has an element in it for each of its own, in the same places and of the same type. */
 struct accel_state {
   const char *file; /* of the checkpoint, without its ending: "model", "optimizer" */
   const char *name; /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */

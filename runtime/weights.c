@@ -4,6 +4,7 @@
 #include "init.h"
 #include "safetensors.h"
 #include "shards.h"
+#include "tensors.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -78,6 +79,12 @@ static bool check_tensor(const struct accel_tensor *wanted, const struct stored_
                rt_shape_text(needs, sizeof needs, wanted->rank, wanted->shape));
     return rt_help(problem, "give the weights of this model, or set model.config to that of the weights");
   }
+  if (wanted->dtype != ACCEL_FLOAT32) {
+    const char *name = rt_dtype_name(wanted->dtype);
+    if (strcmp(stored->dtype, name) == 0) return true;
+    rt_problem(problem, "%s: tensor '%s' is of dtype %s, the model's is %s", path, stored->name, stored->dtype, name);
+    return rt_help(problem, "save the weights with that type");
+  }
   if (is_convertible(stored->dtype)) return true;
   rt_problem(problem, "%s: tensor '%s' is of dtype %s; F32, F16 and BF16 are read", path, stored->name, stored->dtype);
   return rt_help(problem, "save the weights in one of these");
@@ -92,7 +99,7 @@ static void copy(char *out, const uint8_t *bytes, size_t size) {
 
 static void convert(float *out, const struct stored_tensor *stored, int64_t count) {
   bool brain = strcmp(stored->dtype, "BF16") == 0;
-  if (strcmp(stored->dtype, "F32") == 0) {
+  if (!brain && strcmp(stored->dtype, "F16") != 0) {
     copy((char *)out, stored->bytes, stored->size);
     return;
   }

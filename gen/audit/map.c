@@ -57,16 +57,22 @@ const struct path *map_taken(const struct map *map, int64_t from, int64_t to, co
 
 /* ---- Views ---- */
 
-/* The scalar type that an array, or a record of arrays without unions, is made of; NULL when there are several. */
+/* Of two scalar types the one that counts: integers may stand among reals, as counters among weights. NULL for two that
+ * cannot stand together. */
+static const struct type *joined(const struct type *a, const struct type *b) {
+  if (a == NULL || b == NULL) return NULL;
+  if (a->kind != b->kind) return a->kind == TYPE_REAL ? a : b;
+  return a->size == b->size ? a : NULL;
+}
+
+/* The scalar type that an array, or a record of arrays without unions, is made of, counters aside; NULL when there are
+ * several. */
 static const struct type *only_scalar(const struct type *type) {
   if (type->kind == TYPE_ARRAY) return only_scalar(type->element);
   if (type->kind == TYPE_INTEGER || type->kind == TYPE_REAL) return type;
   if (type->kind != TYPE_RECORD || type->is_union || type->n_members == 0) return NULL;
   const struct type *scalar = only_scalar(type->members[0].type);
-  for (int i = 1; i < type->n_members; i++) {
-    const struct type *other = only_scalar(type->members[i].type);
-    if (scalar == NULL || other == NULL || other->kind != scalar->kind || other->size != scalar->size) return NULL;
-  }
+  for (int i = 1; i < type->n_members; i++) scalar = joined(scalar, only_scalar(type->members[i].type));
   return scalar;
 }
 

@@ -44,7 +44,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
   const struct region *region = function->region;
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_weights[i])
-      add_parameter(arena, list, "weights", holder_name(arena, "weights", i),
+      add_parameter(arena, list, function->writes_weights[i] ? "assigned" : "weights", holder_name(arena, "weights", i),
                     region_scope_type(program, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_low_weights[i])

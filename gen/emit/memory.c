@@ -16,7 +16,8 @@ static struct jinja_value weight_member_value(const struct program *program, con
   set_text(arena, value, "name", member->name);
   const char *type = node->parameter != NULL ? "" : low ? low_struct(arena, program, node->type) : node->type->name;
   set_text(arena, value, "struct", type);
-  if (low) set_text(arena, value, "type", element_type(program->low));
+  if (low || node->parameter != NULL)
+    set_text(arena, value, "type", element_type(low ? program->low : node->parameter->dtype));
   set_int(arena, value, "alignment", low ? 32 : 64);
   set_int(arena, value, "array", node->array ? node->n_children : 0);
   if (node->parameter != NULL) {
@@ -78,6 +79,7 @@ struct jinja_value tensors_value(const struct program *program) {
     set_literal(arena, value, "literal", weight->path);
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
+    set_text(arena, value, "dtype", dtype_enumerator(weight->parameter->dtype));
     set_text(arena, value, "init", inits[weight->parameter->init.kind]);
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);

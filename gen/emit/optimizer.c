@@ -2,6 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/place.h"
 #include "gen/plan/schedule.h"
 
 /* ---- Numbers ---- */
@@ -141,6 +142,32 @@ static struct jinja_value maps_value(struct arena *arena, const struct job *job)
   return list;
 }
 
+/* Where buffers lie among the weights, by elements of 4 bytes; neighbours in one row. */
+static struct jinja_value buffers_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  int64_t first = -1, end = -1, size = dtype_size(DTYPE_FLOAT32);
+  const char *name = NULL;
+  for (int i = 0; i <= program->n_weights; i++) {
+    const struct weight *weight = i < program->n_weights ? &program->weights[i] : NULL;
+    bool buffer = weight != NULL && weight->parameter->buffer;
+    if (first >= 0 && (!buffer || weight->offset / size != end)) {
+      struct jinja_value row = jinja_map(arena);
+      set_comment(arena, row, "name", name);
+      set_int(arena, row, "first", first);
+      set_int(arena, row, "count", end - first);
+      jinja_push(arena, list, row);
+      first = -1;
+    }
+    if (!buffer) continue;
+    const struct parameter *parameter = weight->parameter;
+    if (first < 0) name = weight->path;
+    if (first < 0) first = weight->offset / size;
+    end = (weight->offset + arena_aligned(shape_count(parameter->shape) * dtype_size(parameter->dtype))) / size;
+  }
+  return list;
+}
+
 /* The optimizer over a list of spans; none: over all weights alike. */
 static struct jinja_value rule_value(const struct program *program, const struct span_list *spans, const char *row) {
   struct arena *arena = program->arena;
@@ -173,6 +200,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "gradients", program->bytes.gradients / dtype_size(DTYPE_FLOAT32));
   jinja_set(arena, value, "rows", rows_value(arena, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));
+  jinja_set(arena, value, "buffers", buffers_value(program));
   return value;
 }
 

@@ -55,8 +55,6 @@ struct jinja_value keys_value(const struct program *program, const char *model) 
 struct jinja_value states_value(const struct program *program) {
   static const char *const types[] = {
       [DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t", [DTYPE_BFLOAT16] = "uint16_t", [DTYPE_UINT8] = "uint8_t"};
-  static const char *const dtypes[] = {
-      [DTYPE_FLOAT32] = "FLOAT32", [DTYPE_INT32] = "INT32", [DTYPE_BFLOAT16] = "BFLOAT16", [DTYPE_UINT8] = "UINT8"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->states.count; i++) {
@@ -66,7 +64,7 @@ struct jinja_value states_value(const struct program *program) {
     set_text(arena, value, "name", state->name);
     set_text(arena, value, "member", state->member);
     set_text(arena, value, "type", types[state->dtype]);
-    set_text(arena, value, "dtype", dtypes[state->dtype]);
+    set_text(arena, value, "dtype", dtype_enumerator(state->dtype));
     set_int(arena, value, "count", state->count);
     jinja_set(arena, value, "slices", slices_value(program, state));
     jinja_push(arena, list, value);

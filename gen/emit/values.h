@@ -24,6 +24,9 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape);
 /* The C type of an element: "float", "int32_t", "accel_bf16", "accel_f16". */
 const char *element_type(enum dtype dtype);
 
+/* The runtime's enumerator for it, without its prefix: "FLOAT32". */
+const char *dtype_enumerator(enum dtype dtype);
+
 /* The type of the weights' copies of 16 bits: "bf16", "f16"; "" where there are none. */
 const char *low_name(const struct program *program);
 

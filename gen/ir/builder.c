@@ -65,10 +65,12 @@ static bool check_size(struct builder *builder, struct shape shape) {
   return false;
 }
 
-struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
-                                struct shape shape, struct initializer fallback) {
+/* The parameter of this name, made like `wanted` where there is none. */
+static struct value *named(struct builder *builder, const struct scope *scope, const char *name,
+                           const struct parameter *wanted) {
   struct region *region = builder->frame->region;
   const char *path = builder_scope(builder, scope, name)->path;
+  struct shape shape = wanted->shape;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *known = &region->parameters.items[i];
     if (known->scope != scope->formal || strcmp(known->path, path) != 0) continue;
@@ -79,16 +81,26 @@ struct value *builder_parameter(struct builder *builder, const struct scope *sco
     return NULL;
   }
   if (!check_size(builder, shape)) return NULL;
-  struct parameter parameter = {.scope = scope->formal,
-                                .path = path,
-                                .shape = shape,
-                                .dtype = DTYPE_FLOAT32,
-                                .init = scope->init.kind != INIT_DEFAULT ? scope->init : fallback,
-                                .where = builder->where};
-  parameter.value = value_new(builder->graph, region, VALUE_PARAMETER, region->parameters.count, shape, DTYPE_FLOAT32);
-  parameter.value->differentiable = true;
+  struct parameter parameter = *wanted;
+  parameter.scope = scope->formal;
+  parameter.path = path;
+  parameter.where = builder->where;
+  parameter.value = value_new(builder->graph, region, VALUE_PARAMETER, region->parameters.count, shape, wanted->dtype);
+  parameter.value->differentiable = !wanted->buffer;
   ARENA_PUSH(builder->arena, region->parameters, parameter);
   return parameter.value;
+}
+
+struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
+                                struct shape shape, struct initializer fallback) {
+  struct initializer init = scope->init.kind != INIT_DEFAULT ? scope->init : fallback;
+  return named(builder, scope, name, &(struct parameter){.shape = shape, .dtype = DTYPE_FLOAT32, .init = init});
+}
+
+struct value *builder_buffer(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
+                             enum dtype dtype, enum initializer_kind init) {
+  return named(builder, scope, name,
+               &(struct parameter){.shape = shape, .dtype = dtype, .init = {.kind = init}, .buffer = true});
 }
 
 static bool outputs_differentiable(const struct node *node) {

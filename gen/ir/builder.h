@@ -69,6 +69,10 @@ struct scope *builder_scope_init(struct builder *builder, const struct scope *sc
 struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
                                 struct shape shape, struct initializer fallback);
 
+/* The same for a buffer, of any type: state that is no parameter. */
+struct value *builder_buffer(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
+                             enum dtype dtype, enum initializer_kind init);
+
 /* A node of the kind called `kind` over `inputs`; its outputs by the kind's rule. NULL after an error (reported). Any
  * NULL among the inputs gives NULL silently, so that calls nest without checks. */
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,

@@ -52,6 +52,7 @@ struct parameter {
   enum dtype dtype;
   struct initializer init;
   struct value *value; /* the parameter as an operand in its region */
+  bool buffer;         /* state that is no parameter: what the model assigns to it is all that changes it */
   bool moved;          /* it came from a function that the region calls, which names it still */
   bool in_backward;    /* updated as soon as the backward has its gradient, which is never stored */
   struct value *low;   /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
@@ -132,6 +133,7 @@ struct node {
   struct call *call;     /* of a call node */
   struct node_list body; /* of a fused elementwise node: its parts, in order */
   bool again;            /* of a backward region: makes a value of the forward region again */
+  bool discards;         /* where it runs again: what it assigns to parameters goes nowhere */
 };
 
 struct parameter_list {

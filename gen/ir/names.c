@@ -31,7 +31,7 @@ struct name_table {
   struct name_entry {
     const char *name;
     int next;
-  } * entries;
+  } *entries;
   size_t size; /* a power of two, at most half full */
 };
 

@@ -16,6 +16,12 @@ const struct op_function *op_function_find(const char *name) {
   return NULL;
 }
 
+bool op_assigns(const struct op_kind *kind) {
+  for (size_t i = 0; i < sizeof kind->assigns / sizeof kind->assigns[0]; i++)
+    if (kind->assigns[i] > 0) return true;
+  return false;
+}
+
 const struct op_kind *op_cast_kind(enum dtype dtype) {
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++)

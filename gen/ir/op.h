@@ -121,6 +121,13 @@ struct op_kind {
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                int64_t rows);
 
+  /* assigns[o] - 1 is the input, a parameter, that output o is the new value of: it is written there, once the kernel
+   * has read the old one; 0: none. The node stands for that alone already. */
+  int assigns[6];
+
+  /* In place of the node where the model is evaluated: its output 0. NULL: the node itself. Its region is open. */
+  struct value *(*evaluated)(struct builder *builder, const struct node *node);
+
   /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: in the place of the
    * parameter it gets its row in the optimizer's table, and beside the gradient what the rule needs of the step. */
   bool updates;
@@ -160,6 +167,9 @@ struct op_file {
 /* Made by the build from the files of gen/ops. */
 extern const struct op_file *const op_files[];
 extern const int op_file_count;
+
+/* Whether a node of the kind assigns to parameters. */
+bool op_assigns(const struct op_kind *kind);
 
 /* By name; NULL when there is none. */
 const struct op_kind *op_kind_find(const char *name);

@@ -106,7 +106,7 @@ static bool take_parameter(struct outlining *outlining, struct body *body, struc
     return false;
   parameter.value = value_new(outlining->graph, body->region, VALUE_PARAMETER, body->region->parameters.count,
                               value->shape, value->dtype);
-  parameter.value->differentiable = true;
+  parameter.value->differentiable = value->differentiable;
   ARENA_PUSH(outlining->graph->arena, body->region->parameters, parameter);
   body->map[value->id] = parameter.value;
   return true;

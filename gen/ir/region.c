@@ -113,6 +113,7 @@ struct node *node_copy(struct graph *graph, const struct node *node, struct regi
   memcpy(copy->attributes, node->attributes, sizeof copy->attributes);
   copy->n_attributes = node->n_attributes;
   copy->autocast = node->autocast;
+  copy->discards = node->discards;
   if (node->call != NULL) {
     copy->call = arena_alloc(graph->arena, sizeof *copy->call);
     *copy->call = *node->call;

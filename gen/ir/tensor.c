@@ -5,17 +5,17 @@
 #include "gen/base/text.h"
 
 const char *dtype_name(enum dtype dtype) {
-  static const char *const names[] = {"float32", "int32", "bfloat16", "float16", "uint8"};
+  static const char *const names[] = {"float32", "int32", "bfloat16", "float16", "uint8", "int64"};
   return names[dtype];
 }
 
 const char *dtype_short_name(enum dtype dtype) {
-  static const char *const names[] = {"f32", "i32", "bf16", "f16", "u8"};
+  static const char *const names[] = {"f32", "i32", "bf16", "f16", "u8", "i64"};
   return names[dtype];
 }
 
 bool dtype_is_float(enum dtype dtype) {
-  return dtype != DTYPE_INT32 && dtype != DTYPE_UINT8;
+  return dtype == DTYPE_FLOAT32 || dtype_is_low(dtype);
 }
 
 bool dtype_is_low(enum dtype dtype) {
@@ -27,7 +27,9 @@ enum dtype dtype_widest(enum dtype a, enum dtype b) {
 }
 
 int64_t dtype_size(enum dtype dtype) {
-  return dtype == DTYPE_UINT8 ? 1 : dtype_is_low(dtype) ? 2 : 4;
+  static const int64_t sizes[] = {[DTYPE_FLOAT32] = 4, [DTYPE_INT32] = 4, [DTYPE_BFLOAT16] = 2,
+                                  [DTYPE_FLOAT16] = 2, [DTYPE_UINT8] = 1, [DTYPE_INT64] = 8};
+  return sizes[dtype];
 }
 
 struct shape shape_of(int rank, ...) {

@@ -42,6 +42,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_dropout(builder, dy[0], node_real(node, "p"), node_int(node, "site"));
 }
 
+static struct value *evaluated(struct builder *builder, const struct node *node) {
+  (void)builder;
+  return node->inputs[0];
+}
+
 static const struct op_kind kind = {
     .name = "dropout",
     .class = OP_KERNEL,
@@ -52,6 +57,7 @@ static const struct op_kind kind = {
     .in_place = {1},
     .reference = reference,
     .random = true,
+    .evaluated = evaluated,
 };
 
 /* The number of random nodes in the region so far: another one for each in the region. */

@@ -239,7 +239,7 @@ static void copy_operands(struct body *body, const struct region *from, const en
     parameter.value->name = original->name;
     parameter.value->differentiable = original->differentiable;
     ARENA_PUSH(graph->arena, body->region->parameters, parameter);
-    bool low = dtype_is_low(pass->rules->storage) && !stays_wide(body, parameter.value);
+    bool low = dtype_is_low(pass->rules->storage) && !parameter.buffer && !stays_wide(body, parameter.value);
     body->map[original->id] = low ? converted(body, parameter.value, pass->rules->storage) : parameter.value;
   }
 }
@@ -248,7 +248,7 @@ static void copy_operands(struct body *body, const struct region *from, const en
 static void drop_unused(struct region *region) {
   for (int i = region->nodes.count - 1; i >= 0; i--) {
     const struct node *node = region->nodes.items[i];
-    bool used = node->call != NULL;
+    bool used = node->call != NULL || op_assigns(node->kind);
     for (int k = 0; k < node->n_outputs; k++) used |= value_is_used(region, node->outputs[k], NULL);
     if (!used) region_remove(region, node);
   }

@@ -275,6 +275,7 @@ static void add_again(struct pass *pass, struct region *region, bool within) {
   for (int i = 0; i < region->nodes.count && !recompute; i++)
     if (region->nodes.items[i]->call != NULL) add_again(pass, region->nodes.items[i]->call->callee, within);
   struct region *copy = copy_region(&copying, region, "again");
+  for (int i = 0; i < copy->nodes.count; i++) copy->nodes.items[i]->discards = true;
   copy->recompute = recompute;
   name_values(pass->arena, copy);
   again[region->id] = copy;
@@ -293,7 +294,8 @@ static void repeat_forward(struct pass *pass, struct region *forward, struct reg
   copying->callees = pass->again[forward->group];
   copying->values = arena_alloc(pass->arena, ((size_t)pass->graph->next_value + 1) * sizeof(struct value *));
   copy_nodes(copying, forward, backward);
-  for (int i = 0; i < backward->nodes.count; i++) backward->nodes.items[i]->again = true;
+  for (int i = 0; i < backward->nodes.count; i++)
+    backward->nodes.items[i]->again = backward->nodes.items[i]->discards = true;
   if (forward->group) backward->nodes.items[backward->nodes.count - 1]->call->callee = last->call->callee;
 }
 

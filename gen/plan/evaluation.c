@@ -10,27 +10,42 @@
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/normalize.h"
 
-static bool is_random(const struct graph *graph) {
+/* Whether some node stands for another one where the model is evaluated. */
+static bool differs(const struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++)
-      if (graph->regions[r]->nodes.items[i]->kind->random) return true;
+      if (graph->regions[r]->nodes.items[i]->kind->evaluated != NULL) return true;
   return false;
 }
 
-static void drop_from_region(struct region *region) {
-  int kept = 0;
-  for (int i = 0; i < region->nodes.count; i++) {
-    struct node *node = region->nodes.items[i];
-    if (node->kind->random)
-      region_replace(region, node->outputs[0], node->inputs[0]);
-    else
-      region->nodes.items[kept++] = node;
+/* What stands for the node in evaluation takes its place. */
+static void settle_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
+  struct node *node = region->nodes.items[index];
+  int before = region->nodes.count;
+  builder_at(builder, node->where);
+  struct value *value = node->kind->evaluated(builder, node);
+  for (int i = before; i < region->nodes.count; i++) {
+    struct node *made = region->nodes.items[region->nodes.count - 1];
+    region->nodes.count--;
+    region_insert(graph, region, index, made);
   }
-  region->nodes.count = kept;
+  if (value->kind == VALUE_RESULT && node->outputs[0]->name != NULL)
+    builder_name(builder, value, node->outputs[0]->name);
+  region_replace(region, node->outputs[0], value);
+  region_remove(region, node);
 }
 
-void drop_random(struct graph *graph) {
-  for (int r = 0; r < graph->n_regions; r++) drop_from_region(graph->regions[r]);
+static void settle_region(struct graph *graph, struct builder *builder, struct region *region) {
+  int last = graph->next_node;
+  builder_enter(builder, region);
+  for (int i = region->nodes.count - 1; i >= 0; i--)
+    if (region->nodes.items[i]->kind->evaluated != NULL) settle_node(graph, builder, region, i);
+  builder_leave(builder);
+  if (graph->next_node > last) name_values(graph->arena, region);
+}
+
+void settle(struct graph *graph, struct builder *builder) {
+  for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
 }
 
 /* The input that predictions are compared with, as the data names it; NULL where the model does not take it. */
@@ -93,14 +108,14 @@ static bool decide(struct program *program, struct builder *builder, struct regi
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct graph *graph = program->graph;
   bool predicts = graph->entry->results.count > 1;
-  if (!is_random(graph) && !predicts) return true;
+  if (!differs(graph) && !predicts) return true;
   int n = graph->n_regions;
   struct copying copying = {.graph = graph};
   copying.callees = arena_alloc(graph->arena, (size_t)n * sizeof(struct region *));
   copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
   for (int i = 0; i < n; i++) {
     copying.callees[i] = copy_region(&copying, graph->regions[i], "evaluation");
-    drop_from_region(copying.callees[i]);
+    settle_region(graph, builder, copying.callees[i]);
   }
   program->evaluation_entry = copying.callees[graph->entry->id];
   if (!predicts) return true;

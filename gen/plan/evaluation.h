@@ -1,12 +1,13 @@
-/* Evaluation: the model as it runs when nothing is learned: without the random operations of training. */
+/* Evaluation: the model as it runs when nothing is learned: what draws random numbers or looks at the batch in training
+ * is something else there (op_kind.evaluated). */
 #ifndef ACCEL_PLAN_EVALUATION_H
 #define ACCEL_PLAN_EVALUATION_H
 
 #include "gen/ir/builder.h"
 #include "gen/plan/program.h"
 
-/* Gives the program an evaluation_entry: a copy of the entry, and of what it calls, in which every random operation is
- * its input. A second result of the entry, logits, becomes one of the copy alone, as the classes that they speak for:
+/* Gives the program an evaluation_entry: a copy of the entry, and of what it calls, in which something
+ * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that they speak for:
  * the program's predictions. Nothing where the graph has neither, for then the entry itself serves. False with an error
  * where there are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
@@ -16,7 +17,7 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
  * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch. */
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
-/* Drops the random operations in place: for programs that never train. */
-void drop_random(struct graph *graph);
+/* Makes the graph what it is in evaluation, in place: for programs that never train. */
+void settle(struct graph *graph, struct builder *builder);
 
 #endif

@@ -116,7 +116,8 @@ void count_figures(struct program *program) {
   find_limits(program);
   program->n_parameters = 0;
   for (int i = 0; i < program->n_weights; i++) {
-    program->n_parameters += shape_count(program->weights[i].parameter->shape);
+    if (!program->weights[i].parameter->buffer)
+      program->n_parameters += shape_count(program->weights[i].parameter->shape);
     program->n_tied += program->weights[i].tied;
   }
   count_flops(program);

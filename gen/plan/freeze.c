@@ -34,7 +34,7 @@ static void collect(struct weight_walk *walk, const struct region *region, const
     const struct parameter *p = &region->parameters.items[i];
     const char *name = weight_path(walk->program->arena, prefixes[p->scope], p->path);
     ARENA_PUSH(walk->program->arena, freezing->names, name);
-    freezing->trains |= !is_frozen(job, name);
+    freezing->trains |= !p->buffer && !is_frozen(job, name);
     for (int k = 0; k < job->model.n_freeze; k++) freezing->matches[k] |= name_matches(job->model.freeze[k].name, name);
   }
 }

@@ -145,13 +145,28 @@ static bool has_gradient(const struct weight *weight) {
   return weight->parameter->value->differentiable && !weight->in_backward;
 }
 
+/* An optimizer that evaluates an average of the weights leaves buffers that belong to others. */
+static bool check_buffers(const struct program *program, struct diagnostics *diags) {
+  if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->averages) return true;
+  for (int i = 0; i < program->n_weights; i++) {
+    if (!program->weights[i].parameter->buffer) continue;
+    diag_error(diags, job_where(program->job, "optimizer.name"),
+               "'%s' evaluates an average of the weights, and '%s' is of the weights that it trains with",
+               job_optimizer(program->job)->name, program->weights[i].path);
+    diag_help(diags, "use optimizer.name: adamw, or a model without running statistics");
+    return false;
+  }
+  return true;
+}
+
 /* The tree of what is trained, beside a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
   bool some = false;
+  if (!check_buffers(program, diags)) return false;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
-    if (!weight->parameter->value->differentiable && program->kind == PROGRAM_TRAIN)
-      program->n_frozen += shape_count(weight->parameter->shape);
+    bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;
+    if (frozen && program->kind == PROGRAM_TRAIN) program->n_frozen += shape_count(weight->parameter->shape);
     some |= !has_gradient(weight);
   }
   if (some && program->kind == PROGRAM_TRAIN) {

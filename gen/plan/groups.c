@@ -18,7 +18,7 @@ static bool check_group(const struct program *program, int g, struct diagnostics
   int before = -1;
   bool frozen = false;
   for (int i = 0; i < program->n_weights; i++) {
-    if (!name_matches(group->match, program->weights[i].path)) continue;
+    if (program->weights[i].parameter->buffer || !name_matches(group->match, program->weights[i].path)) continue;
     if (!program->weights[i].parameter->value->differentiable) {
       frozen = true;
       continue;
@@ -31,7 +31,8 @@ static bool check_group(const struct program *program, int g, struct diagnostics
     diag_note(diags, program->job->model.freeze[0].where, "model.freeze is here");
   } else if (before < 0) {
     struct name_list names = {0};
-    for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+    for (int i = 0; i < program->n_weights; i++)
+      if (!program->weights[i].parameter->buffer) ARENA_PUSH(program->arena, names, program->weights[i].path);
     name_pattern_unmatched(program->arena, group->match, &names, group->where, diags);
   } else {
     diag_error(diags, group->where, "all parameters that '%s' matches belong to groups before it", group->match);

@@ -83,9 +83,12 @@ static void lower_kernel(struct layout_pass *pass, struct node *node) {
   struct place *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = input_place(pass, node, i);
   struct step *step = new_step(pass, node);
+  bool assigns = op_assigns(node->kind) && !node->discards;
   step->inputs = inputs;
   for (int i = 0; i < node->n_outputs; i++) {
     const struct value *output = node->outputs[i];
+    int assigned = assigns ? node->kind->assigns[i] : 0;
+    if (assigned > 0) *place_of(pass->program, output) = inputs[assigned - 1];
     if (place_of(pass->program, output)->storage == NULL) {
       struct place fresh = fresh_place(pass, output);
       *place_of(pass->program, output) = fresh;

@@ -61,7 +61,7 @@ static bool pass_differentiate(struct context *context) {
 static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
   if (program->kind != PROGRAM_TRAIN)
-    drop_random(program->graph);
+    settle(program->graph, context->builder);
   else if (program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
   return true;

@@ -108,6 +108,7 @@ struct function {
   bool *uses_low_weights;              /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
+  bool *writes_weights;                /* by scope: it assigns to some of them */
   bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
   bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */

@@ -1,5 +1,6 @@
 #include "gen/plan/prune.h"
 
+#include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/uses.h"
 
@@ -26,9 +27,20 @@ static bool saves(const struct pass *pass, const struct region *region) {
   return false;
 }
 
-/* A call is for its results, for what it saves, or, of a backward region, for the gradients that it writes. */
-static bool is_needed(const struct pass *pass, const struct node *node) {
+/* Whether a node assigns to parameters, or a call something that does. */
+static bool assigns(const struct node *node) {
+  if (node->call == NULL) return !node->discards && op_assigns(node->kind);
+  const struct region *callee = node->call->callee;
+  for (int i = 0; i < callee->nodes.count; i++)
+    if (assigns(callee->nodes.items[i])) return true;
+  return false;
+}
+
+/* A call is for its results, for what it saves, or, of a backward region, for the gradients that it writes; and what
+ * assigns to parameters is for that, where its region `runs` at all. */
+static bool is_needed(const struct pass *pass, const struct node *node, bool runs) {
   if (node->call != NULL && node->call->forward != NULL) return true;
+  if (runs && assigns(node)) return true;
   if (node->call != NULL && pass->gone_over[node->id] && saves(pass, node->call->callee)) return true;
   for (int i = 0; i < node->n_outputs; i++)
     if (pass->uses[node->outputs[i]->id] > 0) return true;
@@ -36,11 +48,11 @@ static bool is_needed(const struct pass *pass, const struct node *node) {
 }
 
 /* From the last node to the first, so that what only a removed node needed goes too. */
-static void prune_region(struct pass *pass, struct region *region) {
+static void prune_region(struct pass *pass, struct region *region, bool runs) {
   int end = region->nodes.count, kept = end;
   for (int i = end - 1; i >= 0; i--) {
     struct node *node = region->nodes.items[i];
-    if (is_needed(pass, node)) {
+    if (is_needed(pass, node, runs)) {
       region->nodes.items[--kept] = node;
       continue;
     }
@@ -124,7 +136,8 @@ void prune(struct graph *graph) {
     struct region *region = graph->regions[r];
     for (int i = region->results.count - 1; i >= 0; i--)
       if (is_dropped(&pass, region, i)) drop_result(&pass, region, i);
-    if (is_uncalled(&pass, region)) clear(&pass, region);
-    prune_region(&pass, region);
+    bool runs = !is_uncalled(&pass, region);
+    if (!runs) clear(&pass, region);
+    prune_region(&pass, region, runs);
   }
 }

@@ -12,9 +12,12 @@ static void use_place(struct function *function, const struct place *place) {
   if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
 }
 
-static void update_weight(struct function *function, const struct step *step) {
-  function->uses_rows[function->region->forward->parameters.items[step->outputs[0].storage->index].scope] = true;
-  function->updates = true;
+/* What a step's output means for the weights: it may be one, or the row of the optimizer's table for one. */
+static void write_place(struct function *function, const struct step *step, const struct place *place) {
+  const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
+  if (place->storage == NULL || place->storage->kind != STORAGE_WEIGHT) return;
+  bool *uses = step->node->kind->updates ? function->uses_rows : function->writes_weights;
+  uses[named->parameters.items[place->storage->index].scope] = true;
 }
 
 static void use_callee(struct function *function, const struct step *step) {
@@ -24,6 +27,7 @@ static void use_callee(struct function *function, const struct step *step) {
     function->uses_weights[formal] |= step->callee->uses_weights[i];
     function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
     function->uses_gradients[formal] |= step->callee->uses_gradients[i];
+    function->writes_weights[formal] |= step->callee->writes_weights[i];
     function->uses_rows[formal] |= step->callee->uses_rows[i];
   }
   function->updates |= step->callee->updates;
@@ -36,6 +40,7 @@ void plan_signatures(struct program *program) {
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_rows = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
     for (int s = 0; s < function->n_steps; s++) {
@@ -43,9 +48,11 @@ void plan_signatures(struct program *program) {
       if (step->callee != NULL) use_callee(function, step);
       for (int i = 0; i < step->node->n_inputs; i++)
         if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
-      for (int i = 0; i < step->node->n_outputs && !step->node->kind->updates; i++)
-        use_place(function, &step->outputs[i]);
-      if (step->node->kind->updates) update_weight(function, step);
+      for (int i = 0; i < step->node->n_outputs; i++) {
+        if (!step->node->kind->updates) use_place(function, &step->outputs[i]);
+        write_place(function, step, &step->outputs[i]);
+      }
+      function->updates |= step->node->kind->updates;
     }
   }
 }

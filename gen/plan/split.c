@@ -17,7 +17,10 @@ struct split {
 /* ---- Marks ---- */
 
 static struct treatment treat(const struct split *split, const struct parameter *p, const char *const *prefixes) {
-  return split->rules->treat(split->rules->context, p, weight_path(split->graph->arena, prefixes[p->scope], p->path));
+  const char *name = weight_path(split->graph->arena, prefixes[p->scope], p->path);
+  struct treatment treatment = split->rules->treat(split->rules->context, p, name);
+  treatment.trains &= !p->buffer;
+  return treatment;
 }
 
 /* The marks of a region's own parameters. */

@@ -104,6 +104,36 @@ tensor conv2d_grouped_no_bias(scope s, tensor x, int out, int kernel, int stride
 tensor conv_transpose1d(scope s, tensor x, int out, int kernel, int stride, int padding);
 tensor conv_transpose2d(scope s, tensor x, int out, int kernel, int stride, int padding);
 
+/* The largest, and the mean, of each window of kernel x kernel places, windows `stride` apart. Beyond the edges nothing
+ * is largest, and there are zeros that count in the mean. */
+tensor max_pool1d(tensor x, int kernel, int stride, int padding);
+tensor max_pool2d(tensor x, int kernel, int stride, int padding);
+tensor avg_pool1d(tensor x, int kernel, int stride, int padding);
+tensor avg_pool2d(tensor x, int kernel, int stride, int padding);
+
+/* The means of so many windows that cover all of x between them: adaptive_avg_pool2d(x, 1, 1) is the mean of each
+ * channel. */
+tensor adaptive_avg_pool1d(tensor x, int length);
+tensor adaptive_avg_pool2d(tensor x, int height, int width);
+
+/* An image at another size: each place that of the nearest place of x, or between its nearest places in both
+ * directions; `corners`: the corner places of both images lie in the same places (align_corners). */
+tensor interpolate_nearest(tensor x, int height, int width);
+tensor interpolate_bilinear(tensor x, int height, int width);
+tensor interpolate_bilinear_corners(tensor x, int height, int width);
+
+/* Group normalisation of x [batch][channels][...] (arXiv:1803.08494): within each sample over each of `groups` groups
+ * of neighbouring channels; weight and bias [channels], eps is 1e-5. */
+tensor group_norm(scope s, tensor x, int groups);
+tensor group_norm_eps(scope s, tensor x, int groups, double eps);
+
+/* Batch normalisation of each channel, x [batch][channels][...] (arXiv:1502.03167): weight and bias [channels], and as
+ * buffers, saved with the parameters under PyTorch's names, running_mean and running_var [channels], which each run in
+ * training moves by `momentum` and which evaluation takes in place of the batch's, and num_batches_tracked. eps is
+ * 1e-5, momentum 0.1. */
+tensor batch_norm(scope s, tensor x);
+tensor batch_norm_with(scope s, tensor x, double eps, double momentum);
+
 /* The same of a weight that is given, [out][channels / groups][...] or, transposed, [channels][out / groups][...]:
  * PyTorch's functional conv1d, conv2d, conv_transpose1d and conv_transpose2d. */
 tensor convolve1d(tensor x, tensor weight, int stride, int padding, int dilation, int groups);

@@ -103,6 +103,72 @@ static void weighted_in_pairs(struct lab *lab) {
   lab_int(lab, 1);
 }
 
+/* ---- Norms ---- */
+
+static void batch(struct lab *lab) {
+  struct shape shape = shape_of(2, 2 + lab_random(lab, 3), lab_extent(lab));
+  for (int64_t more = lab_random(lab, 3); more > 0; more--) shape.dim[shape.rank++] = 1 + lab_random(lab, 4);
+  lab_scope(lab);
+  lab_tensor(lab, shape, AROUND_ZERO);
+}
+
+static void batch_with(struct lab *lab) {
+  batch(lab);
+  lab_real(lab, 0.1);
+  lab_real(lab, 0.3);
+}
+
+static void grouped(struct lab *lab) {
+  int64_t groups = 1 + lab_random(lab, 3);
+  struct shape shape = shape_of(2, 1 + lab_random(lab, 3), groups * (1 + lab_random(lab, 3)));
+  for (int64_t more = 1 + lab_random(lab, 2); more > 0; more--) shape.dim[shape.rank++] = 2 + lab_random(lab, 3);
+  lab_scope(lab);
+  lab_tensor(lab, shape, AROUND_ZERO);
+  lab_int(lab, groups);
+}
+
+static void grouped_eps(struct lab *lab) {
+  grouped(lab);
+  lab_real(lab, 0.1);
+}
+
+/* ---- Windows and sizes ---- */
+
+/* x, kernel, stride, padding; elements that differ by more than central differences move them. */
+static void pooled(struct lab *lab, int rank) {
+  struct along along = random_along(lab, 1);
+  if (2 * along.padding > along.kernel) along.padding = along.kernel / 2;
+  int64_t width = along.extent + along.kernel;
+  lab_tensor(lab, image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, width + lab_random(lab, 3), width),
+             AROUND_ZERO);
+  lab_int(lab, along.kernel);
+  lab_int(lab, along.stride);
+  lab_int(lab, along.padding);
+}
+
+static void signal_pooled(struct lab *lab) {
+  pooled(lab, 1);
+}
+
+static void picture_pooled(struct lab *lab) {
+  pooled(lab, 2);
+}
+
+static void resized(struct lab *lab, int rank) {
+  lab_tensor(
+      lab, image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, 1 + lab_random(lab, 7), 1 + lab_random(lab, 7)),
+      AROUND_ZERO);
+  for (int i = 0; i < rank; i++) lab_int(lab, 1 + lab_random(lab, 9));
+}
+
+static void signal_resized(struct lab *lab) {
+  resized(lab, 1);
+}
+
+static void picture_resized(struct lab *lab) {
+  resized(lab, 2);
+}
+
 const struct op_case image_cases[] = {
     {"conv1d", signal},
     {"conv1d_no_bias", signal},
@@ -119,5 +185,18 @@ const struct op_case image_cases[] = {
     {"convolve2d_pairs", weighted_in_pairs},
     {"convolve_transposed1d", signal_transposed},
     {"convolve_transposed2d", picture_transposed},
+    {"batch_norm", batch},
+    {"batch_norm_with", batch_with},
+    {"group_norm", grouped},
+    {"group_norm_eps", grouped_eps},
+    {"max_pool1d", signal_pooled},
+    {"max_pool2d", picture_pooled},
+    {"avg_pool1d", signal_pooled},
+    {"avg_pool2d", picture_pooled},
+    {"adaptive_avg_pool1d", signal_resized},
+    {"adaptive_avg_pool2d", picture_resized},
+    {"interpolate_nearest", picture_resized},
+    {"interpolate_bilinear", picture_resized},
+    {"interpolate_bilinear_corners", picture_resized},
     {0},
 };

@@ -15,8 +15,8 @@ static float weights[40], moments[40];
 static uint64_t random_state;
 
 static const struct accel_tensor tensors[] = {
-    {"first.weight", 0, 2, {4, 6}, ACCEL_ZEROS, 0, 0},
-    {"second.weight", 24 * sizeof(float), 1, {16}, ACCEL_ZEROS, 0, 0},
+    {"first.weight", 0, 2, {4, 6}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+    {"second.weight", 24 * sizeof(float), 1, {16}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
 };
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, 0, 40, NULL, 0},

@@ -171,11 +171,11 @@ static void initialisers_distribute(void **state) {
   double mean, deviation;
   float *values = malloc(N * sizeof *values);
   (void)state;
-  struct accel_tensor normal = {"n", 0, 1, {N}, ACCEL_NORMAL, 0.5, 0.02};
+  struct accel_tensor normal = {"n", 0, 1, {N}, ACCEL_NORMAL, 0.5, 0.02, ACCEL_FLOAT32};
   rt_init_tensor(&normal, 3, 1337, values);
   moments(values, N, &mean, &deviation);
   assert_true(fabs(mean - 0.5) < 1e-4 && fabs(deviation - 0.02) < 1e-4);
-  struct accel_tensor uniform = {"u", 0, 1, {N}, ACCEL_UNIFORM, -1, 3};
+  struct accel_tensor uniform = {"u", 0, 1, {N}, ACCEL_UNIFORM, -1, 3, ACCEL_FLOAT32};
   rt_init_tensor(&uniform, 3, 1337, values);
   moments(values, N, &mean, &deviation);
   assert_true(fabs(mean - 1) < 5e-3 && fabs(deviation - 4 / sqrt(12)) < 5e-3);
@@ -188,7 +188,7 @@ static void initialisers_are_pure(void **state) {
   enum { N = 10007 };
   static float one[N], three[N], longer[2 * N];
   (void)state;
-  struct accel_tensor tensor = {"n", 0, 2, {N, 1}, ACCEL_NORMAL, 0, 1};
+  struct accel_tensor tensor = {"n", 0, 2, {N, 1}, ACCEL_NORMAL, 0, 1, ACCEL_FLOAT32};
   omp_set_num_threads(1);
   rt_init_tensor(&tensor, 2, 9, one);
   omp_set_num_threads(3);
@@ -204,7 +204,7 @@ static void initialisers_are_pure(void **state) {
 static void constants(void **state) {
   float values[5] = {7, 7, 7, 7, 7};
   (void)state;
-  struct accel_tensor tensor = {"c", 0, 1, {4}, ACCEL_ONES, 0, 0};
+  struct accel_tensor tensor = {"c", 0, 1, {4}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32};
   rt_init_tensor(&tensor, 0, 1, values);
   assert_true(values[0] == 1 && values[3] == 1 && values[4] == 7);
   tensor.init = ACCEL_ZEROS;

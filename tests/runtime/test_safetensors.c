@@ -18,8 +18,8 @@ static struct problem problem;
 
 /* Two tensors with a gap between them, listed against the order of their places. */
 static const struct accel_tensor tensors[] = {
-    {"h.0.b", 64, 1, {3}, ACCEL_ZEROS, 0, 0},
-    {"wte \"q\"", 0, 2, {2, 5}, ACCEL_ZEROS, 0, 0},
+    {"h.0.b", 64, 1, {3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+    {"wte \"q\"", 0, 2, {2, 5}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
 };
 static const struct accel_state model = {.file = "model", .name = ""};
 static const struct accel_program program = {

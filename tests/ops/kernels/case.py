@@ -38,7 +38,7 @@ class Memory:
     """An operand's memory between guard elements, and the values that it stands for."""
 
     GUARD = 64
-    TYPES = {"int32_t": np.int32, "accel_bf16": np.uint16, "accel_f16": np.uint16}
+    TYPES = {"int32_t": np.int32, "int64_t": np.int64, "accel_bf16": np.uint16, "accel_f16": np.uint16}
 
     def __init__(self, operand, values):
         dtype = self.TYPES.get(operand.type, np.float32)
@@ -77,7 +77,7 @@ class Case:
             if operand.name in self.in_place:
                 outputs.append(given[self.in_place[operand.name]])
             else:
-                unset = -1 if operand.type == "int32_t" else np.float32(np.nan)
+                unset = -1 if operand.type.startswith("int") else np.float32(np.nan)
                 outputs.append(Memory(operand, before[operand.name] if operand.accumulate else unset))
         arguments = [m.array for m in outputs] + [given[operand.name].array for operand in self.kernel.inputs]
         function(*arguments, **({} if self.stream is None else {"stream": self.stream}))

@@ -11,7 +11,7 @@ import numpy as np
 from test_kernels import HOW
 
 # What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
-WIDE = {"lse", "mean", "rstd", "loss", "scale", "d_loss", "room", "cos", "sin", "targets", "tokens"}
+WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "room", "cos", "sin", "targets", "tokens"}
 WITHOUT = {"arange", "table",  # no operand of a type to choose
            "lstm", "lstm_backward", "selective_scan", "selective_scan_backward"}  # in float32 whatever the model is in
 # The rounding of a result, and of what it is added to: of the largest value.

@@ -1696,7 +1696,7 @@ static void open_products(void) {
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
-  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b}
+  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
     PARAMETER("wpe.weight", wpe_weight, NORMAL, 0.0, 0.02, 2, 4, 8),
     PARAMETER("wte.weight", wte_weight, NORMAL, 0.0, 0.02, 2, 256, 8),

@@ -478,7 +478,7 @@ static void predict_forward(const struct predict_weights *weights, struct predic
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
-  {name, offsetof(struct predict_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b}
+  {name, offsetof(struct predict_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
     PARAMETER("wpe.weight", wpe_weight, NORMAL, 0.0, 0.02, 2, 4, 8),
     PARAMETER("wte.weight", wte_weight, NORMAL, 0.0, 0.02, 2, 256, 8),

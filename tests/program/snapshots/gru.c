@@ -758,7 +758,7 @@ static void step(struct accel_run *run, int64_t at) {
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
-  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b}
+  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
     PARAMETER("embedding.weight", embedding_weight, NORMAL, 0.0, 1.0, 2, 256, 5),
     PARAMETER("start", start, ZEROS, 0.0, 0.0, 1, 9),

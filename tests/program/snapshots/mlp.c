@@ -472,7 +472,7 @@ static void step(struct accel_run *run, int64_t at) {
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
-  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b}
+  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
     PARAMETER("output.weight", output_weight, UNIFORM, -0.3779644730092272, 0.3779644730092272, 2, 3, 7),
     PARAMETER("output.bias", output_bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 3),

@@ -5,7 +5,7 @@
 
 enum { LENGTH = 32, VOCABULARY = 256 };
 
-static const struct accel_tensor tensors[] = {{"bias", 0, 1, {VOCABULARY}, ACCEL_ZEROS, 0, 0}};
+static const struct accel_tensor tensors[] = {{"bias", 0, 1, {VOCABULARY}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32}};
 
 int main(int argc, char **argv) {
   const char *vocabulary = getenv("FAKE_VOCABULARY");

@@ -10,8 +10,8 @@
 enum { LENGTH = 32, BATCH = 4, VOCABULARY = 256 };
 
 static const struct accel_tensor tensors[] = {
-    {"bias", 0, 1, {VOCABULARY}, ACCEL_ZEROS, 0, 0},
-    {"noise.weight", VOCABULARY * sizeof(float), 2, {8, 6}, ACCEL_NORMAL, 0, 0.02},
+    {"bias", 0, 1, {VOCABULARY}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+    {"noise.weight", VOCABULARY * sizeof(float), 2, {8, 6}, ACCEL_NORMAL, 0, 0.02, ACCEL_FLOAT32},
 };
 
 struct arena {

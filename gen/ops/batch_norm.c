@@ -1,0 +1,210 @@
+/* Batch normalisation (Ioffe, Szegedy, arXiv:1502.03167, algorithm 1) of x [N][C][...]: for each channel, over the M
+ * elements of it in the batch, y = n weight + bias, n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps). With g = dy
+ * weight: dx = rstd (g - avg(g) - n avg(g n)), dweight = the sum of dy n, dbias = the sum of dy.
+ *
+ * Each run moves the running mean and variance towards those of the batch by `momentum`, the variance by the unbiased
+ * one, as PyTorch does, and counts itself. Where the model is evaluated they stand for the batch's. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+/* x as [batch][channels][inner]. */
+struct extents {
+  int64_t batch, channels, inner;
+};
+
+static struct extents extents_of(struct shape x) {
+  return (struct extents){x.dim[0], x.dim[1], shape_product(x, 2, x.rank)};
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape;
+  if (!op_check_rank(arena, node, 0, 2, error) || !op_check_float(arena, node, 0, error)) return 0;
+  struct extents extents = extents_of(x);
+  for (int i = 1; i < 5; i++)
+    if (!op_check_shape(arena, node, i, shape_of(1, extents.channels),
+                        arena_printf(arena, "one for each channel of %s", op_operand_text(arena, node, 0)), error))
+      return 0;
+  if (extents.batch * extents.inner < 2)
+    return op_fail(arena, node, error, "%s has one value a channel, and no variance", op_operand_text(arena, node, 0));
+  shapes[0] = x;
+  dtypes[0] = node->inputs[0]->dtype;
+  for (int o = 1; o < 5; o++) {
+    shapes[o] = shape_of(1, extents.channels);
+    dtypes[o] = DTYPE_FLOAT32;
+  }
+  shapes[5] = node->inputs[5]->shape;
+  dtypes[5] = node->inputs[5]->dtype;
+  return 6;
+}
+
+/* The mean of a channel's elements, or of their squares about `centre`. */
+static double average(struct extents e, const double *x, int64_t channel, const double *centre) {
+  double sum = 0;
+  for (int64_t n = 0; n < e.batch; n++)
+    for (int64_t i = 0; i < e.inner; i++) {
+      double at = x[(n * e.channels + channel) * e.inner + i];
+      sum += centre != NULL ? (at - *centre) * (at - *centre) : at;
+    }
+  return sum / (double)(e.batch * e.inner);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents e = extents_of(node->inputs[0]->shape);
+  double count = (double)(e.batch * e.inner), share = node_real(node, "momentum");
+  for (int64_t c = 0; c < e.channels; c++) {
+    double mean = average(e, inputs[0], c, NULL), variance = average(e, inputs[0], c, &mean);
+    double rstd = 1 / sqrt(variance + node_real(node, "eps"));
+    for (int64_t n = 0; n < e.batch; n++)
+      for (int64_t i = (n * e.channels + c) * e.inner, end = i + e.inner; i < end; i++)
+        outputs[0][i] = (inputs[0][i] - mean) * rstd * inputs[1][c] + inputs[2][c];
+    outputs[1][c] = mean;
+    outputs[2][c] = rstd;
+    outputs[3][c] = (1 - share) * inputs[3][c] + share * mean;
+    outputs[4][c] = (1 - share) * inputs[4][c] + share * variance * count / (count - 1);
+  }
+  outputs[5][0] = inputs[5][0] + 1;
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0], node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
+  struct node *backward = builder_node(builder, "batch_norm_backward", inputs, 5, NULL, 0);
+  for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
+}
+
+/* One for each channel as a column beside x. */
+static struct value *column(struct builder *builder, struct value *vector, int rank) {
+  struct shape shape = {.rank = rank - 1};
+  for (int i = 1; i < shape.rank; i++) shape.dim[i] = 1;
+  shape.dim[0] = vector->shape.dim[0];
+  return op_reshape(builder, vector, shape);
+}
+
+/* (x - mean) / sqrt(variance + eps) * weight + bias of statistics that are given. */
+static struct value *normalize(struct builder *builder, struct value *const *inputs, double eps) {
+  int rank = inputs[0]->shape.rank;
+  struct value *rstd = builder_unary(builder, "rsqrt", op_shift(builder, inputs[4], eps));
+  struct value *factor = op_mul(builder, rstd, inputs[1]);
+  struct value *offset = op_sub(builder, inputs[2], op_mul(builder, inputs[3], factor));
+  struct value *y = op_mul(builder, inputs[0], column(builder, factor, rank));
+  return op_add(builder, y, column(builder, offset, rank));
+}
+
+static struct value *evaluated(struct builder *builder, const struct node *node) {
+  return builder_cast(builder, normalize(builder, node->inputs, node_real(node, "eps")), node->outputs[0]->dtype);
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 7);
+}
+
+static const struct op_kind kind = {
+    .name = "batch_norm",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight", "bias", "running_mean", "running_var", "num_batches_tracked"},
+    .output_names = {"y", "mean", "rstd", "next_mean", "next_var", "next_count"},
+    .infer = infer,
+    .gradient = gradient,
+    .assigns = {0, 0, 0, 4, 5, 6},
+    .evaluated = evaluated,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
+  for (int o = 0; o < 3; o++) {
+    shapes[o] = node->inputs[o == 0 ? 1 : 2]->shape;
+    dtypes[o] = node->inputs[o == 0 ? 1 : 2]->dtype;
+  }
+  return 3;
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents e = extents_of(node->inputs[1]->shape);
+  double count = (double)(e.batch * e.inner);
+  for (int64_t c = 0; c < e.channels; c++) {
+    double mean = inputs[3][c], rstd = inputs[4][c], sum = 0, product = 0;
+    for (int64_t n = 0; n < e.batch; n++)
+      for (int64_t i = (n * e.channels + c) * e.inner, end = i + e.inner; i < end; i++) {
+        sum += inputs[0][i];
+        product += inputs[0][i] * (inputs[1][i] - mean) * rstd;
+      }
+    for (int64_t n = 0; n < e.batch; n++)
+      for (int64_t i = (n * e.channels + c) * e.inner, end = i + e.inner; i < end; i++)
+        outputs[0][i] =
+            rstd * inputs[2][c] * (inputs[0][i] - sum / count - (inputs[1][i] - mean) * rstd * product / count);
+    outputs[1][c] = product;
+    outputs[2][c] = sum;
+  }
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 12);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "batch_norm_backward",
+    .class = OP_KERNEL,
+    .template_name = "batch_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd"},
+    .output_names = {"dx", "dweight", "dbias"},
+    .infer = infer_backward,
+    .accumulates = 1 | 2 | 4,
+    .in_place = {1},
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* ---- Functions: weight and running variance start at one, bias and running mean at zero ---- */
+
+static bool collect(struct builder *builder, const struct argument *arguments, struct value **inputs) {
+  const struct scope *scope = arguments[0].scope;
+  struct value *x = inputs[0] = op_tensor(arguments, 1);
+  if (x == NULL) return false;
+  if (x->shape.rank < 2) {
+    builder_error(builder, "batch_norm: x %s must be [batch][channels] or more",
+                  shape_text(builder_arena(builder), x->shape));
+    return false;
+  }
+  struct shape shape = shape_of(1, x->shape.dim[1]);
+  inputs[1] = op_fixed_parameter(builder, scope, "weight", shape, INIT_ONES);
+  inputs[2] = op_fixed_parameter(builder, scope, "bias", shape, INIT_ZEROS);
+  inputs[3] = builder_buffer(builder, scope, "running_mean", shape, DTYPE_FLOAT32, INIT_ZEROS);
+  inputs[4] = builder_buffer(builder, scope, "running_var", shape, DTYPE_FLOAT32, INIT_ONES);
+  inputs[5] = builder_buffer(builder, scope, "num_batches_tracked", (struct shape){0}, DTYPE_INT64, INIT_ZEROS);
+  for (int i = 1; i < 6; i++)
+    if (inputs[i] == NULL) return false;
+  return true;
+}
+
+static struct value *batch_norm(struct builder *builder, const struct argument *arguments, double eps,
+                                double momentum) {
+  struct value *inputs[6];
+  struct attribute attributes[] = {attribute_real("eps", eps), attribute_real("momentum", momentum)};
+  if (!collect(builder, arguments, inputs)) return NULL;
+  return builder_op(builder, "batch_norm", inputs, 6, attributes, 2);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return batch_norm(builder, arguments, 1e-5, 0.1);
+}
+
+static struct value *build_with(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return batch_norm(builder, arguments, arguments[2].real, arguments[3].real);
+}
+
+const struct op_file op_file_batch_norm = {
+    .name = "batch_norm",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions =
+        (const struct op_function[]){{"batch_norm", .build = build}, {"batch_norm_with", .build = build_with}, {0}},
+};

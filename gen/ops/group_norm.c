@@ -1,0 +1,156 @@
+/* Group normalisation (Wu, He, arXiv:1803.08494, eq. 1 to 7) of x [N][C][...]: within each sample, over the elements of
+ * each of `groups` groups of neighbouring channels, n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps); y = n weight
+ * + bias of each channel. With g = dy weight and averages over a group: dx = rstd (g - avg(g) - n avg(g n)), dweight =
+ * the sum of dy n, dbias = the sum of dy. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+/* x as [rows][channels of a group][inner], a row for each group of each sample. */
+struct extents {
+  int64_t rows, groups, channels, inner;
+};
+
+static struct extents extents_of(const struct node *node, struct shape x) {
+  int64_t groups = node_int(node, "groups");
+  return (struct extents){x.dim[0] * groups, groups, x.dim[1] / groups, shape_product(x, 2, x.rank)};
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape x = node->inputs[0]->shape;
+  int64_t groups = node_int(node, "groups");
+  if (!op_check_rank(arena, node, 0, 2, error) || !op_check_float(arena, node, 0, error)) return 0;
+  if (groups < 1 || x.dim[1] % groups != 0)
+    return op_fail(arena, node, error, "%lld groups do not divide the channels of %s", (long long)groups,
+                   op_operand_text(arena, node, 0));
+  for (int i = 1; i < 3; i++)
+    if (!op_check_shape(arena, node, i, shape_of(1, x.dim[1]),
+                        arena_printf(arena, "one for each channel of %s", op_operand_text(arena, node, 0)), error))
+      return 0;
+  shapes[0] = x;
+  shapes[1] = shapes[2] = shape_of(1, extents_of(node, x).rows);
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  return 3;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents e = extents_of(node, node->inputs[0]->shape);
+  int64_t count = e.channels * e.inner;
+  for (int64_t r = 0; r < e.rows; r++) {
+    const double *x = inputs[0] + r * count;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < count; i++) sum += x[i];
+    double mean = outputs[1][r] = sum / (double)count;
+    for (int64_t i = 0; i < count; i++) squares += (x[i] - mean) * (x[i] - mean);
+    double rstd = outputs[2][r] = 1 / sqrt(squares / (double)count + node_real(node, "eps"));
+    for (int64_t i = 0; i < count; i++) {
+      int64_t channel = r % e.groups * e.channels + i / e.inner;
+      outputs[0][r * count + i] = (x[i] - mean) * rstd * inputs[1][channel] + inputs[2][channel];
+    }
+  }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *inputs[] = {dy[0], node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
+  struct attribute groups = attribute_int("groups", node_int(node, "groups"));
+  struct node *backward = builder_node(builder, "group_norm_backward", inputs, 5, &groups, 1);
+  for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 7);
+}
+
+static const struct op_kind kind = {
+    .name = "group_norm",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight", "bias"},
+    .output_names = {"y", "mean", "rstd"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Backward ---- */
+
+static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
+  for (int o = 0; o < 3; o++) {
+    shapes[o] = node->inputs[o == 0 ? 1 : 2]->shape;
+    dtypes[o] = node->inputs[o == 0 ? 1 : 2]->dtype;
+  }
+  return 3;
+}
+
+static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents e = extents_of(node, node->inputs[1]->shape);
+  int64_t count = e.channels * e.inner;
+  for (int64_t c = 0; c < e.groups * e.channels; c++) outputs[1][c] = outputs[2][c] = 0;
+  for (int64_t r = 0; r < e.rows; r++) {
+    const double *dy = inputs[0] + r * count, *x = inputs[1] + r * count;
+    const double *weight = inputs[2] + r % e.groups * e.channels;
+    double mean = inputs[3][r], rstd = inputs[4][r], sum = 0, product = 0;
+    for (int64_t i = 0; i < count; i++) {
+      sum += dy[i] * weight[i / e.inner];
+      product += dy[i] * weight[i / e.inner] * (x[i] - mean) * rstd;
+    }
+    for (int64_t i = 0; i < count; i++) {
+      double n = (x[i] - mean) * rstd, g = dy[i] * weight[i / e.inner];
+      int64_t channel = r % e.groups * e.channels + i / e.inner;
+      outputs[0][r * count + i] = rstd * (g - sum / (double)count - n * product / (double)count);
+      outputs[1][channel] += dy[i] * n;
+      outputs[2][channel] += dy[i];
+    }
+  }
+}
+
+static double flops_backward(const struct node *node) {
+  return op_flops_each(node, 0, 14);
+}
+
+static const struct op_kind kind_backward = {
+    .name = "group_norm_backward",
+    .class = OP_KERNEL,
+    .template_name = "group_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd"},
+    .output_names = {"dx", "dweight", "dbias"},
+    .infer = infer_backward,
+    .accumulates = 1 | 2 | 4,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .flops = flops_backward,
+    .reference = reference_backward,
+};
+
+/* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */
+
+static struct value *group_norm(struct builder *builder, const struct argument *arguments, double eps) {
+  struct value *x = op_tensor(arguments, 1);
+  if (x == NULL) return NULL;
+  struct shape shape = shape_of(1, x->shape.rank > 1 ? x->shape.dim[1] : (int64_t)1);
+  struct value *inputs[] = {x, op_fixed_parameter(builder, arguments[0].scope, "weight", shape, INIT_ONES),
+                            op_fixed_parameter(builder, arguments[0].scope, "bias", shape, INIT_ZEROS)};
+  struct attribute attributes[] = {attribute_int("groups", arguments[2].integer), attribute_real("eps", eps)};
+  return builder_op(builder, "group_norm", inputs, 3, attributes, 2);
+}
+
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return group_norm(builder, arguments, 1e-5);
+}
+
+static struct value *build_eps(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return group_norm(builder, arguments, arguments[3].real);
+}
+
+const struct op_file op_file_group_norm = {
+    .name = "group_norm",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .functions =
+        (const struct op_function[]){{"group_norm", .build = build}, {"group_norm_eps", .build = build_eps}, {0}},
+};

@@ -1,0 +1,241 @@
+/* A linear map along one axis, in which each place of y is a sum over a few places in a row of x:
+ *   y[o][i][r] = the sum over j < counts[i] of weights[i][j] x[o][starts[i] + j][r].
+ * The gradient is the transposed map. Averages over windows and interpolation are such maps along height and along
+ * width, one after the other; the weights are worked out here. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+/* The map as a node has it: for each place of y its start, its count and its weights, in a row. */
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_float(arena, node, 0, error)) return 0;
+  struct shape y = node->inputs[0]->shape;
+  y.dim[node_int(node, "axis")] = node_int(node, "places");
+  return op_result(shapes, dtypes, y, node->inputs[0]->dtype);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int axis = (int)node_int(node, "axis");
+  struct op_block x = op_block(node->inputs[0]->shape, axis), y = op_block(node->outputs[0]->shape, axis);
+  for (int64_t o = 0; o < y.outer; o++) {
+    const double *row = node_reals(node, "map");
+    for (int64_t i = 0; i < y.extent; i++) {
+      int64_t start = (int64_t)row[0], count = (int64_t)row[1];
+      for (int64_t r = 0; r < y.inner; r++) {
+        double sum = 0;
+        for (int64_t j = 0; j < count; j++) sum += row[2 + j] * inputs[0][(o * x.extent + start + j) * x.inner + r];
+        outputs[0][(o * y.extent + i) * y.inner + r] = sum;
+      }
+      row += 2 + count;
+    }
+  }
+}
+
+static double flops(const struct node *node) {
+  int axis = (int)node_int(node, "axis");
+  struct op_block y = op_block(node->outputs[0]->shape, axis);
+  double terms = 0;
+  const double *row = node_reals(node, "map");
+  for (int64_t i = 0; i < y.extent; i++, row += 2 + (int64_t)row[1]) terms += row[1];
+  return 2 * terms * (double)y.outer * (double)y.inner;
+}
+
+/* A map in the making: a dense matrix [to][from]. */
+struct map {
+  int64_t from, to;
+  double *weights;
+};
+
+static struct map map_new(struct arena *arena, int64_t from, int64_t to) {
+  struct map map = {from, to, NULL};
+  map.weights = arena_alloc(arena, (size_t)from * (size_t)to * sizeof *map.weights);
+  return map;
+}
+
+static struct value *resample(struct builder *builder, struct value *x, int axis, struct map map) {
+  struct arena *arena = builder_arena(builder);
+  double *rows = arena_alloc(arena, (size_t)map.to * (2 + (size_t)map.from) * sizeof *rows);
+  int64_t n = 0;
+  for (int64_t i = 0; i < map.to; i++) {
+    const double *row = map.weights + i * map.from;
+    int64_t start = 0, end = map.from;
+    while (start < end && row[start] == 0) start++;
+    while (end > start && row[end - 1] == 0) end--;
+    if (start == end) start = 0, end = 0;
+    rows[n++] = (double)start;
+    rows[n++] = (double)(end - start);
+    for (int64_t j = start; j < end; j++) rows[n++] = row[j];
+  }
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("places", map.to),
+                                   attribute_reals("map", rows, n)};
+  return builder_op(builder, "resample", &x, 1, attributes, 3);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  int axis = (int)node_int(node, "axis");
+  int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "places");
+  struct map back = map_new(builder_arena(builder), to, from);
+  const double *row = node_reals(node, "map");
+  for (int64_t i = 0; i < to; i++, row += 2 + (int64_t)row[1])
+    for (int64_t j = 0; j < (int64_t)row[1]; j++) back.weights[((int64_t)row[0] + j) * to + i] = row[2 + j];
+  dx[0] = resample(builder, dy[0], axis, back);
+}
+
+static const struct op_kind kind = {
+    .name = "resample",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .accumulates = 1,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .flops = flops,
+    .reference = reference,
+};
+
+/* ---- Maps: PyTorch's ---- */
+
+/* Means over windows, the padding counted among their elements. */
+static struct map windows(struct arena *arena, int64_t from, int64_t kernel, int64_t stride, int64_t padding) {
+  struct map map = map_new(arena, from, (from + 2 * padding - kernel) / stride + 1);
+  for (int64_t i = 0; i < map.to; i++)
+    for (int64_t j = i * stride - padding, end = j + kernel; j < end; j++)
+      if (j >= 0 && j < from) map.weights[i * from + j] = 1 / (double)kernel;
+  return map;
+}
+
+/* Means over `to` windows that cover all. */
+static struct map parts(struct arena *arena, int64_t from, int64_t to) {
+  struct map map = map_new(arena, from, to);
+  for (int64_t i = 0; i < to; i++) {
+    int64_t start = i * from / to, end = ((i + 1) * from + to - 1) / to;
+    for (int64_t j = start; j < end; j++) map.weights[i * from + j] = 1 / (double)(end - start);
+  }
+  return map;
+}
+
+static struct map nearest(struct arena *arena, int64_t from, int64_t to) {
+  struct map map = map_new(arena, from, to);
+  for (int64_t i = 0; i < to; i++) map.weights[i * from + i * from / to] = 1;
+  return map;
+}
+
+/* Between the two places that are nearest; `corners`: the first and the last of both stand in the same place, else all
+ * are spread over the same length (align_corners). */
+static struct map between(struct arena *arena, int64_t from, int64_t to, bool corners) {
+  struct map map = map_new(arena, from, to);
+  for (int64_t i = 0; i < to; i++) {
+    double place = corners ? (to > 1 ? (double)(i * (from - 1)) / (double)(to - 1) : 0)
+                           : fmax(((double)i + 0.5) * (double)from / (double)to - 0.5, 0);
+    int64_t low = (int64_t)place, high = low + 1 < from ? low + 1 : low;
+    map.weights[i * from + low] += 1 - (place - (double)low);
+    map.weights[i * from + high] += place - (double)low;
+  }
+  return map;
+}
+
+/* ---- Functions ---- */
+
+/* Whether x has these many dimensions behind batch and channels; an error otherwise. */
+static bool check(struct builder *builder, const char *function, const struct value *x, int rank) {
+  if (x == NULL) return false;
+  if (x->shape.rank == rank + 2) return true;
+  builder_error(builder, "%s: x %s must be %s", function, shape_text(builder_arena(builder), x->shape),
+                rank == 2 ? "[batch][channels][height][width]" : "[batch][channels][length]");
+  return false;
+}
+
+static struct value *average(struct builder *builder, const char *function, const struct argument *arguments,
+                             int rank) {
+  struct value *x = op_tensor(arguments, 0);
+  int64_t kernel = arguments[1].integer, stride = arguments[2].integer, padding = arguments[3].integer;
+  if (!check(builder, function, x, rank)) return NULL;
+  for (int axis = 2; axis < rank + 2 && x != NULL; axis++) {
+    int64_t extent = x->shape.dim[axis];
+    if (kernel < 1 || stride < 1 || padding < 0 || 2 * padding > kernel || extent + 2 * padding < kernel) {
+      builder_error(builder,
+                    "%s: a window of %lld by a stride of %lld with padding %lld does not fit on x %s; padding is at "
+                    "most half of the window",
+                    function, (long long)kernel, (long long)stride, (long long)padding,
+                    shape_text(builder_arena(builder), x->shape));
+      return NULL;
+    }
+    x = resample(builder, x, axis, windows(builder_arena(builder), extent, kernel, stride, padding));
+  }
+  return x;
+}
+
+enum how { PARTS, NEAREST, BETWEEN, CORNERS };
+
+static struct value *resize(struct builder *builder, const char *function, const struct argument *arguments, int rank,
+                            enum how how) {
+  struct arena *arena = builder_arena(builder);
+  struct value *x = op_tensor(arguments, 0);
+  if (!check(builder, function, x, rank)) return NULL;
+  for (int axis = 2; axis < rank + 2 && x != NULL; axis++) {
+    int64_t from = x->shape.dim[axis], to = arguments[axis - 1].integer;
+    if (to < 1) {
+      builder_error(builder, "%s: extents must be at least 1, not %lld", function, (long long)to);
+      return NULL;
+    }
+    if (from == to) continue;
+    x = resample(builder, x, axis,
+                 how == PARTS     ? parts(arena, from, to)
+                 : how == NEAREST ? nearest(arena, from, to)
+                                  : between(arena, from, to, how == CORNERS));
+  }
+  return x;
+}
+
+static struct value *build_avg_pool1d(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return average(builder, "avg_pool1d", arguments, 1);
+}
+
+static struct value *build_avg_pool2d(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return average(builder, "avg_pool2d", arguments, 2);
+}
+
+static struct value *build_adaptive1d(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return resize(builder, "adaptive_avg_pool1d", arguments, 1, PARTS);
+}
+
+static struct value *build_adaptive2d(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return resize(builder, "adaptive_avg_pool2d", arguments, 2, PARTS);
+}
+
+static struct value *build_nearest(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return resize(builder, "interpolate_nearest", arguments, 2, NEAREST);
+}
+
+static struct value *build_bilinear(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return resize(builder, "interpolate_bilinear", arguments, 2, BETWEEN);
+}
+
+static struct value *build_bilinear_corners(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return resize(builder, "interpolate_bilinear_corners", arguments, 2, CORNERS);
+}
+
+const struct op_file op_file_resample = {
+    .name = "resample",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions =
+        (const struct op_function[]){
+            {"avg_pool1d", .build = build_avg_pool1d},
+            {"avg_pool2d", .build = build_avg_pool2d},
+            {"adaptive_avg_pool1d", .build = build_adaptive1d},
+            {"adaptive_avg_pool2d", .build = build_adaptive2d},
+            {"interpolate_nearest", .build = build_nearest},
+            {"interpolate_bilinear", .build = build_bilinear},
+            {"interpolate_bilinear_corners", .build = build_bilinear_corners},
+            {0},
+        },
+};
