@@ -44,6 +44,12 @@ static bool check_tokens(const struct data_file *file, int64_t vocabulary, struc
   return true;
 }
 
+static bool check_documents(const struct data_file *file, struct problem *problem) {
+  if (file->tokens.documents > 0) return true;
+  rt_problem(problem, "%s: the file does not say where documents begin", file->path);
+  return rt_help(problem, "write it with accel-gen data, from a file for each document; or leave data.packing out");
+}
+
 bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem) {
   *file = (struct data_file){.path = path, .format = format};
@@ -51,7 +57,7 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
   if (!rt_map(&file->mapping, path, cure, problem)) return false;
   if (!rt_format_is_rows(format))
     return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
-           check_tokens(file, program->vocabulary, problem);
+           check_tokens(file, program->vocabulary, problem) && (!program->packed || check_documents(file, problem));
   if (format == ACCEL_CSV ? !open_table(file, program, problem) : !open_arrays(file, labels, program, cure, problem))
     return false;
   return !program->label_is_class ||

@@ -46,7 +46,7 @@ static void batch_ends(struct accel_run *run, enum accel_split which, double beg
 
 /* The targets of a place without a sample. */
 static void forget(const struct accel_run *run, int64_t count, int32_t *targets) {
-  for (int64_t i = 0; i < count; i++) targets[i] = run->program->rest.no_target;
+  for (int64_t i = 0; i < count; i++) targets[i] = run->program->no_target;
 }
 
 static void load_windows(const struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
@@ -69,6 +69,35 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
                         int32_t *targets) {
   double begun = batch_begins(run, which, position);
   load_windows(run, which, position, count, tokens, targets);
+  batch_ends(run, which, begun);
+}
+
+/* What a window's places have of their documents: `first` is its first token. */
+static void load_documents(const struct accel_run *run, const struct tokens *tokens, int64_t first, int32_t *targets,
+                           int32_t *starts, int32_t *positions) {
+  int64_t length = run->data.sequence_length, begin = 0;
+  for (int64_t t = 0; t < length; t++) {
+    bool begins = t > 0 && rt_tokens_document(tokens, first + t) == first + t;
+    if (begins) begin = t;
+    if (begins) targets[t - 1] = run->program->no_target;
+    if (starts != NULL) starts[t] = (int32_t)begin;
+    if (positions != NULL) positions[t] = (int32_t)(t - begin);
+  }
+  if (rt_tokens_document(tokens, first + length) == first + length) targets[length - 1] = run->program->no_target;
+}
+
+void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions) {
+  double begun = batch_begins(run, which, position);
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length, first = rt_data_position(&run->data, which, position);
+  load_windows(run, which, position, count, tokens, targets);
+#pragma omp parallel for if (count >= MANY_ROWS)
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, first + i);
+    load_documents(run, &split->source->files[place.part].tokens, place.start, targets + i * length,
+                   starts != NULL ? starts + i * length : NULL, positions != NULL ? positions + i * length : NULL);
+  }
   batch_ends(run, which, begun);
 }
 

@@ -75,7 +75,8 @@ bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *
                             .width = (int)width,
                             .bytes_before = HEADER_BYTES,
                             .vocabulary = read_word(bytes + 24, 8),
-                            .documents = (int64_t)documents};
+                            .documents = (int64_t)documents,
+                            .starts = starts};
   return true;
 }
 

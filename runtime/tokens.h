@@ -11,10 +11,11 @@
 struct tokens {
   const uint8_t *bytes; /* where the first token stands */
   int64_t count;
-  int width;            /* bytes of a token: 1, 2 or 4, little endian */
-  int64_t bytes_before; /* of the file, for the offsets of messages */
-  uint64_t vocabulary;  /* every token is below it, as the file says; 0: it says nothing */
-  int64_t documents;    /* 0: the file says nothing of them */
+  int width;             /* bytes of a token: 1, 2 or 4, little endian */
+  int64_t bytes_before;  /* of the file, for the offsets of messages */
+  uint64_t vocabulary;   /* every token is below it, as the file says; 0: it says nothing */
+  int64_t documents;     /* 0: the file says nothing of them */
+  const uint8_t *starts; /* the first token of each, uint64 */
 };
 
 /* Finds the tokens in the `size` bytes of a file of one of the token formats; `path` is for messages. */
@@ -27,6 +28,9 @@ bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, 
 
 /* Whether the format allows no token outside of `vocabulary` (0: any will do), so that none has to be looked at. */
 bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary);
+
+/* The first token of the document that `token` is in. There are documents. */
+int64_t rt_tokens_document(const struct tokens *tokens, int64_t token);
 
 /* Copies tokens first … first + count - 1; returns the largest. */
 int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);

@@ -114,10 +114,9 @@ struct accel_parts {
 
 /* What becomes of the samples at an epoch's end that do not make a batch for every rank. */
 struct accel_rest {
-  bool kept;         /* they make a round of batches of their own; else the epoch leaves them out */
-  bool even;         /* several ranks: the epoch's first samples fill that round */
-  bool dispatched;   /* or all ranks get equal parts of it */
-  int32_t no_target; /* the target, or label, of a place of a batch that has no sample: the loss leaves it out */
+  bool kept;       /* they make a round of batches of their own; else the epoch leaves them out */
+  bool even;       /* several ranks: the epoch's first samples fill that round */
+  bool dispatched; /* or all ranks get equal parts of it */
 };
 
 /* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
@@ -178,9 +177,11 @@ struct accel_program {
   bool shuffle;
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
+  int32_t no_target;            /* the target, or label, of a place without one: the loss leaves it out */
   int64_t sequence_length;      /* tokens of a window; 0 for tables */
   int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking; /* for accel_load_masked */
+  bool packed;                  /* for accel_load_documents: files say where documents begin */
   int features;                 /* columns before the label of a table; 0 for tokens */
   bool label_is_class;          /* a table's label: a class number, or a real value */
   int64_t classes;              /* labels must be below it; 0: unknown */
@@ -259,6 +260,12 @@ void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t p
  * position), so that every epoch has its own. */
 void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets);
+
+/* The same for windows in which documents lie one after the other: of each place also where its document begins in the
+ * window, 0 where that was before, and how far it is from there. The target of a document's last place is
+ * program->no_target. starts and positions are [count][sequence_length]; NULL: not asked for. */
+void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
 /* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
 void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,

@@ -259,11 +259,25 @@ static void fill_integers(const struct call *call, int which, int64_t count, int
   walk_set_content(call->walk, at, bytes, (struct content){below > 0, true, least, below - 1});
 }
 
+/* The least that a target can be: what stands where there is none. */
+static int64_t least_target(const struct call *call) {
+  int64_t none = described(call->walk, "no_target");
+  return none < 0 ? none : 0;
+}
+
 static struct value load_windows(const struct call *call) {
   int64_t count = bounded_multiply(most(call, 3), described(call->walk, "sequence_length"));
   fill_integers(call, 4, count, 0, "vocabulary");
-  fill_integers(call, 5, count, 0, "vocabulary");
+  fill_integers(call, 5, count, least_target(call), "vocabulary");
   return value_number(0);
+}
+
+/* Where documents begin, and how far places are from there, is told in windows' places. */
+static struct value load_documents(const struct call *call) {
+  int64_t count = bounded_multiply(most(call, 3), described(call->walk, "sequence_length"));
+  for (int i = 6; i < 8; i++)
+    if (call->arguments[i].kind == VALUE_POINTER) fill_integers(call, i, count, 0, "sequence_length");
+  return load_windows(call);
 }
 
 /* Targets are tokens, or ACCEL_NO_TARGET. */
@@ -276,7 +290,7 @@ static struct value load_masked(const struct call *call) {
 
 static struct value load_classes(const struct call *call) {
   touch(call, 4, bounded_multiply(bounded_multiply(most(call, 3), described(call->walk, "features")), 4), true);
-  fill_integers(call, 5, most(call, 3), 0, "classes");
+  fill_integers(call, 5, most(call, 3), least_target(call), "classes");
   return value_number(0);
 }
 
@@ -312,6 +326,7 @@ static const struct {
     {"accel_generation_weights", fill_weights},
     {"accel_load_windows", load_windows},
     {"accel_load_masked", load_masked},
+    {"accel_load_documents", load_documents},
     {"accel_load_classes", load_classes},
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},

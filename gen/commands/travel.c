@@ -28,7 +28,8 @@ static bool resolve_sequence_length(struct travel *travel) {
   return false;
 }
 
-static int describe_inputs(const struct travel *travel, const struct job *job, struct model_input inputs[2]) {
+static int describe_inputs(const struct travel *travel, const struct job *job, struct model_input inputs[4]) {
+  static const char *const names[] = {"tokens", "targets", "starts", "positions"};
   int64_t batch = travel->kind == PROGRAM_TRAIN ? job->data.batch_size : 1;
   if (job_has_rows(job)) {
     inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
@@ -37,9 +38,12 @@ static int describe_inputs(const struct travel *travel, const struct job *job, s
     return 2;
   }
   inputs[0] = (struct model_input){"tokens", shape_of(2, batch, (int64_t)job->data.sequence_length), DTYPE_INT32};
-  inputs[1] = inputs[0];
-  inputs[1].name = "targets";
-  return travel->kind == PROGRAM_TRAIN ? 2 : 1;
+  for (int i = 1; i < 4; i++) {
+    inputs[i] = inputs[0];
+    inputs[i].name = names[i];
+  }
+  if (travel->kind != PROGRAM_TRAIN) return 1;
+  return job->data.packed ? 4 : 2;
 }
 
 /* A generating program writes what follows a text; a row of a table has nothing behind it. */
@@ -67,7 +71,7 @@ static bool read_model(struct travel *travel) {
 /* The graph of a job that may differ from the travel's own in its sizes. */
 static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
   const struct travel *travel = context;
-  struct model_input inputs[2];
+  struct model_input inputs[4];
   struct model_request request = {.entry = travel->kind == PROGRAM_TRAIN ? "model" : "predict",
                                   .loss = travel->kind == PROGRAM_TRAIN,
                                   .prediction = travel->kind == PROGRAM_TRAIN && job_wants_predictions(job),

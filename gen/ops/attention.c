@@ -1,9 +1,10 @@
 /* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762, eq. 1): y = P v, P = softmax(scale q k^T) over the
  * keys; causal: query t sees the keys s <= t, and where there is a window only the last `window` of them (Beltagy,
- * Peters, Cohan, arXiv:2004.05150, section 3.1). Where keys and values have fewer heads, each serves as many heads of
- * queries in a row (Ainslie et al., arXiv:2305.13245). lse is the logarithm of each softmax's sum, so that backward
- * makes P again instead of keeping it (Dao et al., arXiv:2205.14135, section 3.1 and appendix B.2): dv = P^T dy, dS = P
- * (dy v^T
+ * Peters, Cohan, arXiv:2004.05150, section 3.1); given `starts` [batch][t], query t of a sample sees no key before
+ * starts[t], which is at most t: where its document begins, when several lie in one row. Where keys and values have
+ * fewer heads, each serves as many heads of queries in a row (Ainslie et al., arXiv:2305.13245). lse is the logarithm
+ * of each softmax's sum, so that backward makes P again instead of keeping it (Dao et al., arXiv:2205.14135,
+ * section 3.1 and appendix B.2): dv = P^T dy, dS = P (dy v^T
  * - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q. */
 #include <math.h>
 
@@ -23,6 +24,18 @@ static int64_t keys_of(struct size size, int64_t h) {
   return h / size.group * size.keys * size.columns;
 }
 
+/* Input `index`, where it is there: for each sample and query the first key that it may see. */
+static bool check_starts(struct arena *arena, const struct node *node, int index, struct shape q, struct shape k,
+                         const char **error) {
+  if (node->n_inputs <= index) return true;
+  if (q.dim[2] != k.dim[2])
+    return op_fail(arena, node, error, "%s and %s must have the same places, where documents begin at some of them",
+                   op_operand_text(arena, node, index - 3), op_operand_text(arena, node, index - 2));
+  return op_check_dtype(arena, node, index, DTYPE_INT32, error) &&
+         op_check_shape(arena, node, index, shape_of(2, q.dim[0], q.dim[2]), "a number for each sample and place",
+                        error);
+}
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
@@ -38,7 +51,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (node_int(node, "window") > 0 && q.dim[2] != k.dim[2])
     return op_fail(arena, node, error, "%s and %s must have the same places, where a window is moved along them",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
-  if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
+  if (!op_check_shape(arena, node, 2, k, "like k", error) || !check_starts(arena, node, 3, q, k, error)) return 0;
   shapes[0] = q;
   shapes[1] = op_leading(q);
   dtypes[0] = node->inputs[0]->dtype;
@@ -51,8 +64,10 @@ struct seen {
   int64_t first, end;
 };
 
-static struct seen seen_keys(const struct node *node, struct size size, int64_t query) {
+/* `starts`: of the query's sample; NULL: there are none. */
+static struct seen seen_keys(const struct node *node, struct size size, const double *starts, int64_t query) {
   int64_t window = node_int(node, "window"), first = window > 0 && query + 1 > window ? query + 1 - window : 0;
+  if (starts != NULL && (int64_t)starts[query] > first) first = (int64_t)starts[query];
   int64_t end = node_int(node, "causal") && query + 1 < size.keys ? query + 1 : size.keys;
   return (struct seen){first, end};
 }
@@ -80,21 +95,35 @@ static double attend(const double *q, const double *k, const double *v, double *
   return highest + log(sum);
 }
 
+/* Those of the sample that a head of queries belongs to. */
+static const double *starts_of(const struct node *node, const double *const *inputs, int index, struct size size,
+                               int64_t head) {
+  if (node->n_inputs <= index) return NULL;
+  int64_t heads = size.heads / node->inputs[index]->shape.dim[0];
+  return inputs[index] + head / heads * size.queries;
+}
+
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct size size = size_of(node->inputs[0]->shape, node->inputs[1]->shape);
   for (int64_t h = 0; h < size.heads; h++)
     for (int64_t t = 0; t < size.queries; t++) {
       int64_t row = h * size.queries + t, first_key = keys_of(size, h);
-      outputs[1][row] =
-          attend(inputs[0] + row * size.columns, inputs[1] + first_key, inputs[2] + first_key,
-                 outputs[0] + row * size.columns, seen_keys(node, size, t), size.columns, node_real(node, "scale"));
+      struct seen seen = seen_keys(node, size, starts_of(node, inputs, 3, size, h), t);
+      outputs[1][row] = attend(inputs[0] + row * size.columns, inputs[1] + first_key, inputs[2] + first_key,
+                               outputs[0] + row * size.columns, seen, size.columns, node_real(node, "scale"));
     }
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *inputs[] = {dy[0],           node->inputs[0],  node->inputs[1],
-                            node->inputs[2], node->outputs[0], node->outputs[1]};
-  struct node *backward = builder_node(builder, "attention_backward", inputs, 6, node->attributes, node->n_attributes);
+  struct value *inputs[] = {dy[0],
+                            node->inputs[0],
+                            node->inputs[1],
+                            node->inputs[2],
+                            node->outputs[0],
+                            node->outputs[1],
+                            node->n_inputs > 3 ? node->inputs[3] : NULL};
+  struct node *backward =
+      builder_node(builder, "attention_backward", inputs, 3 + node->n_inputs, node->attributes, node->n_attributes);
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
@@ -125,7 +154,7 @@ static double flops(const struct node *node) {
 static const struct op_kind kind = {
     .name = "attention",
     .class = OP_KERNEL,
-    .input_names = {"q", "k", "v"},
+    .input_names = {"q", "k", "v", "starts"},
     .output_names = {"y", "lse"},
     .infer = infer,
     .gradient = gradient,
@@ -183,7 +212,8 @@ static void reference_backward(const struct node *node, const double *const *inp
                             .dk = outputs[1] + key,
                             .dv = outputs[2] + key,
                             .lse = inputs[5][row]};
-      attend_backward(&query, seen_keys(node, size, t), size.columns, node_real(node, "scale"));
+      struct seen seen = seen_keys(node, size, starts_of(node, inputs, 6, size, h), t);
+      attend_backward(&query, seen, size.columns, node_real(node, "scale"));
     }
 }
 
@@ -196,7 +226,7 @@ static const struct op_kind kind_backward = {
     .name = "attention_backward",
     .class = OP_KERNEL,
     .template_name = "attention",
-    .input_names = {"dy", "q", "k", "v", "y", "lse"},
+    .input_names = {"dy", "q", "k", "v", "y", "lse", "starts"},
     .output_names = {"dq", "dk", "dv"},
     .infer = infer_backward,
     .accepts = accepts,
@@ -206,12 +236,17 @@ static const struct op_kind kind_backward = {
     .reference = reference_backward,
 };
 
-static struct value *attention(struct builder *builder, const struct argument *arguments, bool causal, int64_t window,
-                               double scale) {
-  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2)};
+static struct value *attention_from(struct builder *builder, const struct argument *arguments, struct value *starts,
+                                    bool causal, int64_t window, double scale) {
+  struct value *inputs[] = {op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2), starts};
   struct attribute attributes[] = {attribute_int("causal", causal), attribute_int("window", window),
                                    attribute_real("scale", scale)};
-  return builder_op(builder, "attention", inputs, 3, attributes, 3);
+  return builder_op(builder, "attention", inputs, starts != NULL ? 4 : 3, attributes, 3);
+}
+
+static struct value *attention(struct builder *builder, const struct argument *arguments, bool causal, int64_t window,
+                               double scale) {
+  return attention_from(builder, arguments, NULL, causal, window, scale);
 }
 
 /* 1 / sqrt(columns of q). */
@@ -241,11 +276,19 @@ static struct value *build_window(struct builder *builder, const struct argument
   return NULL;
 }
 
+/* attention_documents(q, k, v, starts) */
+static struct value *build_documents(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  if (op_tensor(arguments, 3) == NULL) return NULL;
+  return attention_from(builder, arguments, op_tensor(arguments, 3), true, 0, usual_scale(arguments));
+}
+
 const struct op_file op_file_attention = {
     .name = "attention",
     .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
     .functions = (const struct op_function[]){{"attention", .build = build},
                                               {"attention_scaled", .build = build_scaled},
                                               {"attention_window", .build = build_window},
+                                              {"attention_documents", .build = build_documents},
                                               {0}},
 };

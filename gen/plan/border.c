@@ -41,10 +41,16 @@ static bool check_rest(const struct program *program, struct diagnostics *diags)
   const struct mean *mean = &program->border.mean;
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
     if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) return true;
+  bool packed = program->job->data.packed;
   diag_error(diags, entry->results.items[0]->producer->where,
-             "a batch that samples do not fill needs a loss that can leave targets out, and this one cannot");
-  diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
-  diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set data.drop_last: true");
+             "%s needs a loss that can leave targets out, and this one cannot",
+             packed ? "the last token of a document" : "a batch that samples do not fill");
+  if (packed)
+    diag_note(diags, job_where(program->job, "data.packing"), "'data.packing' is documents here");
+  else
+    diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
+  diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set %s",
+            packed ? "data.packing: none" : "data.drop_last: true");
   return false;
 }
 
@@ -55,8 +61,9 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   border->short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
-  if (by_tokens || job->data.keep_last) border->mean = loss_mean(builder, program->graph->entry, &cause);
-  if (job->data.keep_last && !check_rest(program, diags)) return false;
+  bool leaves_out = job->data.keep_last || job->data.packed; /* targets */
+  if (by_tokens || leaves_out) border->mean = loss_mean(builder, program->graph->entry, &cause);
+  if (leaves_out && !check_rest(program, diags)) return false;
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   border->unscales = border->scaler || border->counts || border->by_share;

@@ -1,5 +1,7 @@
 #include "gen/plan/figures.h"
 
+#include <string.h>
+
 #include "gen/ir/op.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
@@ -99,13 +101,27 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
   return limit;
 }
 
+/* Places in a window are numbers below its length, and no tokens. */
+static bool is_place(const struct value *input) {
+  return strcmp(input->name, "starts") == 0 || strcmp(input->name, "positions") == 0;
+}
+
+/* The least number that a lookup by places asks them to be below; 0: none does. */
+static int64_t positions_limit(const struct region *entry) {
+  int64_t limit = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (is_place(entry->inputs.items[i])) limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+  return limit;
+}
+
 /* Tokens and targets share the data's vocabulary; the label of a table is a class. */
 static void find_limits(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t limit = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    if (entry->inputs.items[i]->dtype == DTYPE_INT32)
+    if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_place(entry->inputs.items[i]))
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+  program->positions = positions_limit(entry);
   if (job_has_rows(program->job))
     program->classes = limit;
   else

@@ -18,6 +18,7 @@
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
 #include "gen/plan/masking.h"
+#include "gen/plan/packing.h"
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
 #include "gen/plan/recompute.h"
@@ -153,7 +154,7 @@ static bool pass_state(struct context *context) {
 
 static bool pass_figures(struct context *context) {
   count_figures(context->program);
-  return check_masking(context->program, context->diags);
+  return check_masking(context->program, context->diags) && check_packing(context->program, context->diags);
 }
 
 /* The whole of planning, in order. */

@@ -289,6 +289,7 @@ struct program {
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
+  int64_t positions;           /* what positions in a window must be below; 0: nothing is looked up by them */
   struct memory_bytes bytes;
   struct saving savings[2]; /* by measures of the job */
   int n_savings;

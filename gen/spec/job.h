@@ -144,6 +144,7 @@ struct job {
     int features;        /* of a row */
     enum data_label label;
     bool shuffle;
+    bool packed;    /* packing is documents */
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
     bool split_batches; /* batch_size, a rank's here, is that of all in the job */

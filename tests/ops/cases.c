@@ -203,6 +203,15 @@ static void attention_biased(struct lab *lab) {
   lab_tensor(lab, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
 }
 
+/* Every place may see from any one before it on, as if documents lay one in the other. */
+static void attention_packed(struct lab *lab) {
+  attention_grouped(lab);
+  struct shape q = lab->parameters.items[0].shape;
+  lab_tokens(lab, shape_of(2, q.dim[0], q.dim[2]), 1);
+  double *starts = lab->inputs.items[0].elements;
+  for (int64_t i = 0; i < q.dim[0] * q.dim[2]; i++) starts[i] = (double)lab_random(lab, i % q.dim[2] + 1);
+}
+
 /* Angles are no parameters: they come as cosine and sine of numbers of the model. */
 static void turned(struct lab *lab) {
   struct shape x = lab_shape(lab, 4, MOST);
@@ -310,6 +319,7 @@ const struct op_case op_cases[] = {
     {"attention_scaled", attention_grouped_causal},
     {"attention_window", attention_windowed},
     {"attention_bias", attention_biased},
+    {"attention_documents", attention_packed},
     {"rotary", turned},
     {"rotary_interleaved", turned},
     {"softmax", rows},

@@ -39,6 +39,12 @@ def attention_window(p, q, k, v, window):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
 
 
+def attention_documents(p, q, k, v, starts):
+    place = torch.arange(q.shape[2])
+    seen = (place[:, None] >= place) & (place >= starts[:, None, :, None])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+
+
 def rotary(p, x, cos, sin, interleaved=False):
     """Pairs as complex numbers, turned by cos + i sin."""
     n = cos.shape[1]
@@ -165,6 +171,7 @@ FUNCTIONS = {
     "attention_scaled": attention,
     "attention_window": attention_window,
     "attention_bias": lambda p, q, k, v, bias: F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True),
+    "attention_documents": attention_documents,
     "rotary": rotary,
     "rotary_interleaved": lambda p, x, cos, sin: rotary(p, x, cos, sin, interleaved=True),
     "softmax": lambda p, x: torch.softmax(x, -1),

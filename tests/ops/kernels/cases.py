@@ -103,7 +103,7 @@ def build_softmax_backward(name, rng, shape=(1, 1), in_place=False, accumulate=F
     return Case(kernel, {"dy": dy, "y": y}, {"dx": truth}, {"dx": "dy"} if in_place else None)
 
 
-def attention64(q, k, v, causal, scale, window=0):
+def attention64(q, k, v, causal, scale, window=0, starts=None):
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat(group, 1), v.repeat(group, 1)
     scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
@@ -111,6 +111,8 @@ def attention64(q, k, v, causal, scale, window=0):
         scores = np.where(np.tril(np.ones(scores.shape[-2:])), scores, -np.inf)
     if window:
         scores = np.where(np.triu(np.ones(scores.shape[-2:]), 1 - window), scores, -np.inf)
+    if starts is not None:
+        scores = np.where(np.arange(k.shape[2]) >= starts[:, None, :, None], scores, -np.inf)
     top = scores.max(-1, keepdims=True)
     lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
     p = np.exp(scores - lse)
@@ -123,15 +125,23 @@ def head_operand(name, b, h, t, d, lie, accumulate=False):
     return Operand(name, [b, h, t, d], strides, accumulate=accumulate)
 
 
-def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0):
+def packed(rng, b, t, documents):
+    """Where the document of each place begins, with about so many in a row; None: there is one, and nothing says so."""
+    begins = rng.random((b, t)) < (documents - 1) / t
+    return np.maximum.accumulate(np.where(begins, np.arange(t), 0), 1).astype(np.int32) if documents else None
+
+
+def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0):
     s, kv = s or t, h // group
     q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
     scale = float(d) ** -0.5
-    y, lse, _ = attention64(q, k, v, causal, scale, window)
+    starts = packed(rng, b, t, documents)
+    y, lse, _ = attention64(q, k, v, causal, scale, window, starts)
+    more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
     inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
     outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
-    return Case(Kernel("attention", outputs, inputs, name, causal=causal, window=window, scale=scale), {"q": q, "k": k, "v": v},
-                {"y": y, "lse": lse})
+    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale),
+                {"q": q, "k": k, "v": v, **({"starts": starts} if documents else {})}, {"y": y, "lse": lse})
 
 
 def by_group(x, group):
@@ -160,11 +170,13 @@ def build_table(name, rng, count=1, whole=0):
 
 
 def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
-                             window=0):
+                             window=0, documents=0):
     s, kv = s or t, h // group
     q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
     scale = float(d) ** -0.5
-    y, lse, p = attention64(q, k, v, causal, scale, window)
+    starts = packed(rng, b, t, documents)
+    y, lse, p = attention64(q, k, v, causal, scale, window, starts)
+    more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
     dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
     ds = scale * p * (dp - (dy * y).sum(-1, keepdims=True))
     out = "dense" if lie == "dense" else "merged"
@@ -172,8 +184,8 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
               head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
     outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
                head_operand("dv", b, kv, s, d, lie, accumulate)]
-    return Case(Kernel("attention_backward", outputs, inputs, name, causal=causal, window=window, scale=scale),
-                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse},
+    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale),
+                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, **({"starts": starts} if documents else {})},
                 {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
                  "dv": by_group(p.swapaxes(-1, -2) @ dy, group)},
                 scales={name: float(np.abs(scale * p * dp).max()) for name in ("dq", "dk")})
@@ -322,6 +334,8 @@ FIXED = {
        dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
        dict(b=2, h=6, t=40, d=16, group=3, lie="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
        dict(t=70, d=16, window=1), dict(t=300, d=8, window=33), dict(t=600, d=16, window=290), dict(t=20, d=5, window=64),
+       dict(t=1, documents=2), dict(b=3, h=4, t=37, d=7, group=2, documents=5), dict(b=2, h=2, t=700, d=16, documents=3, lie="qkv"),
+       dict(b=2, t=64, d=16, documents=64),
        dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
     "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
     + [dict(shape=(50,), v=33, ignored=True), dict(shape=(5, 7), v=17, smoothing=0.1),

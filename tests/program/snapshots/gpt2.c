@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, bd4517c2cd0aac6e417aae453d4e3a53e84090309dadce5b8cdf9145a79a7452
+ * job    job.yaml, ff3e51648916308dea8c6822bdc69a9c00e58f40bdf709ff488e41ce59f2be40
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1131,6 +1131,7 @@ static const struct accel_key keys[] = {
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
+    {"data.packing", "none", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -1189,7 +1190,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "bd4517c2cd0aac6e417aae453d4e3a53e84090309dadce5b8cdf9145a79a7452",
+    .job_digest = "ff3e51648916308dea8c6822bdc69a9c00e58f40bdf709ff488e41ce59f2be40",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1206,7 +1207,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 71,
+    .n_keys = 72,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, b18f0ede43512f63c13147fbb9c38d692608b35b7c560b4b1ad3757275b96de2
+ * job    job.yaml, d205cfd536eec922b92299979417d4175d58c9ea43715f546c14429257e2d8e1
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1756,6 +1756,7 @@ static const struct accel_key keys[] = {
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
+    {"data.packing", "none", true},
     {"precision.mixed_precision", "bf16", false},
     {"precision.autocast.enabled", "true", false},
     {"precision.autocast.cache_enabled", "true", false},
@@ -1813,7 +1814,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "b18f0ede43512f63c13147fbb9c38d692608b35b7c560b4b1ad3757275b96de2",
+    .job_digest = "d205cfd536eec922b92299979417d4175d58c9ea43715f546c14429257e2d8e1",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1831,7 +1832,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 71,
+    .n_keys = 72,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a program that writes text with one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ddc8daace7b717dc4dc4d7d2bf7e72c50fec6a88d6639600d0665da72fc42d17
+ * job    job.yaml, ed882589f0d949e4c0cd4bfebdcfcddf9c4e4b5ad63ce0adc35338cde36e6718
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     4 places, 31.3 kFLOP (products 93 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -513,7 +513,7 @@ static const struct accel_tensor tensors[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "ddc8daace7b717dc4dc4d7d2bf7e72c50fec6a88d6639600d0665da72fc42d17",
+    .job_digest = "ed882589f0d949e4c0cd4bfebdcfcddf9c4e4b5ad63ce0adc35338cde36e6718",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     4 places, 31.3 kFLOP (products 93 %)\n"

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, dddf17c2657386794dd7dbb841dfdfa14599f6a3a14f0f90cb38da19089304ac
+ * job    job.yaml, 577fc7b7dde73434e130d89a1b32650d12b4160075295c3c971c976ddd1fcc8e
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -796,6 +796,7 @@ static const struct accel_key keys[] = {
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
+    {"data.packing", "none", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -851,7 +852,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "dddf17c2657386794dd7dbb841dfdfa14599f6a3a14f0f90cb38da19089304ac",
+    .job_digest = "577fc7b7dde73434e130d89a1b32650d12b4160075295c3c971c976ddd1fcc8e",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -868,7 +869,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 67,
+    .n_keys = 68,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

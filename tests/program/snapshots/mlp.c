@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 6c050ec71416c8e2ae2160c17769c861f6544689b7f0623189386f6edf410fd4
+ * job    job.yaml, fc2f79186eb0caf869f4b72b1af8f7f7a56efa38f8663e702c20f4fe96525d4b
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -507,6 +507,7 @@ static const struct accel_key keys[] = {
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
+    {"data.packing", "none", true},
     {"precision.mixed_precision", "no", false},
     {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
@@ -563,7 +564,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "6c050ec71416c8e2ae2160c17769c861f6544689b7f0623189386f6edf410fd4",
+    .job_digest = "fc2f79186eb0caf869f4b72b1af8f7f7a56efa38f8663e702c20f4fe96525d4b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -580,7 +581,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 68,
+    .n_keys = 69,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
