@@ -72,16 +72,6 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? logits->dim[logits->rank - 1] : 0;
 }
 
-static struct mean mean(const struct node *node, const struct mean *inputs) {
-  (void)inputs;
-  return (struct mean){.form = MEAN_COUNTED,
-                       .most = (double)op_rows(node->inputs[0]->shape),
-                       .count = node->outputs[2],
-                       .inverse = true,
-                       .of = node->inputs[1],
-                       .without = node_int(node, "ignore")};
-}
-
 static struct node *over_product(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                  int64_t rows) {
   struct value *inputs[] = {a, b, node->inputs[1]};
@@ -101,7 +91,7 @@ static const struct op_kind kind = {
     .flops = flops,
     .index_limit = index_limit,
     .ignores = true,
-    .mean = mean,
+    .mean = op_mean_over_targets,
     .over_product = over_product,
     .reference = reference,
 };

@@ -117,16 +117,6 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 2 ? classes(node->inputs[1]) : 0;
 }
 
-static struct mean mean(const struct node *node, const struct mean *inputs) {
-  (void)inputs;
-  return (struct mean){.form = MEAN_COUNTED,
-                       .most = (double)op_rows(node->inputs[0]->shape),
-                       .count = node->outputs[2],
-                       .inverse = true,
-                       .of = node->inputs[2],
-                       .without = node_int(node, "ignore")};
-}
-
 static const struct op_kind kind = {
     .name = "linear_cross_entropy",
     .class = OP_KERNEL,
@@ -141,7 +131,7 @@ static const struct op_kind kind = {
     .product_flops = product_flops,
     .index_limit = index_limit,
     .ignores = true,
-    .mean = mean,
+    .mean = op_mean_over_targets,
     .reference = reference,
 };
 

@@ -6,18 +6,8 @@ static double apply(const struct node *node, const double *x) {
   return x[0] < x[1] ? x[0] : x[1];
 }
 
-/* dy where `mine` is the result, half of it where both are: (1 + [other > mine] - [mine > other]) / 2, as PyTorch. */
-static struct value *share(struct builder *builder, struct value *dy, struct value *mine, struct value *other) {
-  struct value *wins = op_greater(builder, other, mine);
-  struct value *loses = op_greater(builder, mine, other);
-  struct value *twice = op_shift(builder, op_sub(builder, wins, loses), 1);
-  return op_mul(builder, dy, op_scale(builder, twice, 0.5));
-}
-
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *a = node->inputs[0], *b = node->inputs[1];
-  if (builder_wants_gradient(builder, a)) dx[0] = op_unbroadcast(builder, share(builder, dy[0], a, b), a->shape);
-  if (builder_wants_gradient(builder, b)) dx[1] = op_unbroadcast(builder, share(builder, dy[0], b, a), b->shape);
+  op_gradient_of_choice(builder, node, dy, dx, false);
 }
 
 static const struct op_kind kind = {

@@ -1,31 +1,51 @@
-/* y = the places of the k largest of a row of the last dimension, from the largest down; of equal ones the first comes
- * first. Without a gradient; that of the numbers there goes to their places. */
+/* The k largest of a row of the last dimension, of equal ones the first: their places, from the largest down, and 1 in
+ * these places, else 0. Without a gradient: they are constant but for the jumps; that of the numbers there goes to
+ * their places. */
 #include "gen/ops/support/support.h"
+
+static bool check_k(struct arena *arena, const struct node *node, const char **error) {
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return false;
+  int64_t k = node_int(node, "k");
+  if (k >= 1 && k <= op_columns(node->inputs[0]->shape)) return true;
+  op_fail(arena, node, error, "the %lld largest of the last dimension of %s", (long long)k,
+          op_operand_text(arena, node, 0));
+  return false;
+}
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
   struct shape x = node->inputs[0]->shape;
-  int64_t k = node_int(node, "k");
-  if (k < 1 || k > op_columns(x))
-    return op_fail(arena, node, error, "the %lld largest of the last dimension of %s", (long long)k,
-                   op_operand_text(arena, node, 0));
-  return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, k), DTYPE_INT32);
+  if (!check_k(arena, node, error)) return 0;
+  return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, node_int(node, "k")), DTYPE_INT32);
 }
 
-/* Whether place a comes before b in a row. */
-static bool precedes(const double *x, int64_t a, int64_t b) {
-  return x[a] > x[b] || (x[a] == x[b] && a < b);
+static int infer_mask(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (!check_k(arena, node, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
+}
+
+/* How many of a row come before x[c]: larger ones, and equal ones to the left. */
+static int64_t place_of(const double *x, int64_t columns, int64_t c) {
+  int64_t before = 0;
+  for (int64_t i = 0; i < columns; i++) before += x[i] > x[c] || (x[i] == x[c] && i < c);
+  return before;
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape), k = node_int(node, "k");
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c++) {
-      int64_t before = 0;
-      for (int64_t i = 0; i < columns; i++) before += precedes(inputs[0] + r * columns, i, c);
-      if (before < k) outputs[0][r * k + before] = (double)c;
+      int64_t place = place_of(inputs[0] + r * columns, columns, c);
+      if (place < k) outputs[0][r * k + place] = (double)c;
     }
+}
+
+static void reference_mask(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < columns; c++)
+      outputs[0][r * columns + c] = place_of(inputs[0] + r * columns, columns, c) < node_int(node, "k");
 }
 
 static double flops(const struct node *node) {
@@ -48,12 +68,33 @@ static const struct op_kind kind = {
     .reference = reference,
 };
 
+static const struct op_kind kind_mask = {
+    .name = "top_k_mask",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer_mask,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .reference = reference_mask,
+};
+
+static struct value *with_k(struct builder *builder, const char *kind_name, const struct argument *arguments) {
+  struct value *x = op_tensor(arguments, 0);
+  struct attribute k = attribute_int("k", arguments[1].integer);
+  return builder_op(builder, kind_name, &x, 1, &k, 1);
+}
+
 /* top_k_places(x, k) */
 static struct value *build_places(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  struct value *x = op_tensor(arguments, 0);
-  struct attribute k = attribute_int("k", arguments[1].integer);
-  return builder_op(builder, "top_k", &x, 1, &k, 1);
+  return with_k(builder, "top_k", arguments);
+}
+
+/* top_k_mask(x, k) */
+static struct value *build_mask(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return with_k(builder, "top_k_mask", arguments);
 }
 
 /* top_k(x, k) */
@@ -64,6 +105,9 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_top_k = {
     .name = "top_k",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
-    .functions = (const struct op_function[]){{"top_k", .build = build}, {"top_k_places", .build = build_places}, {0}},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_mask, NULL},
+    .functions = (const struct op_function[]){{"top_k", .build = build},
+                                              {"top_k_places", .build = build_places},
+                                              {"top_k_mask", .build = build_mask},
+                                              {0}},
 };

@@ -23,3 +23,13 @@ struct mean op_mean_added(const struct node *node, const struct mean *inputs) {
   if (a.form != MEAN_COUNTED) a.count = node->outputs[0];
   return a;
 }
+
+struct mean op_mean_over_targets(const struct node *node, const struct mean *inputs) {
+  (void)inputs;
+  return (struct mean){.form = MEAN_COUNTED,
+                       .most = (double)op_rows(node->inputs[0]->shape),
+                       .count = node->outputs[2],
+                       .inverse = true,
+                       .of = node->inputs[node->n_inputs - 1],
+                       .without = node_int(node, "ignore")};
+}

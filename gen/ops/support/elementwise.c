@@ -71,6 +71,18 @@ void op_gradient_of_y(struct builder *builder, const struct node *node, struct v
   dx[0] = slope(builder, node, dy[0], node->outputs[0]);
 }
 
+void op_gradient_of_choice(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx,
+                           bool larger) {
+  for (int i = 0; i < 2; i++) {
+    struct value *mine = node->inputs[i], *other = node->inputs[1 - i];
+    if (!builder_wants_gradient(builder, mine)) continue;
+    struct value *wins = larger ? op_greater(builder, mine, other) : op_greater(builder, other, mine);
+    struct value *loses = larger ? op_greater(builder, other, mine) : op_greater(builder, mine, other);
+    struct value *twice = op_shift(builder, op_sub(builder, wins, loses), 1);
+    dx[i] = op_unbroadcast(builder, op_mul(builder, dy[0], op_scale(builder, twice, 0.5)), mine->shape);
+  }
+}
+
 void op_gradient_same(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   (void)builder;
   (void)node;

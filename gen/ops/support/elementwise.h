@@ -31,6 +31,11 @@ void op_reference_slope(const struct node *node, const double *const *inputs, do
 void op_gradient_of_x(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx);
 void op_gradient_of_y(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx);
 
+/* The gradient of the larger, or the smaller, of inputs 0 and 1: dy to it, half to each where they are equal, as
+ * PyTorch. */
+void op_gradient_of_choice(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx,
+                           bool larger);
+
 /* The gradient of a kind that gives dy on as it is. */
 void op_gradient_same(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx);
 

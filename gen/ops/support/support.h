@@ -57,6 +57,10 @@ bool op_collapse(struct shape shape, const int64_t *strides, int first, int last
 struct mean op_mean_kept(const struct node *node, const struct mean *inputs);
 struct mean op_mean_added(const struct node *node, const struct mean *inputs);
 
+/* The mean over the rows of input 0 whose target, an element of the last input, is not the attribute `ignore`; output 2
+ * is 1 / their number. */
+struct mean op_mean_over_targets(const struct node *node, const struct mean *inputs);
+
 /* ---- Costs ---- */
 
 /* No floating-point work: views and copies. */
