@@ -56,29 +56,40 @@ static json_t *key_object(const struct manifest_key *key) {
 
 /* ---- From a line ---- */
 
-/* The text of a line of the model, without its indentation; "" where the file is not there. */
+/* Whether the file is still the one that the program was made of. */
+static bool is_as_then(const struct explainer *e, const char *name, const char *text, size_t length) {
+  const struct manifest_files *inputs = &e->program.manifest->inputs;
+  for (int i = 0; i < inputs->count; i++)
+    if (strcmp(inputs->items[i].name, name) == 0)
+      return strcmp(inputs->items[i].sha256, digest_of(e->arena, text, length)) == 0;
+  return false;
+}
+
+/* ": " and the text of a line of the model, without its indentation; "" where the file is not there as it was. */
 static const char *source_line(const struct explainer *e, const char *place) {
   const char *colon = strrchr(place, ':');
+  if (colon == NULL) return "";
   const char *name = arena_copy(e->arena, place, (size_t)(colon - place));
   const char *file =
       name[0] == '/' ? name : arena_printf(e->arena, "%s/%s", folder_of(e->arena, e->program.path), name);
   size_t length;
   const char *text = read_bytes(e->arena, file, &length);
   int line = atoi(colon + 1);
-  if (text == NULL) return "";
+  if (text == NULL || !is_as_then(e, name, text, length)) return "";
   struct lines lines = lines_of(e->arena, text, length);
   if (line < 1 || line > lines.count) return "";
   const char *start = lines.starts[line - 1];
-  size_t blank = strspn(start, " \t");
-  if (blank >= (size_t)lines.lengths[line - 1]) return "";
-  return arena_copy(e->arena, start + blank, (size_t)lines.lengths[line - 1] - blank);
+  int blank = (int)strspn(start, " \t");
+  return blank < lines.lengths[line - 1]
+             ? arena_printf(e->arena, ": %.*s", lines.lengths[line - 1] - blank, start + blank)
+             : "";
 }
 
 static void put_places(struct explainer *e, const struct manifest_line *line) {
   text_printf(&e->out, "  template  %s\n", list_text(e->arena, &line->templates));
   if (line->callers.count > 0) text_printf(&e->out, "            from %s\n", list_text(e->arena, &line->callers));
   for (int i = 0; i < line->model.count; i++)
-    text_printf(&e->out, "  %-8s  %s: %s\n", i == 0 ? "model" : "", line->model.items[i],
+    text_printf(&e->out, "  %-8s  %s%s\n", i == 0 ? "model" : "", line->model.items[i],
                 source_line(e, line->model.items[i]));
 }
 

@@ -188,7 +188,12 @@ class Regenerate(unittest.TestCase):
 
     def test_model_changed(self):
         model = (self.recorded.folder / "mlp_table.c").read_text()
+        line = next(line for line in self.recorded.manifest["lines"] if "model" in line)
+        words = ("explain", f"trainer.c:{line['line']}")
+        text = model.split("\n")[int(line["model"][0].rsplit(":", 1)[1]) - 1].strip()
+        self.assertIn(f"{line['model'][0]}: {text}\n", self.recorded.run(*words).stdout)
         self.changed("mlp_table.c", model.replace("relu(", "tanh_of("))
+        self.assertIn(f"{line['model'][0]}\n", self.recorded.run(*words).stdout, "the line as it was is not known")
         found = self.regenerate(1)
         self.assertEqual(found["mlp_table.c"]["verdict"], "differs")
         self.assertTrue(any(what.startswith("trainer.c:") for what in found))
