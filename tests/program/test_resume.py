@@ -56,7 +56,9 @@ CASES = {
         optimizer={"name": "lion", "lr": 1e-3, "param_groups": [{"match": "*bias", "weight_decay": 0.0, "lr_scale": 0.5}]},
         training={"on_nonfinite": "skip"}),
     "adafactor, ema": make_job(optimizer={"name": "adafactor", "lr": 1e-2}, training={"ema": {"decay": 0.9}}),
-    "adalomo, groups": make_job(optimizer={"name": "adalomo", "lr": 1e-2, "param_groups": [{"match": "*bias", "lr_scale": 2}]}),
+    "adalomo, groups, clipping, ema, bf16": make_job(
+        optimizer={"name": "adalomo", "lr": 1e-2, "clip_grad_norm": 0.5, "param_groups": [{"match": "*bias", "lr_scale": 2}]},
+        precision={"mixed_precision": "bf16"}, training={"ema": {"decay": 0.9}}),
     "muon, scaler": make_job(optimizer={"name": "muon", "lr": 1e-2, "param_groups": [{"match": "*wte*", "adamw": True}]},
                              precision={"grad_scaler": {"enabled": True, "growth_interval": 5}}),
     "averages, early stopping, noise scale": make_job(
