@@ -51,6 +51,20 @@ class Programs(unittest.TestCase):
                 trainer.generate()
                 self.check(trainer.folder / "trainer.c", compilers, format, flags)
 
+    def test_ranks_that_part_are_noticed(self):
+        """All ranks run one text; where what they do together hangs on the rank, the audit says so."""
+        trainer = Ranks(4, job_of(4, 3, 4, **CASES["dropout"]))
+        text, source = trainer.generate(), trainer.folder / "trainer.c"
+        edits = {
+            "  accel_all_reduce_doubles(": "  if (rank == 0) accel_all_reduce_doubles(",
+            "i < end; i++)\n    accel_start": "i < end - (size_t)rank; i++)\n    accel_start",
+        }
+        for before, after in edits.items():
+            self.assertEqual(text.count(before), 1, before)
+            source.write_text(text.replace(before, after))
+            result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 1, after)
+
     def test_one_rank_has_no_trace(self):
         text = Ranks(1, job_of(1, 3, 4, **CASES["accumulating"])).generate()
         body = "\n".join(line for line in text.splitlines() if '"devices.' not in line and '"parallelism.' not in line)
