@@ -52,6 +52,15 @@ class OneProcess(unittest.TestCase):
     def test_small_buckets(self):
         self.check(2, 6, 20, parallelism={"ddp": {"bucket_cap_mb": 0.001}})
 
+    def test_split_batches(self):
+        """A batch that ranks share out, and rates by steps of all of them."""
+        schedule = {"name": "linear", "warmup_steps": 3}
+        _, lines = trained(2, job_of(2, 12, 10, data={"split_batches": True}, schedule=schedule))
+        _, wanted = self.one(12, 10, schedule=schedule)
+        for line, want in zip(lines, wanted, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+            self.assertEqual(line["lr"], want["lr"])
+
     def test_bf16(self):
         self.check(2, 6, 20, tolerance=3e-4, precision={"mixed_precision": "bf16"})
 
