@@ -41,8 +41,12 @@ static const char *frame_name(struct program *program, const struct function *fu
   for (int i = 0, k = 2; i < function->storages.count; i++) {
     const struct storage *other = function->storages.items[i];
     if (other->kind != kind || strcmp(other->name, name) != 0) continue;
-    if (other->frame == NULL) return arena_printf(program->arena, "%s_saved", name);
-    name = arena_printf(program->arena, "%s_%d", base, k++);
+    if (other->frame == NULL) {
+      base = name = arena_printf(program->arena, "%s_saved", name);
+      k = 2;
+    } else {
+      name = arena_printf(program->arena, "%s_%d", base, k++);
+    }
     i = -1;
   }
   return name;
