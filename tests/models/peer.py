@@ -36,14 +36,16 @@ class Peer(unittest.TestCase):
         self.random = random.Random(SEED)
         torch.manual_seed(SEED)
 
-    def check(self, source, theirs, config, data, batches, loss_of, gradient_tolerance=1e-4):
+    def check(self, source, theirs, config, data, batches, loss_of, gradient_tolerance=1e-4, training=False):
         """theirs: a class of transformers in float32; batches(n) gives the tensors of batch n, of which
         loss_of(theirs, *tensors) makes the loss. Parameters that have no gradient in theirs must stay in ours."""
-        self.theirs = theirs.eval()  # without dropout
+        self.theirs = theirs.train(training)  # without dropout, which a model with batch norm must not have
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-peer-"))
         theirs.save_pretrained(self.folder)
         start = {name: p.detach().clone() for name, p in theirs.named_parameters()}
+        buffers = {name: b.detach().clone() for name, b in theirs.named_buffers()}
         self.gradients(source, config, data, batches, loss_of, start, gradient_tolerance)
+        theirs.load_state_dict(buffers, strict=False)
         self.adamw(source, config, data, batches, loss_of)
 
     def trained(self, source, config, data, optimizer, steps):
@@ -62,6 +64,7 @@ class Peer(unittest.TestCase):
         shutil.copy(self.folder / "config.json", trainer.folder / "run")
         after, info = type(self.theirs).from_pretrained(trainer.folder / "run", output_loading_info=True)
         self.assertEqual((info["missing_keys"], info["unexpected_keys"]), (type(info["missing_keys"])(), type(info["unexpected_keys"])()))
+        self.buffers = dict(after.named_buffers())
         return metrics, dict(after.named_parameters())
 
     def gradients(self, source, config, data, batches, loss_of, start, tolerance):
@@ -95,6 +98,8 @@ class Peer(unittest.TestCase):
             ours, own = after[name].detach().double(), parameter.detach().double()
             way = LR * STEPS * own.numel() ** 0.5  # the farthest that AdamW goes
             self.assertLess((ours - own).norm().item(), 1e-3 * (own.norm().item() + way), f"{name} after {STEPS} steps")
+        for name, own in self.theirs.named_buffers():
+            self.assertLess((self.buffers[name] - own).double().norm().item(), 1e-2 * own.double().norm().item() + 1e-3, name)
 
 
 class Text(Peer):
