@@ -32,7 +32,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
   try "500 kills" env SEED="$seed" KILLS=500 "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_kills
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
-  try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults
+  try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
+    Checkpoints.test_kills_at_every_call
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh
 done
 echo "$round rounds"

@@ -230,11 +230,12 @@ class Checkpoints(support.Folder):
                 self.check_what_is_left(wanted, message)
 
     def test_kills_at_every_call(self):
-        """The process dies before each of these calls in turn."""
+        """The process dies before each of these calls in turn; as a rule, before every third one."""
         self.steps = 6
         self.environment.update(FAKE_SAVE_EVERY=2, FAKE_TOTAL_LIMIT=2)
         wanted = self.unstopped()
-        for at, name in enumerate(self.calls(FAKE_BACKGROUND=0), 1):
+        calls = list(enumerate(self.calls(FAKE_BACKGROUND=0), 1))
+        for at, name in calls if os.environ.get("FAULTS") == "all" else calls[SEED % 3::3]:
             self.assertEqual(self.faulty(at, -1, FAKE_BACKGROUND=0).returncode, -signal.SIGKILL)
             self.check_what_is_left(wanted, f"killed before call {at}, {name}")
 
