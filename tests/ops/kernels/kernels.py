@@ -24,7 +24,7 @@ SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
 OPENED = ("product", "convolution")
-RUNTIME = [ROOT / "runtime" / f"{name}.c" for name in ("problem", "onednn", "lines", "product", "convolution")]
+RUNTIME = [ROOT / "runtime" / f"{name}.c" for name in ("problem", "world", "world_self", "onednn", "lines", "product", "convolution")]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
