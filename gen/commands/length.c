@@ -17,16 +17,15 @@ static struct accel_part *parts_of(const struct data_source *source) {
 static struct accel_program program_of(const struct job *job, const struct accel_part *parts) {
   static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,      ACCEL_CSV,
                                               ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
-  return (struct accel_program){.batch_size = job->data.batch_size,
-                                .source = {{NULL, formats[job->data.train.format]}},
-                                .parts = {{parts, job->data.train.n_parts}},
-                                .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,
-                                .shuffle = job->data.shuffle,
-                                .rest = {.kept = job->data.keep_last,
-                                         .even = job->data.even_batches,
-                                         .dispatched = job->data.dispatch_batches},
-                                .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
-                                .features = job->data.features};
+  return (struct accel_program){
+      .batch_size = job->data.batch_size,
+      .source = {{NULL, formats[job->data.train.format]}},
+      .parts = {{parts, job->data.train.n_parts}},
+      .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,
+      .shuffle = job->data.shuffle,
+      .rest = {.kept = job->data.keep_last, .even = job->data.even_batches, .dispatched = job->data.dispatch_batches},
+      .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
+      .features = job->data.features};
 }
 
 /* The samples that a run trains on, and how many of them an epoch takes. */
@@ -35,7 +34,8 @@ static bool count_samples(struct job *job, const char *key, int64_t *taken, stru
   struct accel_program program = program_of(job, parts);
   struct data data;
   struct problem problem = {.what = "no memory for the list of data files"};
-  bool open = parts != NULL && rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_data_ranks(job)}, NULL, &problem);
+  bool open = parts != NULL &&
+              rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_data_ranks(job)}, NULL, &problem);
   if (open) {
     job->data.samples = data.split[ACCEL_TRAIN].mixture.samples;
     *taken = data.split[ACCEL_TRAIN].mixture.taken;
@@ -65,7 +65,7 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   int64_t ranks = job_data_ranks(job);
   struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
   int64_t batch = job->data.batch_size * ranks, taken = batch; /* of all ranks */
-  bool has_short = job->data.keep_last; /* batches */
+  bool has_short = job->data.keep_last;                        /* batches */
   bool needs_data = in_epochs || has_short || (sharing.in_step > 1 && sharing.with_epochs);
   if (needs_data && !count_samples(job, key, &taken, diags)) return false;
   sharing.in_epoch = taken / batch;

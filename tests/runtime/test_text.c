@@ -117,9 +117,10 @@ static void extras_wait_for_a_line(void **state) {
   assert_true(rt_extras_set(&extras, "a \"name\"\n", 0.5, true));
   assert_true(rt_extras_set(&extras, "b", 2, false) && rt_extras_set(&extras, "b", INFINITY, false));
   assert_true(rt_extras_find(&extras, "b", &value) && isinf(value));
-  assert_string_equal(metrics_of(&figures),
-                      "{\"step\": 1, \"loss\": 0, \"a \\\"name\\\"\\u000a\": 0.5, \"b\": null, "
-                      "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000, \"input_wait_ms\": 0.0000}\n");
+  assert_string_equal(
+      metrics_of(&figures),
+      "{\"step\": 1, \"loss\": 0, \"a \\\"name\\\"\\u000a\": 0.5, \"b\": null, "
+      "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000, \"input_wait_ms\": 0.0000}\n");
   rt_extras_told(&extras);
   assert_false(rt_extras_find(&extras, "b", &value));
   assert_true(rt_extras_set(&extras, "b", 3, false) && rt_extras_find(&extras, "b", &value) && value == 3);
