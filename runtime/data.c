@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const split_names[ACCEL_SPLITS] = {"train", "eval"};
 
@@ -107,7 +108,7 @@ static struct dealing dealing_of(const struct accel_program *program, struct dat
 
 static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
                              int64_t first, int64_t count) {
-  if (rt_format_is_rows(file->format))
+  if (rt_format_is_rows(file->format) || file->padded)
     return rt_order_of_rows(program->data_seed, split, program->shuffle, first, count);
   return rt_order_of_windows(program->data_seed, split, program->shuffle, first, count, program->sequence_length);
 }
@@ -161,8 +162,14 @@ static void name_files(const struct data_files *source, char *out, size_t size) 
     snprintf(out, size, "%s and %zu more", source->paths.items[0], source->paths.count - 1);
 }
 
-static bool is_rows(const struct data_split *split) {
-  return rt_format_is_rows(split->source->files[0].format);
+/* What a sample is called. */
+static const char *unit_of(const struct data_split *split) {
+  const struct data_file *file = &split->source->files[0];
+  return rt_format_is_rows(file->format) ? "row" : file->padded ? "document" : "window";
+}
+
+static bool is_window(const struct data_split *split) {
+  return strcmp(unit_of(split), "window") == 0;
 }
 
 static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
@@ -175,9 +182,9 @@ static bool check_size(const struct data_split *split, const struct accel_progra
   }
   if (split->mixture.samples >= needed) return true;
   name_files(split->source, name, sizeof name);
-  if (is_rows(split))
-    rt_problem(problem, "%s: %" PRId64 " rows for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
-               split_names[which], needed);
+  if (!is_window(split))
+    rt_problem(problem, "%s: %" PRId64 " %ss for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
+               unit_of(split), split_names[which], needed);
   else
     rt_problem(problem, "%s: %" PRId64 " windows for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
                name, split->mixture.samples, split_names[which], program->sequence_length, needed);
@@ -193,7 +200,7 @@ static bool check_counted(const struct data *data, const struct accel_program *p
   name_files(split->source, name, sizeof name);
   rt_problem(problem,
              "%s: %" PRId64 " %ss to train on, but the %" PRId64 " steps of this program were counted from %" PRId64,
-             name, split->mixture.samples, is_rows(split) ? "row" : "window", program->steps, program->samples);
+             name, split->mixture.samples, unit_of(split), program->steps, program->samples);
   return rt_help(problem, "generate the program again with this data, or give the job training.steps");
 }
 
@@ -226,13 +233,13 @@ bool rt_data_open(struct data *data, const struct accel_program *program, struct
 
 void rt_data_describe(const struct data *data, char *out, size_t size) {
   const struct data_split *split = &data->split[ACCEL_TRAIN], *other = &data->split[ACCEL_EVAL];
-  const char *samples = is_rows(split) ? "rows" : "windows", *units = is_rows(split) ? "rows" : "tokens";
+  const char *sample = unit_of(split), *unit = is_window(split) ? "token" : sample;
   char name[400], all[32], train[32], eval[32];
   name_files(split->source, name, sizeof name);
   rt_digits(all, sizeof all, split->source->count);
   rt_digits(train, sizeof train, split->mixture.samples);
   rt_digits(eval, sizeof eval, other->mixture.samples);
-  int length = snprintf(out, size, "%s: %s %s, %s %s to train on", name, all, units, train, samples);
+  int length = snprintf(out, size, "%s: %s %ss, %s %ss to train on", name, all, unit, train, sample);
   if (other->source == NULL || length < 0 || (size_t)length >= size) return;
   snprintf(out + length, size - (size_t)length, ", %s to evaluate", eval);
 }

@@ -7,7 +7,8 @@ bool rt_format_is_rows(enum accel_format format) {
 }
 
 int64_t rt_data_file_count(const struct data_file *file) {
-  return rt_format_is_rows(file->format) ? file->rows.count : file->tokens.count;
+  if (rt_format_is_rows(file->format)) return file->rows.count;
+  return file->padded ? file->tokens.documents : file->tokens.count;
 }
 
 static bool open_table(struct data_file *file, const struct accel_program *program, struct problem *problem) {
@@ -52,12 +53,13 @@ static bool check_documents(const struct data_file *file, struct problem *proble
 
 bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem) {
-  *file = (struct data_file){.path = path, .format = format};
+  *file = (struct data_file){.path = path, .format = format, .padded = program->packing == ACCEL_PADDED};
   const struct mapping *mapping = &file->mapping;
   if (!rt_map(&file->mapping, path, cure, problem)) return false;
   if (!rt_format_is_rows(format))
     return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
-           check_tokens(file, program->vocabulary, problem) && (!program->packed || check_documents(file, problem));
+           check_tokens(file, program->vocabulary, problem) &&
+           (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
   if (format == ACCEL_CSV ? !open_table(file, program, problem) : !open_arrays(file, labels, program, cure, problem))
     return false;
   return !program->label_is_class ||

@@ -12,6 +12,7 @@ struct data_file {
   enum accel_format format;
   struct mapping mapping, labels; /* labels: of arrays, which have a file of their own for them */
   struct tokens tokens;
+  bool padded;        /* a document is a sample */
   struct table table; /* what `rows` are of, when they come from text */
   struct rows rows;
 };
@@ -24,7 +25,7 @@ bool rt_format_is_rows(enum accel_format format);
 bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem);
 
-/* Its tokens or rows. */
+/* Its tokens, or rows, or documents where each is a sample. */
 int64_t rt_data_file_count(const struct data_file *file);
 
 void rt_data_file_close(struct data_file *file);

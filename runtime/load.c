@@ -73,17 +73,36 @@ void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t p
 }
 
 /* What a window's places have of their documents: `first` is its first token. */
-static void load_documents(const struct accel_run *run, const struct tokens *tokens, int64_t first, int32_t *targets,
+static void mark_documents(const struct accel_run *run, const struct tokens *tokens, int64_t first, int32_t *targets,
                            int32_t *starts, int32_t *positions) {
-  int64_t length = run->data.sequence_length, begin = 0;
+  int64_t length = run->data.sequence_length, begin = 0, document = rt_tokens_document(tokens, first);
+  int64_t next = rt_tokens_start(tokens, document + 1) - first; /* the place where the next one begins */
   for (int64_t t = 0; t < length; t++) {
-    bool begins = t > 0 && rt_tokens_document(tokens, first + t) == first + t;
-    if (begins) begin = t;
-    if (begins) targets[t - 1] = run->program->no_target;
+    if (t == next) {
+      begin = t;
+      next = rt_tokens_start(tokens, ++document + 1) - first;
+    }
+    if (t + 1 == next) targets[t] = run->program->no_target;
     if (starts != NULL) starts[t] = (int32_t)begin;
     if (positions != NULL) positions[t] = (int32_t)(t - begin);
   }
-  if (rt_tokens_document(tokens, first + length) == first + length) targets[length - 1] = run->program->no_target;
+}
+
+/* A document in a window of its own, as far as it fits. */
+static void load_padded(const struct accel_run *run, const struct data_file *file, int64_t document, int32_t *tokens,
+                        int32_t *targets, int32_t *starts, int32_t *positions) {
+  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  int64_t first = rt_tokens_start(&file->tokens, document);
+  int64_t has = rt_tokens_start(&file->tokens, document + 1) - first;
+  int64_t with_target = has - 1 < length ? has - 1 : length;
+  int64_t most = rt_tokens_copy(&file->tokens, first, has < length ? has : length, tokens);
+  int64_t next = rt_tokens_copy(&file->tokens, first + 1, with_target, targets);
+  if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
+  if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
+  for (int64_t t = has; t < length; t++) tokens[t] = 0;
+  forget(run, length - with_target, targets + with_target);
+  for (int64_t t = 0; starts != NULL && t < length; t++) starts[t] = 0;
+  for (int64_t t = 0; positions != NULL && t < length; t++) positions[t] = (int32_t)t;
 }
 
 void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
@@ -91,12 +110,18 @@ void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t
   double begun = batch_begins(run, which, position);
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, first = rt_data_position(&run->data, which, position);
-  load_windows(run, which, position, count, tokens, targets);
-#pragma omp parallel for if (count >= MANY_ROWS)
+  bool padded = run->program->packing == ACCEL_PADDED;
+  if (!padded) load_windows(run, which, position, count, tokens, targets);
   for (int64_t i = 0; i < count; i++) {
     struct place place = rt_mixture_find(&split->mixture, first + i);
-    load_documents(run, &split->source->files[place.part].tokens, place.start, targets + i * length,
-                   starts != NULL ? starts + i * length : NULL, positions != NULL ? positions + i * length : NULL);
+    const struct data_file *file = &split->source->files[place.part];
+    int32_t *starts_of = starts != NULL ? starts + i * length : NULL;
+    int32_t *positions_of = positions != NULL ? positions + i * length : NULL;
+    if (padded)
+      load_padded(run, file, place.start, tokens + i * length, targets + i * length, starts_of, positions_of);
+    else
+      mark_documents(run, &file->tokens, place.start, targets + i * length, starts_of, positions_of);
+    if (!place.counts) forget(run, length, targets + i * length);
   }
   batch_ends(run, which, begun);
 }

@@ -18,6 +18,12 @@ static void touch_sample(const struct data *data, int64_t position) {
   const struct data_file *file = &split->source->files[place.part];
   const struct tokens *tokens = &file->tokens;
   const struct rows *rows = &file->rows;
+  if (file->padded) {
+    int64_t first = rt_tokens_start(tokens, place.start), has = rt_tokens_start(tokens, place.start + 1) - first;
+    if (has > data->sequence_length + 1) has = data->sequence_length + 1;
+    touch(tokens->bytes + first * tokens->width, (size_t)(has * tokens->width));
+    return;
+  }
   if (!rt_format_is_rows(file->format)) {
     touch(tokens->bytes + place.start * tokens->width, (size_t)((data->sequence_length + 1) * tokens->width));
     return;

@@ -150,7 +150,8 @@ bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, 
                  most + 1);
 }
 
-static int64_t start_of(const struct tokens *tokens, int64_t document) {
+int64_t rt_tokens_start(const struct tokens *tokens, int64_t document) {
+  if (document == tokens->documents) return tokens->count;
   uint64_t start;
   memcpy(&start, tokens->starts + 8 * document, sizeof start);
   return (int64_t)start;
@@ -160,12 +161,12 @@ int64_t rt_tokens_document(const struct tokens *tokens, int64_t token) {
   int64_t low = 0, high = tokens->documents;
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
-    if (start_of(tokens, middle) <= token)
+    if (rt_tokens_start(tokens, middle) <= token)
       low = middle;
     else
       high = middle;
   }
-  return start_of(tokens, low);
+  return low;
 }
 
 int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out) {

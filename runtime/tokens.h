@@ -29,8 +29,11 @@ bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, 
 /* Whether the format allows no token outside of `vocabulary` (0: any will do), so that none has to be looked at. */
 bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary);
 
-/* The first token of the document that `token` is in. There are documents. */
+/* The document that `token` is in, by its number. There are documents. */
 int64_t rt_tokens_document(const struct tokens *tokens, int64_t token);
+
+/* The first token of a document by its number; of the one behind the last, the number of tokens. */
+int64_t rt_tokens_start(const struct tokens *tokens, int64_t document);
 
 /* Copies tokens first … first + count - 1; returns the largest. */
 int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);

@@ -119,6 +119,9 @@ struct accel_rest {
   bool dispatched; /* or all ranks get equal parts of it */
 };
 
+/* How documents lie in samples: not told; one after the other; each in a sample of its own. */
+enum accel_packing { ACCEL_NOT_PACKED, ACCEL_DOCUMENTS, ACCEL_PADDED };
+
 /* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
  * and the others become mask_token. */
 struct accel_masking {
@@ -181,7 +184,7 @@ struct accel_program {
   int64_t sequence_length;      /* tokens of a window; 0 for tables */
   int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking; /* for accel_load_masked */
-  bool packed;                  /* for accel_load_documents: files say where documents begin */
+  enum accel_packing packing;   /* for accel_load_documents: files say where documents begin */
   int features;                 /* columns before the label of a table; 0 for tokens */
   bool label_is_class;          /* a table's label: a class number, or a real value */
   int64_t classes;              /* labels must be below it; 0: unknown */
@@ -261,7 +264,8 @@ void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t p
 void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets);
 
-/* The same for windows in which documents lie one after the other: of each place also where its document begins in the
+/* The same for windows in which documents lie one after the other, or, ACCEL_PADDED, for documents that are cut to a
+ * window or filled up to one with tokens of 0 that have no target: of each place also where its document begins in the
  * window, 0 where that was before, and how far it is from there. The target of a document's last place is
  * program->no_target. starts and positions are [count][sequence_length]; NULL: not asked for. */
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,

@@ -43,7 +43,7 @@ static int describe_inputs(const struct travel *travel, const struct job *job, s
     inputs[i].name = names[i];
   }
   if (travel->kind != PROGRAM_TRAIN) return 1;
-  return job->data.packed ? 4 : 2;
+  return job->data.packing != PACKING_NONE ? 4 : 2;
 }
 
 /* A generating program writes what follows a text; a row of a table has nothing behind it. */

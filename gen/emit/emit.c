@@ -43,7 +43,8 @@ static struct jinja_value data_value(const struct program *program) {
   set_int(arena, value, "samples", job->data.samples);
   set_bool(arena, value, "shuffle", job->data.shuffle);
   set_int(arena, value, "prefetch", job->data.prefetch);
-  set_bool(arena, value, "packed", job->data.packed);
+  static const char *const packings[] = {"", "DOCUMENTS", "PADDED"};
+  set_text(arena, value, "packing", packings[job->data.packing]);
   set_bool(arena, value, "keep_last", job->data.keep_last);
   set_bool(arena, value, "even_batches", job->data.even_batches);
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);

@@ -41,12 +41,13 @@ static bool check_rest(const struct program *program, struct diagnostics *diags)
   const struct mean *mean = &program->border.mean;
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
     if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) return true;
-  bool packed = program->job->data.packed;
+  bool packed = program->job->data.packing != PACKING_NONE;
   diag_error(diags, entry->results.items[0]->producer->where,
              "%s needs a loss that can leave targets out, and this one cannot",
              packed ? "the last token of a document" : "a batch that samples do not fill");
   if (packed)
-    diag_note(diags, job_where(program->job, "data.packing"), "'data.packing' is documents here");
+    diag_note(diags, job_where(program->job, "data.packing"), "'data.packing' is %s here",
+              program->job->data.packing == PACKING_PAD ? "pad" : "documents");
   else
     diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
   diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set %s",
@@ -61,7 +62,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   border->short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
-  bool leaves_out = job->data.keep_last || job->data.packed; /* targets */
+  bool leaves_out = job->data.keep_last || job->data.packing != PACKING_NONE; /* targets */
   if (by_tokens || leaves_out) border->mean = loss_mean(builder, program->graph->entry, &cause);
   if (leaves_out && !check_rest(program, diags)) return false;
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;

@@ -127,7 +127,7 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
 
 /* Whether data can hold this as a target: what tokens and labels never are, masking alone puts in. */
 static bool occurs(const struct job *job, int64_t target) {
-  return target >= 0 || job->data.masking.on || job->data.packed;
+  return target >= 0 || job->data.masking.on || job->data.packing != PACKING_NONE;
 }
 
 /* Whether a sum has the factor 1 / samples, and so is a mean over these. */

@@ -224,7 +224,6 @@ static void bind_run(struct arena *arena, struct job *job, struct diagnostics *d
   bind_stopping(job);
   bind_source(arena, job->tree, "data.train", &job->data.train);
   bind_source(arena, job->tree, "data.eval", &job->data.eval);
-  job->data.packed = strcmp(spec_string(job, "data.packing"), "documents") == 0;
   job->data.keep_last = spec_integer(job, "data.drop_last") == 0;
   job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
   bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;

@@ -12,6 +12,7 @@
 #include "gen/base/diag.h"
 
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS };
+enum data_packing { PACKING_NONE, PACKING_DOCUMENTS, PACKING_PAD };
 enum data_label { LABEL_CLASS, LABEL_VALUE };
 enum optimizer_name {
   OPTIMIZER_SGD,
@@ -144,7 +145,7 @@ struct job {
     int features;        /* of a row */
     enum data_label label;
     bool shuffle;
-    bool packed;    /* packing is documents */
+    enum data_packing packing;
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
     bool split_batches; /* batch_size, a rank's here, is that of all in the job */

@@ -116,6 +116,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
     {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
     {CHOICE(data.label), {"class", "value"}},
+    {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},

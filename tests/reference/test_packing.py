@@ -42,13 +42,13 @@ class Packing(unittest.TestCase):
         subprocess.run([GENERATOR, "data", *names, "-o", "all.tok", "--format", "nanogpt"], cwd=trainer.folder, check=True,
                        stdout=subprocess.DEVNULL)
 
-    def alone(self, w, starts):
+    def alone(self, w, starts, length=LENGTH):
         """The mean loss of the windows that begin at these tokens, document by document."""
         total, counted = 0.0, 0
         edges = np.cumsum([0, *map(len, self.documents)])
         text = np.concatenate(self.documents)
         for start in starts:
-            cuts = sorted({start, start + LENGTH, *(int(e) for e in edges if start < e < start + LENGTH)})
+            cuts = sorted({start, start + length, *(int(e) for e in edges if start < e < start + length)})
             for first, last in zip(cuts, cuts[1:]):
                 piece = torch.tensor(text[first:last])
                 x = w["tokens.weight"][piece] + w["positions.weight"][:last - first]
@@ -81,6 +81,26 @@ class Packing(unittest.TestCase):
                 for name, x in w.items():
                     gradient = (self.weights[name].astype(np.float64) - after[name]) / RATE
                     self.assertLess(relative(gradient, x.grad.numpy()), 1e-5, name)
+
+    def test_padded(self):
+        """Every document in a sample of its own, in the order that rows have; the longer ones are cut."""
+        trainer = self.trainer(data={"packing": "pad", "drop_last": False}, training={"steps": 5, "seed": SEED},
+                               optimizer={"lr": 1e-30})
+        self.write(trainer)
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+        metrics = trainer.run()
+        edges = np.cumsum([0, *map(len, self.documents)])
+        order = Order(SEED, TRAIN, True, 0, len(self.documents), batch=BATCH)
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in self.weights.items()}
+        for step, row in enumerate(metrics):
+            total, counted = 0.0, 0
+            for i in range(BATCH):
+                which = order.start(step * BATCH + i)
+                inside = min(LENGTH, len(self.documents[which]) - 1)
+                counted += inside
+                if inside:
+                    total += inside * self.alone(w, [edges[which]], inside + 1 if inside < LENGTH else LENGTH).item()
+            self.assertLess(abs(row["loss"] / (total / counted) - 1), 1e-6)
 
     def test_audited(self):
         """What a program reads by the data's places is in bounds."""
