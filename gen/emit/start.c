@@ -17,19 +17,24 @@ static struct jinja_value place_value(const struct program *program, int weight)
   return value;
 }
 
+static void push_ignored(struct arena *arena, struct jinja_value list, const char *name) {
+  struct jinja_value value = jinja_map(arena);
+  set_literal(arena, value, "literal", name);
+  jinja_push(arena, list, value);
+}
+
+/* A program that only writes text takes from what a run has left the parameters that this needs. */
 struct jinja_value start_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
+  bool trains = program->kind == PROGRAM_TRAIN;
   struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
-  for (int i = 0; i < program->n_weights && job->model.weights != NULL; i++)
+  for (int i = 0; i < program->n_weights && trains && job->model.weights != NULL; i++)
     if (is_fresh(job, program->weights[i].path)) jinja_push(arena, fresh, place_value(program, i));
-  for (int i = 0; i < job->model.n_ignore; i++) {
-    struct jinja_value name = jinja_map(arena);
-    set_literal(arena, name, "literal", job->model.ignore[i].name);
-    jinja_push(arena, ignored, name);
-  }
+  for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
+  if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);
-  set_bool(arena, value, "has_prefix", job->model.weights_prefix != NULL);
+  set_bool(arena, value, "has_prefix", trains && job->model.weights_prefix != NULL);
   set_literal(arena, value, "prefix", job->model.weights_prefix);
   jinja_set(arena, value, "fresh", fresh);
   jinja_set(arena, value, "ignored", ignored);

@@ -510,6 +510,11 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("h.1.mlp.c_proj.bias", h[1].mlp.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
 };
 
+/* Tensors there that may be extra. */
+static const char *const ignored[] = {
+    "*",
+};
+
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
@@ -544,6 +549,7 @@ static const struct accel_program program = {
     .save_every = 0,
     .eval_iters = 20,
     .project_dir = "run",
+    .start = {.path = NULL, .ignored = ignored, .n_ignored = 1},
 };
 
 /* Each token is chosen from the logits behind the newest one. */

@@ -18,6 +18,7 @@ int main(int argc, char **argv) {
       .seed = 1337,
       .tensors = tensors,
       .n_tensors = 1,
+      .start = {.ignored = (const char *const[]){"*"}, .n_ignored = 1},
       .weights_bytes = VOCABULARY * sizeof(float),
       .arena_bytes = VOCABULARY * sizeof(float),
       .sequence_length = LENGTH,
