@@ -178,6 +178,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
   set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
+  set_bool(arena, value, "updates", program->backward != NULL && program->backward->updates); /* any weight there */
   set_real(arena, value, "lr", job->optimizer.lr);
   set_numbers(arena, value, spans, row, &job->optimizer.numbers);
   set_own_keys(arena, value, job);

@@ -139,6 +139,7 @@ CASES = [
         memory={"activation_checkpointing": "all"}, training={"eval_interval": 2, "eval_iters": 2}),
     mlp("mlp_adalomo", freeze=["hidden.0.bias"], precision=BF16, training={"ema": {"decay": 0.9}},
         optimizer={"name": "adalomo", "param_groups": [{"match": "*bias", "lr_scale": 0.5, "eps": 1e-20}]}),
+    gpt("gpt2_adalomo_shared", freeze=["h.*", "wpe.*", "ln_f.*"], optimizer={"name": "adalomo"}),
     gpt("gpt2_lamb", optimizer={"name": "lamb", "clip_grad_norm": 1.0, "param_groups": NO_DECAY}),
     gpt("gpt2_adafactor", optimizer={"name": "adafactor", "clip_grad_value": 0.5}, accumulation={"num_steps": 2}),
     gpt("gpt2_muon", optimizer={"name": "muon", "param_groups": [{"match": "wte.weight", "adamw": True}]}),
