@@ -1,4 +1,4 @@
-"""Every claim of the audit holds for every program of the matrix, and for GPT-2 124M's trainer within two seconds. TAP."""
+"""Every claim of the audit holds for every program of the matrix, and for GPT-2 124M's trainer. TAP."""
 
 import json
 import pathlib
@@ -6,7 +6,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
@@ -37,13 +36,6 @@ def check(name, why):
     return why is not None
 
 
-def check_time(folder):
-    began = time.monotonic()
-    why = audit(TREE / "examples" / "jobs" / "gpt2.yaml", folder)
-    spent = time.monotonic() - began
-    return why or (None if spent < 2.0 else f"generation and audit took {spent:.2f} s")
-
-
 def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
@@ -52,7 +44,7 @@ def main():
             (folder / "job.yaml").write_text(json.dumps(case.job))
             march = PROCESSORS[number % len(PROCESSORS)]
             failed += check(f"{case.name} {march}", audit("job.yaml", folder, case.program, march))
-        failed += check("gpt2 124M", check_time(folder))
+        failed += check("gpt2 124M", audit(TREE / "examples" / "jobs" / "gpt2.yaml", folder))
     return 1 if failed else 0
 
 

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <string.h>
-#include <time.h>
 
 #include "gen/base/embedded.h"
 #include "gen/ir/op.h"
@@ -109,29 +108,6 @@ static void every_function_of_the_header_is_an_operation(void **state) {
   arena_free(arena);
 }
 
-/* The issue's bound is 50 ms for all of GPT-2's generation. A loaded machine is slower than an idle one, so the test
- * takes the best of several and leaves room. */
-static void gpt2_is_read_quickly(void **state) {
-  (void)state;
-  double best = 1e9;
-  for (int i = 0; i < 7; i++) {
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    struct arena *arena = arena_new();
-    struct diagnostics diags = diagnostics_in(arena);
-    const struct tree *program = model_parse(arena, "examples/models/gpt2.c", &diags);
-    struct asked asked = {.entry = "model"};
-    ask_config(arena, &asked, "n_layer=12 n_head=12 n_embd=768 vocab_size=50257 block_size=1024");
-    assert_non_null(read_graph(arena, program, &asked, &diags));
-    arena_free(arena);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double ms = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
-    if (ms < best) best = ms;
-  }
-  print_message("# GPT-2 124M read in %.1f ms\n", best);
-  assert_true(best < 50);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_parse_serves_many_entries),
@@ -139,7 +115,6 @@ int main(void) {
       cmocka_unit_test(the_same_model_gives_the_same_graph),
       cmocka_unit_test(a_model_without_config_or_file),
       cmocka_unit_test(every_function_of_the_header_is_an_operation),
-      cmocka_unit_test(gpt2_is_read_quickly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ VALUES = {
     "data.batch_size": [1, 4, "auto"],
     "data.sequence_length": [0, 2, 3],
     "data.features": [5],
+    "data.packing": [],  # needs tokens with documents: tests/reference/test_packing.py
     "data.label": ["class"],
     "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.timeout": [60],
@@ -46,7 +47,8 @@ VALUES = {
     "optimizer.clip_grad_norm": [0, 0.5],
     "optimizer.clip_grad_value": [0.01],
     "model.freeze": [["*.bias"], ["re:weight$"]],
-    "model.lora": [{"targets": ["c_fc", "hidden.0", "hidden.1"]}, {"targets": ["mlp.c_proj"], "rank": 2, "dropout": 0.25, "merge": False}],
+    "model.lora": [{"targets": ["re:(c_fc|hidden[.]0)$"]},
+                   {"targets": ["re:(c_proj|output)$"], "rank": 2, "dropout": 0.25, "merge": False}],
     "model.weights_prefix": [], "model.fresh": [], "model.ignore": [],  # tests/models/test_lora.py, tests/runtime
     "optimizer.r": [0, 0.5], "optimizer.weight_lr_power": [2, 1.0],
     "optimizer.beta2_decay": [-0.8, -0.5], "optimizer.ns_coefficients": [[3.4445, -4.775, 2.0315]],
