@@ -22,11 +22,12 @@ static double sum_of_squares(const float *values, int64_t count) {
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale) {
   for (int i = 0; i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
+    int64_t place = run->program->gradients[i], count = 1;
     char name[600];
-    int64_t count = 1;
+    if (place < 0) continue;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->shape[d];
     snprintf(name, sizeof name, "grad_norm/%s", tensor->name);
-    double squares = sum_of_squares((const float *)((const char *)gradients + tensor->offset), count);
+    double squares = sum_of_squares((const float *)((const char *)gradients + place), count);
     accel_log(run, name, fabs(scale) * sqrt(squares));
   }
 }

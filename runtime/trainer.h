@@ -163,6 +163,8 @@ struct accel_program {
 
   const struct accel_tensor *tensors;
   int n_tensors;
+  const int64_t
+      *gradients; /* where their gradients lie, in bytes from the first one; -1: there is none. NULL: unused */
   const struct accel_state *states; /* the parameters first; all are 0 at the start but these */
   int n_states;
   const struct accel_key *keys; /* the job's, in the order of its schema */

@@ -77,12 +77,14 @@ struct jinja_value tensors_value(const struct program *program) {
     jinja_set(arena, value, "parts", parts_value(program, program, weight->path));
     if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->trained, weight->path));
     set_literal(arena, value, "literal", weight->path);
+    set_comment(arena, value, "comment", weight->path);
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
     set_text(arena, value, "dtype", dtype_enumerator(weight->parameter->dtype));
     set_text(arena, value, "init", inits[weight->parameter->init.kind]);
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);
+    set_int(arena, value, "gradient_place", weight->gradient);
     set_bool(arena, value, "zero", weight->zero);
     set_origin(arena, value, weight->parameter->where);
     jinja_push(arena, list, value);

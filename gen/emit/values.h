@@ -40,7 +40,7 @@ const char *extent_text(struct arena *arena, struct shape shape);
 /* The structures of parameters: a list of {name, bytes, members: [{name, struct, array, shape, extent, path}]}. */
 struct jinja_value weight_structs_value(const struct program *program);
 
-/* All parameters: [{name, parts, shape, init, a, b}] with parts as in a place. */
+/* All parameters: [{name, parts, shape, init, a, b, gradient_place}] with parts as in a place. */
 struct jinja_value tensors_value(const struct program *program);
 
 /* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, place}], ignored: [{literal}]}, a place

@@ -81,6 +81,15 @@ class Gradients(unittest.TestCase):
             trainer.run("--steps", str(step + 1))
             weights = trainer.weights()
 
+    def test_norms_of_what_is_trained(self):
+        """Frozen parameters have no gradient, and so no norm; those of the others are where they were."""
+        trainer = make(self, 1, {"grad_norms": "per_layer"}, model={"freeze": ["hidden.0.*", "output.bias"]})
+        for row, gradients in self.steps(trainer, [[i] for i in range(STEPS)]):
+            logged = {key.removeprefix("grad_norm/"): value for key, value in row.items() if key.startswith("grad_norm/")}
+            self.assertEqual(set(logged), {"hidden.1.weight", "hidden.1.bias", "output.weight"})
+            for name, norm in logged.items():
+                self.assertLess(abs(norm / math.sqrt((gradients[0][name] ** 2).sum()) - 1), 1e-5, name)
+
     def test_layer_norms(self):
         for groups in ({"optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}},
                        {"precision": {"grad_scaler": {"enabled": True, "init_scale": 256.0, "growth_interval": 2}}},

@@ -307,9 +307,8 @@ class Drawer:
         if "weights" not in model:
             for key in ("weights_prefix", "fresh", "ignore"):
                 model.pop(key, None)
-        tracking, optimizer = job.get("tracking"), job.get("optimizer")
-        norms = isinstance(tracking, dict) and tracking.get("grad_norms") == "per_layer"
-        if norms or isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":
+        optimizer = job.get("optimizer")
+        if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":
             model.pop("lora", None)
             model.pop("freeze", None)
 
