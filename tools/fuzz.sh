@@ -40,7 +40,7 @@ compile "$out/generated" "$out/lib/gen-generated.a"
 libraries() {
   case $1 in
   runtime) echo "$out/lib/runtime.a -fopenmp -ljansson -lm" ;;
-  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) -Wl,--end-group @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lm" ;;
+  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lm" ;;
   esac
 }
 

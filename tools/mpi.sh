@@ -3,6 +3,7 @@
 # empty and pkg-config says what is missing; programs of one rank need neither.
 #
 # usage: tools/mpi.sh ARCHIVE COMPILER FLAG...       compiles runtime/mpi
+#        tools/mpi.sh --cflags                      prints the flags for its headers; fails where there is no MPI
 #        tools/mpi.sh --pc PREFIX LIBDIR <IN >OUT    fills share/accel-runtime-mpi.pc.in
 set -eu
 
@@ -28,11 +29,21 @@ if [ "$1" = --pc ]; then
   exit 0
 fi
 
+headers() {
+  flags=$(mpi_flags --cflags) || return 1
+  echo "$flags" | sed 's/-I/-isystem /g'
+}
+
+if [ "$1" = --cflags ]; then
+  headers
+  exit
+fi
+
 archive=$1
 shift
-if flags=$(mpi_flags --cflags); then
+if flags=$(headers); then
   # shellcheck disable=SC2086
-  exec sh tools/compile.sh "$archive" runtime/mpi "$@" $(echo "$flags" | sed 's/-I/-isystem /g')
+  exec sh tools/compile.sh "$archive" runtime/mpi "$@" $flags
 fi
 rm -f "$archive"
 ar rcs "$archive"
