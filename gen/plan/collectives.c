@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "gen/plan/place.h"
+#include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
 /* PyTorch's DistributedDataParallel sends its first bucket when it has so much, so that traffic begins early. */
@@ -26,27 +27,11 @@ struct order {
   int *ready; /* by weight: points up to the last one that adds to its gradient; 0: none does */
 };
 
-static const char *below(struct arena *arena, const char *prefix, const char *path) {
-  if (prefix[0] == '\0' || path[0] == '\0') return prefix[0] == '\0' ? path : prefix;
-  return arena_printf(arena, "%s.%s", prefix, path);
-}
-
 static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
   struct program *program = order->program;
   const struct parameter *p = &forward->parameters.items[parameter];
-  const struct weight *weight = weight_named(program, below(program->arena, prefixes[p->scope], p->path));
+  const struct weight *weight = weight_named(program, weight_path(program->arena, prefixes[p->scope], p->path));
   order->ready[weight - program->weights] = order->points.count;
-}
-
-/* The scopes of a call's iteration, as absolute paths. */
-static const char *const *scopes_of(struct arena *arena, const struct call *call, int iteration,
-                                    const char *const *prefixes) {
-  const char **inner = arena_alloc(arena, ((size_t)call->callee->n_scopes + 1) * sizeof *inner);
-  for (int i = 0; i < call->callee->n_scopes; i++) {
-    const struct scope *scope = call->scopes[i * call->count + iteration];
-    inner[i] = below(arena, prefixes[scope->formal], scope->path);
-  }
-  return inner;
 }
 
 /* Everything that a region adds to gradients counts for the newest point. */
@@ -56,7 +41,7 @@ static void note_region(struct order *order, const struct region *region, const 
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
     for (int k = 0; call != NULL && k < call->count; k++)
-      note_region(order, call->callee, scopes_of(order->program->arena, call, k, prefixes));
+      note_region(order, call->callee, weight_scopes(order->program->arena, call, k, prefixes));
   }
 }
 
@@ -83,7 +68,7 @@ static void note_call(struct order *order, struct step *step, const char *const 
   bool back = call->forward != NULL;
   for (int k = 0; k < call->count; k++) {
     int iteration = back ? call->count - 1 - k : k;
-    const char *const *inner = scopes_of(order->program->arena, call, iteration, prefixes);
+    const char *const *inner = weight_scopes(order->program->arena, call, iteration, prefixes);
     if (runs_once(order->program, step->callee)) {
       note_function(order, step->callee, inner);
       continue;
