@@ -40,6 +40,7 @@ struct role {
   int orchestrates;     /* the same, of calling kernels */
   int touches_pointers; /* the same, of using pointers that last */
   int does_tensor_work; /* the same, of loops, products and exchanges (walk_claims.c) */
+  int exchanges;        /* the same, of calling collectives (walk_collective.c) */
 };
 
 struct audit {

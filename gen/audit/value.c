@@ -28,6 +28,10 @@ struct value value_unknown_pointer(unsigned origin) {
   return (struct value){.kind = VALUE_POINTER, .origin = origin, .object = -1};
 }
 
+unsigned origin_of_choice(unsigned origin) {
+  return (origin & ORIGIN_RANK) | ((origin & ~(unsigned)ORIGIN_TOLD) != 0 ? ORIGIN_CHOSEN : 0);
+}
+
 int64_t type_least(const struct type *type) {
   if (!type->is_signed) return 0;
   return type->size >= 8 ? INT64_MIN : -((int64_t)1 << (8 * type->size - 1));

@@ -6,11 +6,13 @@
 
 /* Where a value comes from, when not from constants and counters of loops. */
 enum origin {
-  ORIGIN_DATA = 1,       /* computed from tensors */
-  ORIGIN_STEP = 2,       /* the step's number, and what the root is called with */
-  ORIGIN_CONFIG = 4,     /* set outside of the hot loop, or asked of a function from outside */
-  ORIGIN_TOLD = 8,       /* not known, and a finding says so already */
-  ORIGIN_UNFOLLOWED = 16 /* a number or a pointer in a record, or one that a loop changes */
+  ORIGIN_DATA = 1,        /* computed from tensors */
+  ORIGIN_STEP = 2,        /* the step's number, and what the root is called with */
+  ORIGIN_CONFIG = 4,      /* set outside of the hot loop, or asked of a function from outside */
+  ORIGIN_TOLD = 8,        /* not known, and a finding says so already */
+  ORIGIN_UNFOLLOWED = 16, /* a number or a pointer in a record, or one that a loop changes */
+  ORIGIN_CHOSEN = 32,     /* one of several values; which one, something of the above decides */
+  ORIGIN_RANK = 64        /* which of several processes this is */
 };
 
 enum value_kind {
@@ -53,6 +55,9 @@ struct value {
 struct value value_integer(int64_t low, int64_t high);
 struct value value_number(unsigned origin);
 struct value value_unknown_pointer(unsigned origin);
+
+/* What the origin of a condition, or of an index, adds to that of what it chooses. */
+unsigned origin_of_choice(unsigned origin);
 
 /* Anything of a type: an integer of its whole range (to blame for it), a number, an unknown pointer. */
 struct value value_of_type(const struct type *type, unsigned origin);

@@ -69,6 +69,7 @@ struct place {
 
 enum failure_kind {
   FAILURE_LOOP,
+  FAILURE_COLLECTIVE,
   FAILURE_BOUNDS,
   FAILURE_UNWRITTEN,
   FAILURE_PART,
@@ -100,6 +101,7 @@ struct frame {
   int base; /* the object of its slot 0 */
   bool returned;
   struct value result;
+  unsigned chosen; /* what of an origin the choices among its ways out add to the result */
 };
 
 /* What a kernel does to its parameters, for one set of numbers. */
@@ -199,9 +201,10 @@ void walk_stray(struct walk *walk);
 struct state *walk_save(struct walk *walk);
 void walk_restore(struct walk *walk, const struct state *saved, int count);
 void walk_drop(struct walk *walk, struct state *saved);
-/* What may be after one of two ways. either: one of them was taken, so that only what both wrote is written; otherwise
+/* What may be after one of two ways, by a condition. Where that depends on no counter, one of them was taken, so that
+ * only what both wrote is written; otherwise
  * both were, in different turns of a loop. */
-void walk_merge(struct walk *walk, const struct state *other, int count, bool either);
+void walk_merge(struct walk *walk, const struct state *other, int count, struct value condition);
 
 /* The arena is of this type. False when one was told before. */
 bool walk_set_arena(struct walk *walk, const struct type *type, const struct syntax *node);
@@ -209,6 +212,11 @@ bool walk_set_arena(struct walk *walk, const struct type *type, const struct syn
 /* Kernels. */
 bool walk_is_kernel(struct function *function);
 bool walk_orchestrates(struct function *function);
+
+/* Collectives: whether a function reaches one; the arguments of a call of one; the claim about all. */
+bool walk_exchanges(struct function *function);
+void walk_collective(struct walk *walk, struct syntax *node, const struct value *arguments, int count);
+void walk_claim_collectives(struct walk *walk);
 
 struct note *walk_note(struct walk *walk, struct syntax *node);
 /* Notes what a choice depends on, where it is not decided. */
@@ -223,6 +231,11 @@ void walk_lose(struct walk *walk, const struct syntax *node, const char *what);
 
 /* The loops whose counters, halved, may say more of a value at the place at hand; 0: it is exactly so. */
 uint64_t walk_doubt(const struct walk *walk, struct value value);
+
+/* For messages: "data" */
+const char *walk_origin_word(unsigned origin);
+/* Adds the failures of a kind to its claim. */
+void walk_add_failures(struct walk *walk, struct claim *claim, enum failure_kind kind);
 
 /* "arena.saved.block[3].mlp.gelu" */
 const char *walk_slot_name(const struct walk *walk, struct value pointer);

@@ -40,7 +40,8 @@ static bool has_kernel_parameters(const struct function *function) {
 
 bool walk_is_kernel(struct function *function) {
   if (function->role->is_kernel == 0) {
-    bool kernel = function->body != NULL && has_kernel_parameters(function) && !touches_pointers(function);
+    bool kernel = function->body != NULL && has_kernel_parameters(function) && !touches_pointers(function) &&
+                  !walk_exchanges(function);
     function->role->is_kernel = kernel ? 1 : -1;
   }
   return function->role->is_kernel > 0;
@@ -90,7 +91,10 @@ static struct value run_body(struct walk *walk, struct function *function, struc
   walk->depth--;
   walk->hot = hot;
   walk->frame = caller;
-  return frame->returned ? value_convert(frame->result, function->result) : value_of_type(function->result, 0);
+  struct value result =
+      frame->returned ? value_convert(frame->result, function->result) : value_of_type(function->result, 0);
+  result.origin |= frame->chosen;
+  return result;
 }
 
 /* ---- Arguments ---- */
@@ -132,7 +136,7 @@ static void take_arguments(struct walk *walk, struct syntax *node, const struct 
     bool constant = arguments[i].origin == 0 && (arguments[i].kind == VALUE_POINTER || arguments[i].is_known ||
                                                  arguments[i].low == arguments[i].high);
     if (!walk->hot && function->role->is_hot && !constant)
-      arguments[i].origin = ORIGIN_STEP | (arguments[i].origin & ORIGIN_UNFOLLOWED);
+      arguments[i].origin = ORIGIN_STEP | (arguments[i].origin & (ORIGIN_UNFOLLOWED | ORIGIN_RANK));
   }
 }
 

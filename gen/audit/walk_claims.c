@@ -11,12 +11,6 @@ struct branch_check {
   int loops, shape_choices, numeric_choices;
 };
 
-static const char *origin_word(unsigned origin) {
-  if (origin & ORIGIN_CONFIG) return "what was set, or asked of a function, outside of the hot loop";
-  if (origin & ORIGIN_UNFOLLOWED) return "what is not followed: memory, or what a loop changes";
-  return origin & ORIGIN_DATA ? "data" : "what the step is called with";
-}
-
 static bool does_tensor_work(struct function *function);
 
 /* Loops, and calls of what works on tensors. */
@@ -70,7 +64,7 @@ static void count_choice(struct branch_check *check, const struct syntax *node, 
     return;
   }
   check->numeric_choices++;
-  claim_fact(check->walk->audit, check->claim, node->where, "a choice by %s: '%s'", origin_word(origin),
+  claim_fact(check->walk->audit, check->claim, node->where, "a choice by %s: '%s'", walk_origin_word(origin),
              walk_spell(check->walk, node->parts[0]));
 }
 
@@ -82,14 +76,14 @@ static void check_choice(struct branch_check *check, struct syntax *node) {
   if ((origin & (ORIGIN_CONFIG | ORIGIN_DATA | ORIGIN_UNFOLLOWED)) ==
       ORIGIN_CONFIG) { /* with data, it is a number to compare with */
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' depends on %s", condition,
-                  origin_word(origin));
+                  walk_origin_word(origin));
     return;
   }
   bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
   bool branches = node->kind == SYNTAX_IF || node->kind == SYNTAX_SWITCH;
   if (branches && origin != 0 && !border && !only_assigns(check->function, node)) {
     claim_finding(audit, check->claim, origin & ORIGIN_UNFOLLOWED ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, node->where,
-                  "'%s' branches on %s", condition, origin_word(origin));
+                  "'%s' branches on %s", condition, walk_origin_word(origin));
     return;
   }
   count_choice(check, node, origin);
@@ -151,7 +145,7 @@ static void add_lost(struct walk *walk, struct claim *claim, enum failure_kind k
                 "what '%s' reaches is not known: it may be any memory", walk_spell(walk, walk->lost));
 }
 
-static void add_all_failures(struct walk *walk, struct claim *claim, enum failure_kind kind) {
+void walk_add_failures(struct walk *walk, struct claim *claim, enum failure_kind kind) {
   add_failures(walk, claim, kind, walk->finals.items, walk->finals.count);
   add_failures(walk, claim, kind, walk->failures.items, walk->failures.count);
 }
@@ -187,16 +181,17 @@ static void claim_loops(struct walk *walk) {
                   "Every loop of the hot loop is bounded by constants and the counters of loops around it.");
   struct loop_check check = {.base = {.walk = walk, .claim = claim}};
   walk_hot(&check.base, visit_loop);
-  add_all_failures(walk, claim, FAILURE_LOOP);
+  walk_add_failures(walk, claim, FAILURE_LOOP);
   claim_evidence(walk->audit, claim, "%d loops, the longest of %lld turns", check.base.loops, (long long)check.longest);
 }
 
 void walk_claims(struct walk *walk) {
   claim_branches(walk);
   claim_loops(walk);
+  walk_claim_collectives(walk);
   for (int kind = FAILURE_BOUNDS; kind < FAILURE_KINDS; kind++) {
     struct claim *claim = audit_claim(walk->audit, sentences[kind].id, sentences[kind].sentence);
-    add_all_failures(walk, claim, (enum failure_kind)kind);
+    walk_add_failures(walk, claim, (enum failure_kind)kind);
     add_lost(walk, claim, (enum failure_kind)kind);
     claim_evidence(walk->audit, claim, "%d accesses, %d kernels", walk->n_accesses, walk->n_kernels);
   }

@@ -45,11 +45,11 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
   if (b.kind == VALUE_POINTER && a.kind == VALUE_INTEGER && type->kind == TYPE_POINTER && operation == OPERATOR_ADD)
     return walk_move(b, a, type->element->size, 1);
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
-    bool overflows;
-    if (origin == 0) check_second(walk, node, operation, b);
+    bool overflows, followed = (origin & ~(unsigned)ORIGIN_CHOSEN) == 0;
+    if (followed) check_second(walk, node, operation, b);
     struct value value = value_binary(operation, a, b, type, &overflows);
     uint64_t doubt = a.blame | b.blame | (a.loops & b.loops) | walk->guards;
-    if (overflows && origin == 0)
+    if (overflows && followed)
       walk_fail(walk, FAILURE_OVERFLOW, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
                 doubt == 0 ? "'%s' leaves the range of its type" : "'%s' may leave the range of its type",
                 walk_spell(walk, node));
@@ -81,7 +81,7 @@ static struct value evaluate_logic(struct walk *walk, struct syntax *node) {
   if (truth < 0) walk->guards |= walk_guard(first);
   struct value second = walk_assume(walk, node->parts[0], !stops) ? walk_evaluate(walk, node->parts[1]) : first;
   walk->guards = guards;
-  walk_merge(walk, before, count, first.loops == 0);
+  walk_merge(walk, before, count, first);
   walk_drop(walk, before);
   int other = value_truth(second);
   result = truth < 0 || other < 0 ? value_integer(0, 1) : value_integer(other, other);
@@ -151,7 +151,7 @@ static struct value evaluate_select(struct walk *walk, struct syntax *node) {
   bool can_fail = extreme != 0 || walk_assume(walk, node->parts[0], false);
   if (can_fail) no = walk_evaluate(walk, node->parts[2]);
   walk->guards = guards;
-  walk_merge(walk, after, count, condition.loops == 0);
+  walk_merge(walk, after, count, condition);
   /* What was assumed in the branches is forgotten behind them. */
   for (int i = 0; i < count; i++)
     if (before[i].value.kind == VALUE_INTEGER) walk->states[i].value = before[i].value;

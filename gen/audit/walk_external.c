@@ -239,6 +239,10 @@ static struct value start_run(const struct call *call) {
   return value_unknown_pointer(ORIGIN_CONFIG);
 }
 
+static struct value tell_rank(const struct call *call) {
+  return value_of_type(call->node->type, ORIGIN_CONFIG | ORIGIN_RANK);
+}
+
 static struct value give_arena(const struct call *call) {
   struct walk *walk = call->walk;
   walk->objects[walk->arena_object].size = described(walk, "arena_bytes");
@@ -320,6 +324,7 @@ static const struct {
     {"accel_convolve", convolve_described},
     {"accel_start", start_run},
     {"accel_generation_start", start_run},
+    {"accel_rank", tell_rank},
     {"accel_arena", give_arena},
     {"accel_generation_arena", give_arena},
     {"accel_fill_weights", fill_weights},
@@ -336,6 +341,7 @@ static const struct {
 static struct value call_unknown(const struct call *call) {
   enum effect effect = external_effect(call->node->function->name);
   unsigned origin = effect == EFFECT_ARITHMETIC ? 0 : effect == EFFECT_BATCH ? ORIGIN_STEP : ORIGIN_CONFIG;
+  if (effect == EFFECT_COLLECTIVE) walk_collective(call->walk, call->node, call->arguments, call->count);
   for (int i = 0; i < call->count; i++) {
     struct value at = call->arguments[i];
     origin |= at.origin;

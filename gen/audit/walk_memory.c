@@ -241,7 +241,9 @@ static struct value load_lasting(struct walk *walk, struct place place, const st
   struct object *object = &walk->objects[place.at.object];
   bool element = node->kind == SYNTAX_INDEX; /* a table of numbers */
   unsigned origin = object->is_set_hot || element ? ORIGIN_DATA : ORIGIN_CONFIG;
-  if (object->variable->is_constant && object->variable->initial != NULL) return constant_at(walk, place, 0);
+  origin |= walk->states[place.at.object].value.origin & ORIGIN_RANK;
+  if (object->variable->is_constant && object->variable->initial != NULL)
+    return constant_at(walk, place, origin_of_choice(place.at.origin));
   return value_of_type(place.type, origin);
 }
 

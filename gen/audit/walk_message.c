@@ -25,6 +25,14 @@ uint64_t walk_doubt(const struct walk *walk, struct value value) {
   return value.blame | walk->guards;
 }
 
+const char *walk_origin_word(unsigned origin) {
+  if (origin & ORIGIN_RANK) return "the rank";
+  if (origin & ORIGIN_CONFIG) return "what was set, or asked of a function, outside of the hot loop";
+  if (origin & ORIGIN_UNFOLLOWED) return "what is not followed: memory, or what a loop changes";
+  if (origin & ORIGIN_DATA) return "data";
+  return origin & ORIGIN_CHOSEN ? "a choice by more than constants and counters" : "what the step is called with";
+}
+
 static void add_path(struct text *text, const struct path *path) {
   if (path == NULL) return;
   add_path(text, path->parent);
@@ -78,6 +86,13 @@ static void spell(struct text *text, const struct syntax *node, int depth) {
     spell(text, node->parts[0], depth + 1);
     text_printf(text, " %s ", operator_spelling(node->operation));
     spell(text, node->parts[1], depth + 1);
+    break;
+  case SYNTAX_SELECT:
+    spell(text, node->parts[0], depth + 1);
+    text_puts(text, " ? ");
+    spell(text, node->parts[1], depth + 1);
+    text_puts(text, " : ");
+    spell(text, node->parts[2], depth + 1);
     break;
   case SYNTAX_ASSIGN:
     spell(text, node->parts[0], depth + 1);

@@ -80,11 +80,14 @@ static const struct ranges *add_all(struct arena *arena, const struct ranges *se
   return set;
 }
 
-void walk_merge(struct walk *walk, const struct state *other, int count, bool either) {
+void walk_merge(struct walk *walk, const struct state *other, int count, struct value condition) {
+  bool either = condition.loops == 0;
   for (int i = 0; i < count; i++) {
     struct state *state = &walk->states[i];
-    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0)
+    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0) {
       state->value = value_join(state->value, other[i].value);
+      state->value.origin |= origin_of_choice(condition.origin);
+    }
     if (state->written != NULL && other[i].written != NULL)
       state->content = content_join(state->content, other[i].content);
     else if (other[i].written != NULL)

@@ -54,7 +54,8 @@ static enum flow walk_if(struct walk *walk, struct syntax *node) {
   walk_restore(walk, before, count);
   enum flow no = walk_arm(walk, node, false);
   walk->guards = guards;
-  if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count, condition.loops == 0);
+  if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count, condition);
+  if (yes != FLOW_NEXT || no != FLOW_NEXT) walk->frame->chosen |= origin_of_choice(condition.origin);
   if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
   walk_drop(walk, after);
   walk_drop(walk, before);
@@ -71,13 +72,14 @@ static enum flow walk_switch(struct walk *walk, struct syntax *node) {
   struct state *before = walk_save(walk), *after = walk_save(walk);
   uint64_t guards = walk->guards;
   walk->guards |= walk_guard(value);
+  walk->frame->chosen |= origin_of_choice(value.origin);
   for (int i = 0; i < block->n_parts; i++) {
     if (block->parts[i]->kind != SYNTAX_CASE && block->parts[i]->kind != SYNTAX_DEFAULT) continue;
     walk_restore(walk, before, count);
     enum flow flow = FLOW_NEXT;
     for (int j = i; j < block->n_parts && flow == FLOW_NEXT; j++) flow = walk_statement(walk, block->parts[j]);
     if (flow == FLOW_RETURN || flow == FLOW_CONTINUE) continue;
-    walk_merge(walk, after, count, value.loops == 0);
+    walk_merge(walk, after, count, value);
     walk_drop(walk, after);
     after = walk_save(walk);
   }

@@ -95,6 +95,15 @@ STEP = "known-externals strings-listed no-configuration-branch whole-arrays no-o
 TOKENS = ["tokens[r] * 4"]
 KERNEL = ["static void kernel("]
 
+
+
+def of_ranks(claims, step, verdict="broken", open="", **parts):
+    """A step that ends with what several ranks do together."""
+    globals = "static int64_t rank;\nstatic const size_t firsts[] = {0, 8, 16};\n" + parts.pop("globals", "")
+    return Case(claims, verdict, open=open, includes="#include <accel/collectives.h>", globals=globals,
+                start="  rank = accel_rank(run);", step=PARTS["step"] + "\n" + step, **parts)
+
+
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
     Case("no-recursion", functions="static int odd(int n);\nstatic int even(int n) { return n == 0 || odd(n - 1); }\n"
@@ -132,6 +141,32 @@ CASES = [
          step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
     Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
     Case("hot-loop-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP),
+
+    # Collectives.
+    of_ranks("", "  for (size_t i = 0; i < 3; i++) accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y + firsts[i], 8);\n"
+                 "  accel_wait_collectives();"),
+    of_ranks("", "  size_t n = 4;\n  for (size_t i = 0; i < 2; i++) n = i == 0 ? 4 : 8;\n  n = 8;\n"
+                 "  if (arena->y[0] > 1.0f) arena->y[0] = 1.0f;\n  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, n);"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8 * (size_t)rank); /*!*/"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y + rank % 2, 8); /*!*/"),
+    of_ranks("same-collectives no-configuration-branch",
+             "  accel_all_reduce(ACCEL_DP_REPLICATE, rank == 0 ? arena->y : arena->y + 8, 8); /*!*/"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y + firsts[(size_t)rank % 3], 8); /*!*/"),
+    of_ranks("same-collectives", "  accel_all_reduce((enum accel_axis)rank, arena->y, 8); /*!*/"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)arena->y[0]); /*!*/"),
+    of_ranks("same-collectives", "  add_up(8 + rank % 2);", functions="static void add_up(int64_t n) {\n"
+             "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)n); /*!*/\n}"),
+    of_ranks("same-collectives", "  if (arena->y[0] > 1.0f) /*!*/\n    accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);"),
+    of_ranks("same-collectives no-configuration-branch", "  if (rank == 0) /*!*/\n    accel_advance_collectives();"),
+    of_ranks("same-collectives", "  add_up(arena->y + 4 * ((size_t)rank % 2));", functions="static void add_up(float y[static 8]) {\n"
+             "  accel_all_reduce(ACCEL_DP_REPLICATE, y, 8); /*!*/\n}"),
+    of_ranks("same-collectives", "  if (arena->y[0] > 1.0f) return; /*!*/\n  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);",
+             verdict="cannot tell"),
+    of_ranks("same-collectives", "  size_t n = 4;\n  if (arena->y[0] > 1.0f) n = 8;\n"
+             "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, n); /*!*/", verdict="cannot tell"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, many()); /*!*/", verdict="cannot tell",
+             functions="static size_t many(void) {\n  if (arena->y[0] > 1.0f) return 4;\n  return 8;\n}"),
+    of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)at); /*!*/", verdict="cannot tell"),
 
     # Branches.
     Case("no-configuration-branch", globals="static int flag;", step="  if (flag) /*!*/\n" + PARTS["step"]),

@@ -141,6 +141,19 @@ def smaller_member(match, rng):
     return f"{match[1]}{match[2]}[{count - 17}]" if count > 32 else None
 
 
+def of_ranks(*changes):
+    """One of the changes, (pattern, new text), in a program of several ranks; `rank` is in its reach."""
+    def kind(text, rng):
+        if "accel_wait_collectives" not in text:
+            return None
+        new = replace(*rng.choice(changes))(text, rng)
+        if new is None or "static int64_t rank;" in new:
+            return new
+        new = new.replace("/* ---- Kernels ---- */", "static int64_t rank;\n\n/* ---- Kernels ---- */", 1)
+        return re.sub(r"( = accel_start\(.*\n)", r"\1  rank = accel_rank(run);\n", new, count=1)
+    return kind
+
+
 KINDS = {
     # name: (claims of which one must notice, kind)
     "getenv in a kernel": ("no-environment", in_kernel('(void)getenv("ACCEL");', "stdlib.h")),
@@ -193,6 +206,29 @@ KINDS = {
     "buffers united": ("no-overlap written-before-read", united),
     "product in place": ("no-overlap", replace(r"\n  (matmul_\w+)\((\w[\w>-]*), (saved->\w+),", r"\n  \1(\3, \3,",
                                                regions("forward"))),
+    "count by the rank": ("same-collectives", of_ranks(
+        (r"(accel_start_all_reduce[^;]*\.count)", r"\1 * (size_t)rank"),
+        (r"(accel_all_reduce_doubles\([^;]*, )(\d)\)", r"\1rank == 0 ? \2 : 0)"),
+        (r"(accel_all_reduce_doubles\([^;]*, )(\d)\)", r"\1\2 + (size_t)rank)"))),
+    "count by data": ("same-collectives", of_ranks(
+        (r"(accel_all_reduce_doubles\([^;]*, )(\d)\)", r"\1\2 - (report.loss > 9.0))"),
+        (r"(accel_start_all_reduce[^;]*\.count)", r"\1 - (size_t)arena->tokens[0]"))),
+    "offset by the rank": ("same-collectives", of_ranks(
+        (r"(accel_start_all_reduce[^;]*all_gradients \+ )", r"\1(size_t)rank + "),
+        (r"(accel_start_all_reduce[^;]*all_gradients) \+", r"\1 + 4 * (rank % 2) +"))),
+    "axis by the rank": ("same-collectives", of_ranks((r"(accel_\w*all_reduce\w*\()ACCEL_DP_REPLICATE",
+                                                      r"\1(enum accel_axis)rank"))),
+    "order by the rank": ("same-collectives", of_ranks(
+        (r"(accel_start_all_reduce[^;]*)buckets\[i\]\.first, buckets\[i\]",
+         r"\1buckets[rank % 2 ? i : 0].first, buckets[rank % 2 ? i : 0]"),
+        (r"send_gradients\((\d+), (\d+)\)", r"send_gradients(rank % 2 ? \1 : 0, \2)"),
+        (r"send_gradients\(complete\[i \+ 1\]", "send_gradients(complete[rank % 2 ? i + 1 : i]"))),
+    "collective of some ranks": ("same-collectives", of_ranks(
+        (r"  (accel_\w*all_reduce|accel_wait|accel_advance|send_gradients\()", r"  if (rank == 0) \1"),
+        (r"for \(size_t i = first; i < end; i\+\+\)", "for (size_t i = first; i < end - (size_t)rank; i++)"))),
+    "collective by data": ("same-collectives", of_ranks(
+        (r"  (accel_\w*all_reduce|accel_wait|accel_advance|send_gradients\()", r"  if (arena->result[0] < 9.0f) \1"),
+        (r"\n  accel_wait_collectives", r"\n  if (report.loss > 9.0) return;\g<0>"))),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

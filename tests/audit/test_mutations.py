@@ -12,12 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from mutations import KINDS, mutate
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tests" / "program"))
+sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
 
 from harness import GENERATOR  # noqa: E402
 from matrix import CASES  # noqa: E402
+from ranks import job_of  # noqa: E402
 
 PROGRAMS = ["gpt2", "nanogpt_no_bias", "gpt2_wide", "gru", "mlp_accumulation", "gpt2_dropout_accumulation", "mlp"]
+RANKS = [{"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
+         {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}]
 EACH = 6
 CLAIM = re.compile(r"^  (holds|broken|cannot tell) +(\S+)", re.M)
 
@@ -25,8 +28,8 @@ CLAIM = re.compile(r"^  (holds|broken|cannot tell) +(\S+)", re.M)
 def write_programs(folder):
     cases = {case.name: case for case in CASES}
     texts = []
-    for name in PROGRAMS:
-        (folder / "job.yaml").write_text(json.dumps(cases[name].job))
+    for job in [cases[name].job for name in PROGRAMS] + [job_of(4, 3, 4, **groups) for groups in RANKS]:
+        (folder / "job.yaml").write_text(json.dumps(job))
         subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
         texts.append((folder / "program.c").read_text())
     return texts

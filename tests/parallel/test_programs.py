@@ -64,6 +64,7 @@ class Programs(unittest.TestCase):
             source.write_text(text.replace(before, after))
             result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
             self.assertEqual(result.returncode, 1, after)
+            self.assertRegex(result.stdout, r"\n  broken +same-collectives ", after)
 
     def test_one_rank_has_no_trace(self):
         text = Ranks(1, job_of(1, 3, 4, **CASES["accumulating"])).generate()
