@@ -220,9 +220,13 @@ static struct value evaluate_cast(struct walk *walk, struct syntax *node) {
   return value_convert(value, node->type);
 }
 
-static void evaluate_parts(struct walk *walk, struct syntax *node, int first) {
-  for (int i = first; i < node->n_parts; i++)
-    if (node->parts[i] != NULL && node->parts[i]->kind != SYNTAX_DESIGNATOR) walk_evaluate(walk, node->parts[i]);
+/* Where the parts come from, all together. */
+static unsigned evaluate_parts(struct walk *walk, struct syntax *node) {
+  unsigned origin = 0;
+  for (int i = 0; i < node->n_parts; i++)
+    if (node->parts[i] != NULL && node->parts[i]->kind != SYNTAX_DESIGNATOR)
+      origin |= walk_evaluate(walk, node->parts[i]).origin;
+  return origin;
 }
 
 struct value walk_evaluate(struct walk *walk, struct syntax *node) {
@@ -264,15 +268,13 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
   case SYNTAX_COMPOUND_LITERAL:
   case SYNTAX_LIST:
   case SYNTAX_DESIGNATED:
-    evaluate_parts(walk, node, 0);
-    return value_of_type(node->type, 0);
+    return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_STATEMENTS:
     walk_statement(walk, node->parts[0]);
     return value_of_type(node->type, ORIGIN_DATA);
   case SYNTAX_FUNCTION:
     return value_number(0);
   default:
-    evaluate_parts(walk, node, 0);
-    return value_of_type(node->type, ORIGIN_DATA);
+    return value_of_type(node->type, evaluate_parts(walk, node) | ORIGIN_DATA);
   }
 }

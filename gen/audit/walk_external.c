@@ -22,6 +22,9 @@ static void touch(const struct call *call, int which, int64_t bytes, bool is_wri
   bool known = at.kind == VALUE_POINTER && at.object >= 0 && at.span >= 0;
   if (known && at.low >= 0 && bounded_add(at.high, bytes) <= at.span) {
     walk_access(walk, at, bytes, is_write, call->node);
+    struct value *whole = &walk->states[at.object].value; /* a record's: what its members come from */
+    if (is_write && walk->objects[at.object].kind == OBJECT_LOCAL && whole->kind == VALUE_NUMBER)
+      whole->origin |= ORIGIN_UNFOLLOWED;
     return;
   }
   const char *name = call->node->function->name;
