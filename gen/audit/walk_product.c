@@ -1,0 +1,140 @@
+/* Matrix products and convolutions: what each reads and writes. */
+#include "gen/audit/walk_external.h"
+
+/* The bytes that rows x columns elements take whose rows are `step` elements apart. */
+static int64_t matrix_bytes(int64_t rows, int64_t columns, int64_t step, int64_t size) {
+  if (rows <= 0 || columns <= 0) return 0;
+  return bounded_multiply(bounded_add(bounded_multiply(rows - 1, step), columns), size);
+}
+
+static int64_t pointed_size(const struct call *call, int which) {
+  const struct syntax *argument = call->node->parts[which + 1];
+  while (argument->kind == SYNTAX_CAST && argument->type->kind != TYPE_POINTER) argument = argument->parts[0];
+  const struct type *type = argument->type;
+  return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
+}
+
+/* a and b must lie apart: remembered for the kernel's callers when both are its parameters. */
+static void keep_apart(const struct call *call, int a, int b) {
+  struct walk *walk = call->walk;
+  struct value x = call->arguments[a], y = call->arguments[b];
+  if (x.object < 0 || y.object < 0) return;
+  if (walk->objects[x.object].kind == OBJECT_PARAMETER && walk->objects[y.object].kind == OBJECT_PARAMETER) {
+    walk->states[x.object].apart |= (uint64_t)1 << (y.object - walk->first_parameter);
+    return;
+  }
+  if (x.object == y.object && x.base + x.low < y.base + y.span && y.base + y.low < x.base + x.span)
+    walk_fail(walk, FAILURE_OVERLAP, VERDICT_BROKEN, call->node, 0, "%s writes over what it reads: %s",
+              call->node->function->name, walk_slot_name(walk, x));
+}
+
+/* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
+struct value external_multiply(const struct call *call) {
+  if (call->count != 13) return value_number(ORIGIN_DATA);
+  bool a_lies = external_most(call, 0) == 'T' || external_most(call, 0) == 't',
+       b_lies = external_most(call, 1) == 'T' || external_most(call, 1) == 't';
+  int64_t m = external_most(call, 2), n = external_most(call, 3), k = external_most(call, 4);
+  external_touch(call, 6,
+                 a_lies ? matrix_bytes(k, m, external_most(call, 7), pointed_size(call, 6))
+                        : matrix_bytes(m, k, external_most(call, 7), pointed_size(call, 6)),
+                 false);
+  external_touch(call, 8,
+                 b_lies ? matrix_bytes(n, k, external_most(call, 9), pointed_size(call, 8))
+                        : matrix_bytes(k, n, external_most(call, 9), pointed_size(call, 8)),
+                 false);
+  int64_t bytes = matrix_bytes(m, n, external_most(call, 12), pointed_size(call, 11));
+  struct value beta = call->arguments[10];
+  if (!beta.is_known || beta.real != 0.0) external_touch(call, 11, bytes, false);
+  external_touch(call, 11, bytes, true);
+  if (external_most(call, 7) < (a_lies ? m : k) || external_most(call, 9) < (b_lies ? k : n) ||
+      external_most(call, 12) < n)
+    walk_fail(call->walk, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
+              call->node->function->name);
+  keep_apart(call, 11, 6);
+  keep_apart(call, 11, 8);
+  return value_of_type(call->node->type, ORIGIN_DATA);
+}
+
+/* The bytes that a matrix of a batch takes: rows and columns are `row` and `column` elements apart. */
+static int64_t batch_bytes(const struct walk *walk, const struct object *product, int64_t rows, int64_t row,
+                           int64_t columns, int64_t column, const char *step, int64_t size) {
+  int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
+  for (int64_t i = 0; i < external_member(walk, product, "batch_rank", 0); i++)
+    last = bounded_add(last, bounded_multiply(external_member(walk, product, "batch", i) - 1,
+                                              external_member(walk, product, step, i)));
+  return bounded_multiply(bounded_add(last, 1), size);
+}
+
+/* The constant record that says what a call of a matrix library does: its first argument. NULL, with what is wrong
+ * said, when it is not known. */
+static const struct object *described_first(const struct call *call) {
+  struct walk *walk = call->walk;
+  struct value at = call->arguments[0];
+  bool known = at.kind == VALUE_POINTER && at.object >= 0 && walk->objects[at.object].kind == OBJECT_LASTING &&
+               walk->objects[at.object].type->kind == TYPE_RECORD && !walk->objects[at.object].is_set_hot;
+  if (known) return &walk->objects[at.object];
+  walk_fail(walk, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
+  return NULL;
+}
+
+/* accel_multiply(product, y, a, b) of accel/product.h. */
+struct value external_multiply_described(const struct call *call) {
+  struct walk *walk = call->walk;
+  const struct object *product = described_first(call);
+  if (product == NULL) return value_number(ORIGIN_DATA);
+  int64_t rows = external_member(walk, product, "rows", 0), columns = external_member(walk, product, "columns", 0);
+  int64_t depth = external_member(walk, product, "depth", 0);
+  int64_t size = external_member(walk, product, "type", 0) == 0 ? 4 : 2;
+  int64_t y_size = external_member(walk, product, "result", 0) == 0 ? 4 : 2;
+  external_touch(call, 2,
+                 batch_bytes(walk, product, rows, external_member(walk, product, "a_row", 0), depth,
+                             external_member(walk, product, "a_column", 0), "a_step", size),
+                 false);
+  external_touch(call, 3,
+                 batch_bytes(walk, product, depth, external_member(walk, product, "b_row", 0), columns,
+                             external_member(walk, product, "b_column", 0), "b_step", size),
+                 false);
+  int64_t bytes =
+      batch_bytes(walk, product, rows, external_member(walk, product, "y_row", 0), columns, 1, "y_step", y_size);
+  if (external_member(walk, product, "accumulate", 0) != 0) external_touch(call, 1, bytes, false);
+  external_touch(call, 1, bytes, true);
+  keep_apart(call, 1, 2);
+  keep_apart(call, 1, 3);
+  return value_number(ORIGIN_DATA);
+}
+
+/* The product of a convolution's members and of the pairs among them, times the size of an element. */
+static int64_t convolved_bytes(const struct walk *walk, const struct object *record, const char *first,
+                               const char *second, const char *pair, int64_t size) {
+  int64_t bytes = bounded_multiply(external_member(walk, record, first, 0), external_member(walk, record, second, 0));
+  for (int i = 0; i < 2; i++) bytes = bounded_multiply(bytes, external_member(walk, record, pair, i));
+  return bounded_multiply(bytes, size);
+}
+
+/* accel_convolve(convolution, to, a, b, room) of accel/convolution.h. */
+struct value external_convolve_described(const struct call *call) {
+  struct walk *walk = call->walk;
+  const struct object *record = described_first(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  int64_t makes = external_member(walk, record, "makes", 0), groups = external_member(walk, record, "groups", 0);
+  int64_t size = external_member(walk, record, "type", 0) == 0 ? 4 : 2;
+  int64_t result = external_member(walk, record, "result", 0) == 0 ? 4 : 2;
+  enum { MAKES_Y, MAKES_X, MAKES_WEIGHTS };
+  int64_t x = convolved_bytes(walk, record, "batch", "x_channels", "x", makes == MAKES_X ? result : size);
+  int64_t y = convolved_bytes(walk, record, "batch", "y_channels", "y", makes == MAKES_Y ? result : size);
+  int64_t weights =
+      convolved_bytes(walk, record, "x_channels", "y_channels", "kernel", makes == MAKES_WEIGHTS ? result : size);
+  if (groups > 0) weights /= groups;
+  int64_t made = makes == MAKES_Y ? y : makes == MAKES_X ? x : weights;
+  external_touch(call, 2, makes == MAKES_Y ? x : y, false);
+  external_touch(call, 3, makes == MAKES_WEIGHTS ? x : weights, false);
+  if (external_member(walk, record, "accumulate", 0) != 0) external_touch(call, 1, made, false);
+  external_touch(call, 1, made, true);
+  external_touch(call, 4, bounded_multiply(external_member(walk, record, "room", 0), 4), true);
+  for (int i = 2; i < 4; i++) {
+    keep_apart(call, 1, i);
+    keep_apart(call, 4, i);
+  }
+  keep_apart(call, 1, 4);
+  return value_number(ORIGIN_DATA);
+}
