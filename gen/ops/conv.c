@@ -60,6 +60,11 @@ static struct value *convolve(struct builder *builder, const char *function, str
   for (int i = 2 - how->rank; i < 2; i++)
     extents.dim[i] = (inputs[0]->shape.dim[2 + i] - 1) * how->stride[i] - 2 * how->padding[i] +
                      how->dilation[i] * (inputs[1]->shape.dim[2 + i] - 1) + how->output_padding + 1;
+  if (how->transposed && (extents.dim[0] < 1 || extents.dim[1] < 1)) {
+    builder_error(builder, "%s: the padding leaves nothing of x %s and the weight %s", function,
+                  shape_text(builder_arena(builder), x->shape), shape_text(builder_arena(builder), weight->shape));
+    return NULL;
+  }
   struct attribute attributes[] = {attribute_ints("stride", shape_of(2, how->stride[0], how->stride[1])),
                                    attribute_ints("padding", shape_of(2, how->padding[0], how->padding[1])),
                                    attribute_ints("dilation", shape_of(2, how->dilation[0], how->dilation[1])),

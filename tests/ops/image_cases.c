@@ -20,9 +20,16 @@ static struct shape image(int64_t batch, int64_t channels, int rank, int64_t hei
   return rank == 2 ? shape_of(4, batch, channels, height, width) : shape_of(3, batch, channels, width);
 }
 
+/* Padding that leaves something of a transposed convolution. */
+static int64_t transposed_padding(struct lab *lab, const struct along *along) {
+  int64_t reach = along->dilation * (along->kernel - 1), whole = (along->extent - 1) * along->stride + reach;
+  return lab_random(lab, (whole / 2 < reach ? whole / 2 : reach) + 1);
+}
+
 /* s, x, out, kernel, stride, padding and, of grouped ones, dilation, groups. */
-static void layer(struct lab *lab, int rank, bool grouped) {
+static void layer(struct lab *lab, int rank, bool grouped, bool transposed) {
   struct along along = random_along(lab, grouped ? 2 : 1);
+  if (transposed) along.padding = transposed_padding(lab, &along);
   int64_t groups = grouped ? 1 + lab_random(lab, 3) : 1;
   lab_scope(lab);
   lab_tensor(lab,
@@ -38,19 +45,27 @@ static void layer(struct lab *lab, int rank, bool grouped) {
 }
 
 static void signal(struct lab *lab) {
-  layer(lab, 1, false);
+  layer(lab, 1, false, false);
 }
 
 static void signal_grouped(struct lab *lab) {
-  layer(lab, 1, true);
+  layer(lab, 1, true, false);
 }
 
 static void picture(struct lab *lab) {
-  layer(lab, 2, false);
+  layer(lab, 2, false, false);
 }
 
 static void picture_grouped(struct lab *lab) {
-  layer(lab, 2, true);
+  layer(lab, 2, true, false);
+}
+
+static void signal_up(struct lab *lab) {
+  layer(lab, 1, false, true);
+}
+
+static void picture_up(struct lab *lab) {
+  layer(lab, 2, false, true);
 }
 
 /* x, weight, stride, padding, (output padding,) dilation, groups */
@@ -65,8 +80,7 @@ static void weighted(struct lab *lab, int rank, bool transposed) {
                         : image(out, in / groups, rank, along.kernel, along.kernel),
              AROUND_ZERO);
   lab_int(lab, along.stride);
-  int64_t reach = along.dilation * (along.kernel - 1), whole = (along.extent - 1) * along.stride + reach;
-  if (transposed) along.padding = lab_random(lab, (whole / 2 < reach ? whole / 2 : reach) + 1); /* some of it is left */
+  if (transposed) along.padding = transposed_padding(lab, &along);
   lab_int(lab, along.padding);
   if (transposed) lab_int(lab, lab_random(lab, along.stride));
   lab_int(lab, along.dilation);
@@ -178,8 +192,8 @@ const struct op_case image_cases[] = {
     {"conv2d_no_bias", picture},
     {"conv2d_grouped", picture_grouped},
     {"conv2d_grouped_no_bias", picture_grouped},
-    {"conv_transpose1d", signal},
-    {"conv_transpose2d", picture},
+    {"conv_transpose1d", signal_up},
+    {"conv_transpose2d", picture_up},
     {"convolve1d", signal_weighted},
     {"convolve2d", picture_weighted},
     {"convolve2d_pairs", weighted_in_pairs},

@@ -6,6 +6,7 @@ same calls go to PyTorch. usage: test_against_torch.py [--seed N] [--program PAT
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -264,7 +265,7 @@ def check(case):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or random.randrange(1_000_000)))
     parser.add_argument("--program", default="build/tests/ops/test_gradients")
     options = parser.parse_args()
     print(f"seed {options.seed}")
