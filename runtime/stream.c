@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 4 << 20, ALIGNMENT = 4096 }; /* a multiple of any disk's sectors */
+enum { BLOCK = 2 << 20, ALIGNMENT = 4096 }; /* a multiple of any disk's sectors */
 
 struct stream {
   int file;
@@ -29,7 +29,11 @@ struct stream *rt_stream_open(int file) {
   struct stream *stream = calloc(1, sizeof *stream);
   if (stream == NULL) return NULL;
   stream->file = file;
-  for (int i = 0; i < 2; i++) stream->blocks[i] = aligned_alloc(ALIGNMENT, BLOCK);
+  /* Touched at once, so that what a process takes beside its arena is the same whatever it writes. */
+  for (int i = 0; i < 2; i++) {
+    stream->blocks[i] = aligned_alloc(ALIGNMENT, BLOCK);
+    if (stream->blocks[i] != NULL) memset(stream->blocks[i], 0, BLOCK);
+  }
   pthread_mutex_init(&stream->mutex, NULL);
   pthread_cond_init(&stream->changed, NULL);
   if (stream->blocks[0] != NULL && stream->blocks[1] != NULL) return stream;

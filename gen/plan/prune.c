@@ -6,8 +6,8 @@
 
 struct pass {
   struct graph *graph;
-  int *uses;       /* by value id */
-  bool *gone_over; /* by node id: a call of a backward region goes back over this call, for what it saved */
+  int *uses;      /* by value id */
+  int *gone_over; /* by node id: calls of backward regions that go back over this call, for what it saved */
 };
 
 /* Whether backward regions use what a region makes, or what its callees make. */
@@ -22,7 +22,7 @@ static bool saves(const struct pass *pass, const struct region *region) {
   }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    if (node->call != NULL && pass->gone_over[node->id] && saves(pass, node->call->callee)) return true;
+    if (node->call != NULL && pass->gone_over[node->id] > 0 && saves(pass, node->call->callee)) return true;
   }
   return false;
 }
@@ -36,12 +36,22 @@ static bool assigns(const struct node *node) {
   return false;
 }
 
+/* Whether a backward region, or one that it calls, adds to gradients. */
+static bool adds_gradients(const struct region *region) {
+  if (region->gradients.count > 0) return true;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    if (call != NULL && adds_gradients(call->callee)) return true;
+  }
+  return false;
+}
+
 /* A call is for its results, for what it saves, or, of a backward region, for the gradients that it writes; and what
  * assigns to parameters is for that, where its region `runs` at all. */
 static bool is_needed(const struct pass *pass, const struct node *node, bool runs) {
-  if (node->call != NULL && node->call->forward != NULL) return true;
+  if (node->call != NULL && node->call->forward != NULL && adds_gradients(node->call->callee)) return true;
   if (runs && assigns(node)) return true;
-  if (node->call != NULL && pass->gone_over[node->id] && saves(pass, node->call->callee)) return true;
+  if (node->call != NULL && pass->gone_over[node->id] > 0 && saves(pass, node->call->callee)) return true;
   for (int i = 0; i < node->n_outputs; i++)
     if (pass->uses[node->outputs[i]->id] > 0) return true;
   return false;
@@ -57,6 +67,7 @@ static void prune_region(struct pass *pass, struct region *region, bool runs) {
       continue;
     }
     for (int k = 0; k < node->n_inputs; k++) pass->uses[node->inputs[k]->id]--;
+    if (node->call != NULL && node->call->forward != NULL) pass->gone_over[node->call->forward->id]--;
   }
   for (int i = kept; i < end; i++) region->nodes.items[i - kept] = region->nodes.items[i];
   region->nodes.count = end - kept;
@@ -70,7 +81,8 @@ static bool is_carried(const struct call *call, int result) {
   return false;
 }
 
-/* Whether nothing runs the region any more: a function of the model whose recomputation is all that is left of it. */
+/* Whether nothing runs the region any more: a function of the model whose recomputation is all that is left of it, or a
+ * backward that nobody wants. */
 static bool is_uncalled(const struct pass *pass, const struct region *region) {
   bool copied = false;
   for (int r = region->id + 1; r < pass->graph->n_regions; r++) {
@@ -79,7 +91,8 @@ static bool is_uncalled(const struct pass *pass, const struct region *region) {
     for (int i = 0; i < other->nodes.count; i++)
       if (other->nodes.items[i]->call != NULL && other->nodes.items[i]->call->callee == region) return false;
   }
-  return copied && region != pass->graph->entry;
+  bool backward = region->forward != NULL && region->forward != pass->graph->entry;
+  return backward || (copied && region != pass->graph->entry);
 }
 
 /* Whether result `index` of a region goes nowhere from any of its calls; false when nothing calls it. */
@@ -125,11 +138,11 @@ static void clear(struct pass *pass, struct region *region) {
 
 void prune(struct graph *graph) {
   struct pass pass = {.graph = graph, .uses = count_uses(graph->arena, graph)};
-  pass.gone_over = arena_alloc(graph->arena, ((size_t)graph->next_node + 1) * sizeof(bool));
+  pass.gone_over = arena_alloc(graph->arena, ((size_t)graph->next_node + 1) * sizeof *pass.gone_over);
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct call *call = graph->regions[r]->nodes.items[i]->call;
-      if (call != NULL && call->forward != NULL) pass.gone_over[call->forward->id] = true;
+      if (call != NULL && call->forward != NULL) pass.gone_over[call->forward->id]++;
     }
   /* Callers and backward regions stand behind the regions whose values they use. */
   for (int r = graph->n_regions - 1; r >= 0; r--) {

@@ -131,6 +131,7 @@ CASES = [
     gpt("gpt2_lomo", optimizer={"name": "lomo", "clip_grad_value": 0.01}, config={"dropout": 0.1},
         training={"eval_interval": 2, "eval_iters": 2}, schedule=COSINE),
     gpt("nanogpt_lomo_checkpoint", "nanogpt", optimizer={"name": "lomo", "clip_grad_norm": 1.0}, precision=FP16, memory={"activation_checkpointing": "all"}),
+    gpt("gpt2_freeze_every", freeze=["*attn*", "*ln_*", "w*"], memory={"activation_checkpointing": "every", "checkpoint_every": 2}),
     gpt("gpt2_lora", model_keys={"lora": {"targets": ["c_attn", "h.1.mlp.c_fc"], "rank": 2, "dropout": 0.25}}),
     mlp("mlp_lora", model_keys={"lora": {"targets": ["hidden.0"], "rank": 3, "modules_to_save": ["output"], "merge": False}},
         optimizer=ADAMW),
