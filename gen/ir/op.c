@@ -16,6 +16,12 @@ const struct op_function *op_function_find(const char *name) {
   return NULL;
 }
 
+double op_flops(const struct node *node) {
+  if (node->kind->flops != NULL) return node->kind->flops(node);
+  if (node->kind->flops_each > 0) return node->kind->flops_each * (double)shape_count(node->inputs[0]->shape);
+  return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
+}
+
 bool op_assigns(const struct op_kind *kind) {
   for (size_t i = 0; i < sizeof kind->assigns / sizeof kind->assigns[0]; i++)
     if (kind->assigns[i] > 0) return true;

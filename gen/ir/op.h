@@ -85,8 +85,10 @@ struct op_kind {
   bool converts;
   enum dtype to;
 
-  /* Floating-point operations of one execution. NULL: one for each element of the first output. */
+  /* Floating-point operations of one execution: by a formula, or so many for each element of input 0; without either,
+   * one for each element of the first output. op_flops reads them. */
   double (*flops)(const struct node *node);
+  double flops_each;
 
   /* Those of them that are products of matrices. NULL: all where autocast is LOW, else
    * none. */
@@ -174,6 +176,9 @@ bool op_assigns(const struct op_kind *kind);
 /* By name; NULL when there is none. */
 const struct op_kind *op_kind_find(const char *name);
 const struct op_function *op_function_find(const char *name);
+
+/* The floating-point operations of one execution of a node. */
+double op_flops(const struct node *node);
 
 /* The kind that casts to a floating-point type. */
 const struct op_kind *op_cast_kind(enum dtype dtype);

@@ -32,17 +32,13 @@ static void range(const struct node *node, int64_t *low, int64_t *high) {
   *high = node->inputs[0]->shape.dim[node_int(node, "axis")] - 1;
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 1);
-}
-
 static const struct op_kind kind = {
     .name = "argmax",
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .flops = flops,
+    .flops_each = 1,
     .range = range,
     .reference = reference,
 };

@@ -95,10 +95,6 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
   return builder_cast(builder, normalize(builder, node->inputs, node_real(node, "eps")), node->outputs[0]->dtype);
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 7);
-}
-
 static const struct op_kind kind = {
     .name = "batch_norm",
     .class = OP_KERNEL,
@@ -109,7 +105,7 @@ static const struct op_kind kind = {
     .assigns = {0, 0, 0, 4, 5, 6},
     .evaluated = evaluated,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops = flops,
+    .flops_each = 7,
     .reference = reference,
 };
 
@@ -117,12 +113,7 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
-  for (int o = 0; o < 3; o++) {
-    shapes[o] = node->inputs[o == 0 ? 1 : 2]->shape;
-    dtypes[o] = node->inputs[o == 0 ? 1 : 2]->dtype;
-  }
-  return 3;
+  return op_infer_norm_backward(arena, node, shapes, dtypes, 3, error);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -144,10 +135,6 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 12);
-}
-
 static const struct op_kind kind_backward = {
     .name = "batch_norm_backward",
     .class = OP_KERNEL,
@@ -158,7 +145,7 @@ static const struct op_kind kind_backward = {
     .accumulates = 1 | 2 | 4,
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops = flops_backward,
+    .flops_each = 12,
     .reference = reference_backward,
 };
 

@@ -63,10 +63,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_op(builder, "cross_entropy_backward", inputs, 5, node->attributes, N_ATTRIBUTES);
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 4);
-}
-
 static int64_t index_limit(const struct node *node, int input) {
   const struct shape *logits = &node->inputs[0]->shape;
   return input == 1 ? logits->dim[logits->rank - 1] : 0;
@@ -88,7 +84,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 4,
     .index_limit = index_limit,
     .ignores = true,
     .mean = op_mean_over_targets,

@@ -69,10 +69,6 @@ static void reference_backward(const struct node *node, const double *const *inp
     for (int64_t c = 0; c < width; c++) outputs[0][(int64_t)inputs[1][r] * width + c] += inputs[0][r * width + c];
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 1);
-}
-
 static void gradient_backward(struct builder *builder, const struct node *node, struct value *const *dy,
                               struct value **dx) {
   dx[0] = builder_binary(builder, "embedding", dy[0], node->inputs[1]);
@@ -91,7 +87,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .gradient = gradient_backward,
     .accumulates = 1,
-    .flops = flops_backward,
+    .flops_each = 1,
     .index_limit = index_limit_backward,
     .reference = reference_backward,
 };

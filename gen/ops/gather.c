@@ -96,10 +96,6 @@ static int64_t index_limit_backward(const struct node *node, int input) {
   return input == 1 ? node_int(node, "size") : 0;
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 1);
-}
-
 static const struct op_kind kind_backward = {
     .name = "gather_backward",
     .class = OP_KERNEL,
@@ -109,7 +105,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .gradient = gradient_backward,
     .accumulates = 1,
-    .flops = flops_backward,
+    .flops_each = 1,
     .index_limit = index_limit_backward,
     .reference = reference_backward,
 };

@@ -2,8 +2,6 @@
  * each of `groups` groups of neighbouring channels, n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps); y = n weight
  * + bias of each channel. With g = dy weight and averages over a group: dx = rstd (g - avg(g) - n avg(g n)), dweight =
  * the sum of dy n, dbias = the sum of dy. */
-#include <math.h>
-
 #include "gen/ops/support/support.h"
 
 /* x as [rows][channels of a group][inner], a row for each group of each sample. */
@@ -40,14 +38,12 @@ static void reference(const struct node *node, const double *const *inputs, doub
   int64_t count = e.channels * e.inner;
   for (int64_t r = 0; r < e.rows; r++) {
     const double *x = inputs[0] + r * count;
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < count; i++) sum += x[i];
-    double mean = outputs[1][r] = sum / (double)count;
-    for (int64_t i = 0; i < count; i++) squares += (x[i] - mean) * (x[i] - mean);
-    double rstd = outputs[2][r] = 1 / sqrt(squares / (double)count + node_real(node, "eps"));
+    struct op_moments group = op_moments(x, count, node_real(node, "eps"));
+    outputs[1][r] = group.mean;
+    outputs[2][r] = group.rstd;
     for (int64_t i = 0; i < count; i++) {
       int64_t channel = r % e.groups * e.channels + i / e.inner;
-      outputs[0][r * count + i] = (x[i] - mean) * rstd * inputs[1][channel] + inputs[2][channel];
+      outputs[0][r * count + i] = (x[i] - group.mean) * group.rstd * inputs[1][channel] + inputs[2][channel];
     }
   }
 }
@@ -59,10 +55,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 7);
-}
-
 static const struct op_kind kind = {
     .name = "group_norm",
     .class = OP_KERNEL,
@@ -71,7 +63,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 7,
     .reference = reference,
 };
 
@@ -79,12 +71,7 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
-  for (int o = 0; o < 3; o++) {
-    shapes[o] = node->inputs[o == 0 ? 1 : 2]->shape;
-    dtypes[o] = node->inputs[o == 0 ? 1 : 2]->dtype;
-  }
-  return 3;
+  return op_infer_norm_backward(arena, node, shapes, dtypes, 3, error);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -109,10 +96,6 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 14);
-}
-
 static const struct op_kind kind_backward = {
     .name = "group_norm_backward",
     .class = OP_KERNEL,
@@ -122,7 +105,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .accumulates = 1 | 2 | 4,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
+    .flops_each = 14,
     .reference = reference_backward,
 };
 

@@ -2,8 +2,6 @@
  * y[r][c] = n[r][c] weight[c] + bias[c], n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps).
  * With g = dy weight and averages over a row: dx = rstd (g - avg(g) - n avg(g n)), dweight = the sum over rows of dy n,
  * dbias = the sum over rows of dy. */
-#include <math.h>
-
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -29,15 +27,11 @@ static void reference(const struct node *node, const double *const *inputs, doub
   const double *weight = inputs[1], *bias = node->n_inputs > 2 ? inputs[2] : NULL;
   for (int64_t r = 0; r < rows; r++) {
     const double *x = inputs[0] + r * columns;
-    double sum = 0, squares = 0;
-    for (int64_t c = 0; c < columns; c++) sum += x[c];
-    double mean = sum / (double)columns;
-    for (int64_t c = 0; c < columns; c++) squares += (x[c] - mean) * (x[c] - mean);
-    double rstd = 1 / sqrt(squares / (double)columns + node_real(node, "eps"));
+    struct op_moments row = op_moments(x, columns, node_real(node, "eps"));
     for (int64_t c = 0; c < columns; c++)
-      outputs[0][r * columns + c] = (x[c] - mean) * rstd * weight[c] + (bias != NULL ? bias[c] : 0);
-    outputs[1][r] = mean;
-    outputs[2][r] = rstd;
+      outputs[0][r * columns + c] = (x[c] - row.mean) * row.rstd * weight[c] + (bias != NULL ? bias[c] : 0);
+    outputs[1][r] = row.mean;
+    outputs[2][r] = row.rstd;
   }
 }
 
@@ -50,10 +44,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < node->n_inputs; i++) dx[i] = backward->outputs[i];
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 7); /* two sums and a difference; then scale, weight and bias */
-}
-
 static const struct op_kind kind = {
     .name = "layer_norm",
     .class = OP_KERNEL,
@@ -62,7 +52,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 7, /* two sums and a difference; then scale, weight and bias */
     .reference = reference,
 };
 
@@ -70,12 +60,7 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
-  shapes[0] = node->inputs[1]->shape;
-  shapes[1] = shapes[2] = node->inputs[2]->shape;
-  dtypes[0] = node->inputs[1]->dtype;
-  dtypes[1] = dtypes[2] = node->inputs[2]->dtype;
-  return node_int(node, "bias") ? 3 : 2;
+  return op_infer_norm_backward(arena, node, shapes, dtypes, node_int(node, "bias") ? 3 : 2, error);
 }
 
 /* One row: dx, and its share of dweight and dbias (NULL: none). */
@@ -104,10 +89,6 @@ static void reference_backward(const struct node *node, const double *const *inp
                  outputs[0] + r * columns, outputs[1], dbias);
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 14);
-}
-
 static const struct op_kind kind_backward = {
     .name = "layer_norm_backward",
     .class = OP_KERNEL,
@@ -118,7 +99,7 @@ static const struct op_kind kind_backward = {
     .accumulates = 1 | 2 | 4,
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
+    .flops_each = 14,
     .reference = reference_backward,
 };
 

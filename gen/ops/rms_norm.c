@@ -38,10 +38,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 2 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 4);
-}
-
 static const struct op_kind kind = {
     .name = "rms_norm",
     .class = OP_KERNEL,
@@ -50,7 +46,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 4,
     .reference = reference,
 };
 
@@ -58,12 +54,7 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
-  shapes[0] = node->inputs[1]->shape;
-  shapes[1] = node->inputs[2]->shape;
-  dtypes[0] = node->inputs[1]->dtype;
-  dtypes[1] = node->inputs[2]->dtype;
-  return 2;
+  return op_infer_norm_backward(arena, node, shapes, dtypes, 2, error);
 }
 
 static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -81,10 +72,6 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 10);
-}
-
 static const struct op_kind kind_backward = {
     .name = "rms_norm_backward",
     .class = OP_KERNEL,
@@ -95,7 +82,7 @@ static const struct op_kind kind_backward = {
     .accumulates = 1 | 2,
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
+    .flops_each = 10,
     .reference = reference_backward,
 };
 

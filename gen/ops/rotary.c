@@ -55,10 +55,6 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 3);
-}
-
 static const struct op_kind kind = {
     .name = "rotary",
     .class = OP_KERNEL,
@@ -67,7 +63,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .accepts = accepts,
-    .flops = flops,
+    .flops_each = 3,
     .reference = reference,
 };
 

@@ -25,10 +25,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_binary(builder, "softmax_backward", dy[0], node->outputs[0]);
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 5); /* maximum, difference, exponential, sum, division */
-}
-
 static const struct op_kind kind = {
     .name = "softmax",
     .class = OP_KERNEL,
@@ -37,7 +33,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 5, /* maximum, difference, exponential, sum, division */
     .reference = reference,
 };
 
@@ -59,10 +55,6 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
-static double flops_backward(const struct node *node) {
-  return op_flops_each(node, 0, 4);
-}
-
 static const struct op_kind kind_backward = {
     .name = "softmax_backward",
     .class = OP_KERNEL,
@@ -73,7 +65,7 @@ static const struct op_kind kind_backward = {
     .accumulates = 1,
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
+    .flops_each = 4,
     .reference = reference_backward,
 };
 

@@ -47,10 +47,6 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_broadcast(builder, op_reshape(builder, dy[0], kept), x);
 }
 
-static double flops(const struct node *node) {
-  return op_flops_each(node, 0, 1);
-}
-
 static struct mean mean(const struct node *node, const struct mean *inputs) {
   if (shape_count(node->inputs[0]->shape) == 1) return inputs[0];
   double terms = (double)shape_count(node->inputs[0]->shape);
@@ -66,7 +62,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .accumulates = 1,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
+    .flops_each = 1,
     .mean = mean,
     .reference = reference,
 };

@@ -8,14 +8,9 @@
 #include "gen/plan/place.h"
 #include "gen/plan/state.h"
 
-static double node_flops(const struct node *node) {
-  if (node->kind->flops != NULL) return node->kind->flops(node);
-  return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
-}
-
 static double product_flops(const struct node *node) {
   if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
-  return node->kind->autocast.cuda == AUTOCAST_LOW ? node_flops(node) : 0;
+  return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
 }
 
 /* All operations of one run of a function, or only its products of matrices. */
@@ -26,7 +21,7 @@ static double function_flops(const struct function *function, bool products) {
     if (step->callee != NULL)
       flops += step->node->call->count * function_flops(step->callee, products);
     else
-      flops += products ? product_flops(step->node) : node_flops(step->node);
+      flops += products ? product_flops(step->node) : op_flops(step->node);
   }
   return flops;
 }

@@ -10,10 +10,7 @@ enum { MAX_PARTS = 24 };
 
 static double fused_flops(const struct node *node) {
   double flops = 0;
-  for (int i = 0; i < node->body.count; i++) {
-    const struct node *part = node->body.items[i];
-    flops += part->kind->flops != NULL ? part->kind->flops(part) : (double)shape_count(part->outputs[0]->shape);
-  }
+  for (int i = 0; i < node->body.count; i++) flops += op_flops(node->body.items[i]);
   return flops;
 }
 

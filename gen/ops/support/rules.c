@@ -65,3 +65,14 @@ bool op_check_shape(struct arena *arena, const struct node *node, int index, str
   op_fail(arena, node, error, "%s must be %s, %s", op_operand_text(arena, node, index), shape_text(arena, shape), what);
   return false;
 }
+
+int op_infer_norm_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                           int count, const char **error) {
+  if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like x", error)) return 0;
+  for (int o = 0; o < count; o++) {
+    const struct value *of = node->inputs[o == 0 ? 1 : 2];
+    shapes[o] = of->shape;
+    dtypes[o] = of->dtype;
+  }
+  return count;
+}

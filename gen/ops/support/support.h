@@ -28,6 +28,11 @@ bool op_check_shape(struct arena *arena, const struct node *node, int index, str
 /* Whether the first `count` inputs are of one floating-point type; an error otherwise. */
 bool op_check_same_float(struct arena *arena, const struct node *node, int count, const char **error);
 
+/* Of the backward of a normalisation, which takes dy, x and the weight first: dy must be like x, and the `count`
+ * results are the gradients of x, of the weight and of the bias. Returns count, or 0 after an error. */
+int op_infer_norm_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                           int count, const char **error);
+
 /* ---- Shapes ---- */
 
 /* All dimensions but the last: their product, and as a shape; the last extent. A scalar is one row of one column. */
@@ -60,6 +65,14 @@ struct mean op_mean_added(const struct node *node, const struct mean *inputs);
 /* The mean over the rows of input 0 whose target, an element of the last input, is not the attribute `ignore`; output 2
  * is 1 / their number. */
 struct mean op_mean_over_targets(const struct node *node, const struct mean *inputs);
+
+/* ---- Statistics ---- */
+
+/* The mean of `count` elements, and 1 / sqrt(their variance + eps). */
+struct op_moments {
+  double mean, rstd;
+};
+struct op_moments op_moments(const double *x, int64_t count, double eps);
 
 /* ---- Costs ---- */
 
