@@ -1,13 +1,11 @@
-#include <string.h>
-
+#include "gen/plan/start.h"
 #include "gen/emit/values.h"
 #include "gen/plan/adapt.h"
-#include "gen/plan/start.h"
+#include "gen/plan/weights.h"
 
-static int64_t index_of(const struct program *program, const char *path) {
-  for (int i = 0; i < program->n_weights; i++)
-    if (strcmp(program->weights[i].path, path) == 0) return i;
-  return -1;
+/* The place of a module's parameter among all. */
+static int64_t place_of(const struct program *program, const char *module, const char *name) {
+  return weight_named(program, arena_printf(program->arena, "%s.%s", module, name)) - program->weights;
 }
 
 static struct jinja_value place_value(const struct program *program, int weight) {
@@ -45,9 +43,9 @@ static struct jinja_value adapter_value(const struct program *program, const str
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   set_comment(arena, value, "module", adapter->module);
-  set_int(arena, value, "weight", index_of(program, arena_printf(arena, "%s.weight", adapter->module)));
-  set_int(arena, value, "a", index_of(program, arena_printf(arena, "%s.lora_A.weight", adapter->module)));
-  set_int(arena, value, "b", index_of(program, arena_printf(arena, "%s.lora_B.weight", adapter->module)));
+  set_int(arena, value, "weight", place_of(program, adapter->module, "weight"));
+  set_int(arena, value, "a", place_of(program, adapter->module, "lora_A.weight"));
+  set_int(arena, value, "b", place_of(program, adapter->module, "lora_B.weight"));
   set_bool(arena, value, "in_out", adapter->in_out);
   return value;
 }
