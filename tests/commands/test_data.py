@@ -1,20 +1,13 @@
 """accel-gen data: files of every format become token files that read back as the documentation says, training on them is
 training on the originals, and a changed byte is refused."""
 
-import pathlib
 import random
 import struct
-import subprocess
-import sys
-import tempfile
 import unittest
 
 import numpy as np
-
-TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tests" / "program"))
-
-from harness import GENERATOR, MODELS, Trainer  # noqa: E402
+from data_folder import Folder
+from harness import MODELS, Trainer
 
 
 def read(path):
@@ -29,17 +22,7 @@ def read(path):
     return tokens, list(struct.unpack(f"<{documents}Q", content[starts:])), vocabulary
 
 
-class Data(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
-
-    def data(self, *words, status=0):
-        done = subprocess.run([GENERATOR, "data", *words], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done.stdout + done.stderr
-
+class Data(Folder):
     def write(self, name, content):
         (self.folder / name).write_bytes(content)
         return name

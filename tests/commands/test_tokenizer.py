@@ -3,15 +3,15 @@ that are read; others refused; a run that was killed goes on."""
 
 import json
 import os
-import pathlib
 import random
 import subprocess
-import tempfile
 import time
 import unicodedata
 import unittest
 
-from test_data import GENERATOR, TREE, read
+from data_folder import TREE, Folder
+from harness import GENERATOR
+from test_data import read
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 SEED = int(os.environ.get("SEED", "1"))
@@ -90,18 +90,6 @@ def random_text(rng, known, text):
         else:
             pieces.append(unicodedata.normalize("NFD", rng.choice("éñüåÅḍ̇가각ạ̈")) * rng.randint(1, 3))
     return "".join(pieces)
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
-
-    def data(self, *words, status=0):
-        done = subprocess.run([GENERATOR, "data", *words], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done.stdout + done.stderr
 
 
 class Families(Folder):

@@ -11,14 +11,14 @@ STEPS = 5
 class Traffic(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.library = TREE / "build" / "tests" / "traffic.so"
-        cls.library.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["mpicc", "-shared", "-fPIC", "-o", cls.library, TREE / "tests" / "parallel" / "traffic.c"],
+        cls.counter = TREE / "build" / "tests" / "traffic.so"
+        cls.counter.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mpicc", "-shared", "-fPIC", "-o", cls.counter, TREE / "tests" / "parallel" / "traffic.c"],
                        check=True)
 
     def counted(self, trainer):
         """By rank: the calls, the bytes and the largest of the gradients' group."""
-        result = trainer.launch(LD_PRELOAD=str(self.library), TRAFFIC=str(trainer.folder / "traffic"))
+        result = trainer.launch(LD_PRELOAD=str(self.counter), TRAFFIC=str(trainer.folder / "traffic"))
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = [(trainer.folder / f"traffic.{rank}").read_text().splitlines() for rank in range(trainer.ranks)]
         tables = [{line.split("\t")[0]: [int(x) for x in line.split("\t")[1:]] for line in of} for of in lines]

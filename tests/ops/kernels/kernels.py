@@ -160,7 +160,7 @@ def has(compiler):
     return shutil.which(compiler) is not None
 
 
-class library:
+class Library:
     """Functions of a compiled text, by name, over arrays."""
 
     def __init__(self, text, compiler, flags):

@@ -102,7 +102,7 @@ def main():
         if not kit.has(compiler):
             print(f"ok elementwise {compiler} # SKIP not installed")
             continue
-        library = kit.library(kit.HEADERS + kit.support_text(kit.called(helpers, body)) + body, compiler, kit.SPEED_FLAGS)
+        library = kit.Library(kit.HEADERS + kit.support_text(kit.called(helpers, body)) + body, compiler, kit.SPEED_FLAGS)
         for kind, truth in KINDS.items():
             arity = body.split(f"void run_{kind}(float *y", 1)[1].split(")", 1)[0].count(",")
             inputs = [(rng.standard_normal(N) * 3).astype(np.float32) for _ in range(arity)]

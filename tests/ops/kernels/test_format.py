@@ -17,10 +17,10 @@ def main():
     failures = 0
     for kind in cases.KINDS:
         rng = np.random.default_rng(11)
-        todo = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(3)]
-        made = [cases.build(kind, arguments, kind, rng).kernel for arguments in todo]
+        chosen = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(3)]
+        made = [cases.build(kind, arguments, kind, rng).kernel for arguments in chosen]
         wrong = ""
-        for kernel, arguments in zip(made, todo):
+        for kernel, arguments in zip(made, chosen):
             text = kit.HEADERS + kit.kernel_text(kernel)
             wrong = wrong or difference(text, f"{kind} {arguments}")
         failures += bool(wrong)

@@ -56,8 +56,8 @@ def main():
             for kind in options.kinds or [kind for kind in cases.KINDS if how in cases.ways_of(kind, HOW)]:
                 first, step = (0, 1) if options.all else SHARES.get(how, (0, 1))
                 rng = np.random.default_rng(seed)
-                todo = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(options.rounds)]
-                failed |= not check(how, compiler, tuple(flags), kind, todo[min(first, len(todo) - 1) :: step], rng)
+                chosen = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(options.rounds)]
+                failed |= not check(how, compiler, tuple(flags), kind, chosen[min(first, len(chosen) - 1) :: step], rng)
     return 1 if failed else 0
 
 
@@ -66,17 +66,17 @@ def arguments_of(options, how, seed):
     return ["--how", how, *everything, "--seed", str(seed), "--rounds", str(options.rounds), *options.kinds]
 
 
-def check(how, compiler, flags, kind, todo, rng):
-    """Makes, compiles and runs the cases `todo` of one kind; prints their line."""
-    made = [cases.build(kind, arguments, f"{kind}_{index}", rng) for index, arguments in enumerate(todo)]
+def check(how, compiler, flags, kind, chosen, rng):
+    """Makes, compiles and runs the cases `chosen` of one kind; prints their line."""
+    made = [cases.build(kind, arguments, f"{kind}_{index}", rng) for index, arguments in enumerate(chosen)]
     functions = kit.load([case.kernel for case in made], compiler, flags)
     set_threads = ctypes.CDLL("libgomp.so.1").omp_set_num_threads if compiler == "gcc" else None
     messages = []
-    for arguments, case in zip(todo, made):
+    for arguments, case in zip(chosen, made):
         message = case.check(functions[case.kernel.name], set_threads)
         if message:
             messages.append(f"#   {arguments}: {message}")
-    print(f"{'not ok' if messages else 'ok'} {kind} {how} ({len(todo)} kernels)", *messages, sep="\n", flush=True)
+    print(f"{'not ok' if messages else 'ok'} {kind} {how} ({len(chosen)} kernels)", *messages, sep="\n", flush=True)
     return not messages
 
 
