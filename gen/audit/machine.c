@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/audit/externals.h"
+#include "gen/base/path.h"
 
 struct machine_check {
   struct audit *audit;
@@ -12,13 +13,9 @@ struct machine_check {
 
 /* ---- Lines of the source ---- */
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash == NULL ? path : slash + 1;
-}
-
 static bool in_program(const struct audit *audit, struct location where) {
-  return where.line > 0 && where.file != NULL && strcmp(base_name(where.file), base_name(audit->tree->file)) == 0;
+  return where.line > 0 && where.file != NULL &&
+         strcmp(name_in_folder(where.file), name_in_folder(audit->tree->file)) == 0;
 }
 
 /* The function whose text has this line; NULL when there is none. */

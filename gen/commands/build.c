@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/path.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
 #include "gen/commands/generate.h"

@@ -91,17 +91,6 @@ const char *file_digest(struct arena *arena, const char *path) {
   return digest;
 }
 
-const char *name_in_folder(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
-const char *folder_of(struct arena *arena, const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (slash == path) return "/";
-  return slash == NULL ? "." : arena_copy(arena, path, (size_t)(slash - path));
-}
-
 const char *name_from(struct arena *arena, const char *folder, const char *path) {
   char *from = realpath(folder, NULL), *to = realpath(path, NULL);
   const char *name = path;

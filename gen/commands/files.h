@@ -18,12 +18,6 @@ const char *read_bytes(struct arena *arena, const char *path, size_t *length);
 const char *digest_of(struct arena *arena, const char *bytes, size_t length);
 const char *file_digest(struct arena *arena, const char *path);
 
-/* The name of a file in its folder. */
-const char *name_in_folder(const char *path);
-
-/* The folder of a file, as the file is named: "." for a bare name. */
-const char *folder_of(struct arena *arena, const char *path);
-
 /* The name of the file `path`, which exists, for someone in `folder`: "../models/gpt2.c". Where there is no way that is
  * known, the path as it is. */
 const char *name_from(struct arena *arena, const char *folder, const char *path);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/version.h"
 #include "gen/commands/files.h"
 #include "gen/commands/runtime.h"

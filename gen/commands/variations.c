@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/base/difference.h"
+#include "gen/base/path.h"
 #include "gen/spec/alternatives.h"
 
 struct experiment {
@@ -55,11 +56,9 @@ static bool try_value(const struct experiment *experiment, int key, struct job_o
 }
 
 static const char *where_text(struct arena *arena, const struct job_choice *choice) {
-  const char *slash = choice->where.file != NULL ? strrchr(choice->where.file, '/') : NULL;
-  const char *file = slash != NULL ? slash + 1 : choice->where.file;
-  if (!choice->written || file == NULL) return "";
+  if (!choice->written || choice->where.file == NULL) return "";
   if (choice->where.line == 0) return choice->where.file;
-  return arena_printf(arena, "%s:%d", file, choice->where.line);
+  return arena_printf(arena, "%s:%d", name_in_folder(choice->where.file), choice->where.line);
 }
 
 void find_keys(const struct travel *travel, const char *text, struct manifest *manifest) {

@@ -3,14 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
 
 /* ---- The job's part of the context ---- */
 
@@ -119,7 +115,7 @@ static struct jinja_value hooks_value(struct arena *arena, const struct job *job
     if (name != NULL && !before) jinja_push(arena, names, jinja_string(arena, name));
   }
   jinja_set(arena, value, "names", names);
-  set_comment(arena, value, "source", base_name(job->hooks.source));
+  set_comment(arena, value, "source", name_in_folder(job->hooks.source));
   return value;
 }
 
@@ -193,7 +189,7 @@ static struct jinja_value bytes_value(const struct program *program) {
 }
 
 static const char *model_name(struct arena *arena, const struct job *job) {
-  const char *name = base_name(job->model.source), *dot = strrchr(name, '.');
+  const char *name = name_in_folder(job->model.source), *dot = strrchr(name, '.');
   return arena_copy(arena, name, dot != NULL ? (size_t)(dot - name) : strlen(name));
 }
 
@@ -206,7 +202,7 @@ static void set_texts(struct jinja_value context, const struct program *program,
   set_literal(arena, literals, "summary", options->summary);
   set_literal(arena, literals, "plan", options->plan_text);
   set_comment(arena, comments, "model_name", model_name(arena, job));
-  set_comment(arena, comments, "job_file", base_name(job->file));
+  set_comment(arena, comments, "job_file", name_in_folder(job->file));
   for (const char *line = options->plan_text; *line != '\0';) {
     size_t length = strcspn(line, "\n");
     struct jinja_value holder = jinja_map(arena);

@@ -1,6 +1,7 @@
 /* Functions as templates see them: parameters, and statements whose arguments are places in the arena. */
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
 #include "gen/plan/collectives.h"
@@ -311,11 +312,10 @@ static struct jinja_value function_value(const struct program *program, const st
       set_text(arena, statement, "callee", sending_name(program, step->callee));
     jinja_push(arena, statements, statement);
   }
-  const char *file = strrchr(function->region->where.file, '/');
   set_text(arena, value, "name", sends ? sending_name(program, function) : function->name);
   set_bool(arena, value, "sends", sends);
   set_comment(arena, value, "model_function", function->region->function);
-  set_comment(arena, value, "file", file != NULL ? file + 1 : function->region->where.file);
+  set_comment(arena, value, "file", name_in_folder(function->region->where.file));
   set_int(arena, value, "line", function->region->where.line);
   set_bool(arena, value, "backward", function->forward != NULL);
   set_origin(arena, value, function->region->where);

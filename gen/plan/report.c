@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/plan/traffic.h"
 
@@ -30,13 +31,8 @@ static double mebibytes(int64_t bytes) {
   return (double)bytes / (1024.0 * 1024.0);
 }
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
 static void add_model(struct text *text, const struct program *program) {
-  text_printf(text, "model     %s: ", base_name(program->job->model.source));
+  text_printf(text, "model     %s: ", name_in_folder(program->job->model.source));
   if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
   text_printf(text, "%s parameters", grouped(text->arena, program->n_parameters));
   if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
@@ -143,7 +139,7 @@ const char *report_json(const struct program *program) {
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
   json_t *root = json_pack(
       "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
-      base_name(job->model.source), "precision", dtype_name(program->low), "parameters",
+      name_in_folder(job->model.source), "precision", dtype_name(program->low), "parameters",
       (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step,
       "product_flops_per_step", program->product_flops_per_step, "samples_per_step", (json_int_t)samples,
       "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
+
 const char *manifest_path(struct arena *arena, const char *program) {
   size_t length = strlen(program);
   bool is_c = length > 2 && strcmp(program + length - 2, ".c") == 0;
@@ -19,15 +21,10 @@ bool manifest_has_key(const struct manifest_line *line, int key) {
   return false;
 }
 
-static const char *last_part(const char *place) {
-  const char *slash = strrchr(place, '/');
-  return slash != NULL ? slash + 1 : place;
-}
-
 const char *places_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
   struct text text = text_in(arena);
-  if (line->templates.count > 0) text_puts(&text, last_part(line->templates.items[0]));
-  if (line->model.count > 0) text_printf(&text, ", %s", last_part(line->model.items[0]));
+  if (line->templates.count > 0) text_puts(&text, name_in_folder(line->templates.items[0]));
+  if (line->model.count > 0) text_printf(&text, ", %s", name_in_folder(line->model.items[0]));
   if (line->n_keys == 1) text_printf(&text, ", %s", manifest->keys[line->keys[0]].key);
   if (line->n_keys > 1) text_printf(&text, ", %d keys", line->n_keys);
   return text_string(&text);

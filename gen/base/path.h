@@ -1,0 +1,13 @@
+/* Paths: what their text alone says. */
+#ifndef ACCEL_BASE_PATH_H
+#define ACCEL_BASE_PATH_H
+
+#include "gen/base/arena.h"
+
+/* The name of a file in its folder: "gpt2.c" of "models/gpt2.c", a part of `path`. */
+const char *name_in_folder(const char *path);
+
+/* The folder of a file, as the file is named: "." for a bare name. */
+const char *folder_of(struct arena *arena, const char *path);
+
+#endif
