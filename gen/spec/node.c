@@ -1,5 +1,6 @@
 #include "gen/spec/node.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool key_is(const struct spec_entry *entry, const char *key, size_t length) {
@@ -26,6 +27,12 @@ const struct spec_node *spec_find(const struct spec_node *node, const char *key)
     if (*key == '.') key++;
   }
   return node;
+}
+
+bool spec_is(const struct spec_node *node, const char *value) {
+  if (node->kind == SPEC_STRING) return strcmp(node->text, value) == 0;
+  if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
+  return (node->kind == SPEC_INT || node->kind == SPEC_REAL) && node->real == strtod(value, NULL);
 }
 
 struct spec_node *spec_copy_map(struct arena *arena, const struct spec_node *map, int more) {

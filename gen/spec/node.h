@@ -40,6 +40,9 @@ struct spec_entry *spec_entry(const struct spec_node *map, const char *key);
 /* The value behind a dotted key such as "optimizer.lr"; the node itself for "". NULL when there is none. */
 const struct spec_node *spec_find(const struct spec_node *node, const char *key);
 
+/* Whether a node is this scalar, given as it would be written: "adamw", "true", "0.5". */
+bool spec_is(const struct spec_node *node, const char *value);
+
 /* A copy of a map with room for `more` entries; the values are shared. */
 struct spec_node *spec_copy_map(struct arena *arena, const struct spec_node *map, int more);
 

@@ -64,17 +64,11 @@ static const struct {
      "a job without hooks"},
 };
 
-static bool has_value(const struct spec_node *node, const char *value) {
-  if (value == NULL) return true;
-  if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
-  return node->kind == SPEC_STRING && strcmp(node->text, value) == 0;
-}
-
 static void check_alone(const struct spec_node *job, struct diagnostics *diags) {
   int64_t ranks = parallel_ranks(job);
   for (size_t i = 0; i < sizeof alone / sizeof *alone && ranks > 1; i++) {
     const struct spec_node *node = spec_find(job, alone[i].key), *each = spec_find(job, "devices.per_node");
-    if (node == NULL || !has_value(node, alone[i].value)) continue;
+    if (node == NULL || (alone[i].value != NULL && !spec_is(node, alone[i].value))) continue;
     const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
     diag_error(diags, node->where, "'%s' does not go with several ranks: %s", alone[i].key, alone[i].why);
     diag_note(diags, cause->where, "there are %lld ranks by this", (long long)ranks);

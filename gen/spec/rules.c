@@ -1,6 +1,5 @@
 #include "gen/spec/rules.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "gen/spec/parallel.h"
@@ -102,18 +101,12 @@ static const struct exclusion of_lomo[] = {
     {"optimizer.weight_decay", "0", "its step has none", "optimizer.name: adalomo, or sgd"},
 };
 
-static bool has_value(const struct spec_node *node, const char *value) {
-  if (node->kind == SPEC_STRING) return strcmp(node->text, value) == 0;
-  if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);
-  return (node->kind == SPEC_INT || node->kind == SPEC_REAL) && node->real == strtod(value, NULL);
-}
-
 static void check_exclusions(const struct spec_node *job, const struct exclusion *list, size_t count,
                              struct diagnostics *diags) {
   const struct spec_node *name = spec_find(job, "optimizer.name");
   for (size_t i = 0; i < count; i++) {
     const struct spec_node *node = spec_find(job, list[i].key);
-    if (node == NULL || node->is_default || has_value(node, list[i].allowed)) continue;
+    if (node == NULL || node->is_default || spec_is(node, list[i].allowed)) continue;
     diag_error(diags, node->where, "'%s' does not go with optimizer.name '%s': %s", list[i].key, name->text,
                list[i].why);
     diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
@@ -124,8 +117,8 @@ static void check_exclusions(const struct spec_node *job, const struct exclusion
 static void check_optimizer(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *name = spec_find(job, "optimizer.name");
   if (name == NULL) return;
-  bool lomo = has_value(name, "lomo");
-  if (lomo || has_value(name, "adalomo"))
+  bool lomo = spec_is(name, "lomo");
+  if (lomo || spec_is(name, "adalomo"))
     check_exclusions(job, in_backward, sizeof in_backward / sizeof *in_backward, diags);
   if (lomo) check_exclusions(job, of_lomo, sizeof of_lomo / sizeof *of_lomo, diags);
 }
