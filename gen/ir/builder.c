@@ -113,8 +113,7 @@ static bool outputs_differentiable(const struct node *node) {
 /* Whether what is known of an index stays below its limit; data is checked when it is read. */
 static bool check_index(struct builder *builder, const struct node *node, int input) {
   int64_t limit = node->kind->index_limit != NULL ? node->kind->index_limit(node, input) : 0, low, high;
-  const struct value *index = node->inputs[input];
-  while (index->producer != NULL && index->producer->kind->class == OP_VIEW) index = index->producer->inputs[0];
+  const struct value *index = viewed_value(node->inputs[input]);
   if (limit == 0 || index->producer == NULL || index->producer->kind->range == NULL) return true;
   index->producer->kind->range(index->producer, &low, &high);
   if ((low >= 0 || node->kind->ignores) && high < limit) return true;

@@ -34,3 +34,12 @@ const struct op_kind *op_cast_kind(enum dtype dtype) {
       if (op_files[i]->kinds[k]->converts && op_files[i]->kinds[k]->to == dtype) return op_files[i]->kinds[k];
   return NULL;
 }
+
+bool value_is_view(const struct value *value) {
+  return value->producer != NULL && value->producer->kind->class == OP_VIEW;
+}
+
+const struct value *viewed_value(const struct value *value) {
+  while (value_is_view(value)) value = value->producer->inputs[0];
+  return value;
+}

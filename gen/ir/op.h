@@ -186,4 +186,10 @@ const struct op_kind *op_cast_kind(enum dtype dtype);
 /* The one operation that is not in gen/ops: a region's call. */
 extern const struct op_kind op_call;
 
+/* Whether a value is another one's memory under other strides, by the operation that makes it. */
+bool value_is_view(const struct value *value);
+
+/* What a value is a view of, through all views; the value itself when it is none. */
+const struct value *viewed_value(const struct value *value);
+
 #endif

@@ -52,16 +52,10 @@ bool is_saved_module(const struct job *job, const char *name) {
 
 /* ---- Which products ---- */
 
-/* What a value is a view of. */
-static const struct value *viewed(const struct value *value) {
-  while (value->producer != NULL && value->producer->kind->class == OP_VIEW) value = value->producer->inputs[0];
-  return value;
-}
-
 /* The parameter whose matrix a product's right side is, among those of its region; -1: none. */
 static int product_weight(const struct node *node) {
   if (!node->kind->product || node->inputs[1]->shape.rank != 2) return -1;
-  const struct value *b = viewed(node->inputs[1]);
+  const struct value *b = viewed_value(node->inputs[1]);
   return b->kind == VALUE_PARAMETER && b->shape.rank == 2 ? b->index : -1;
 }
 

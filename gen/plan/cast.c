@@ -51,10 +51,6 @@ static struct region *version_of(struct pass *pass, const struct region *region,
 
 /* ---- Conversions ---- */
 
-static bool is_view(const struct value *value) {
-  return value->kind == VALUE_RESULT && value->producer->kind->class == OP_VIEW && value->producer->n_inputs == 1;
-}
-
 /* Sets the types of a node's outputs by its kind's rule. The shapes stay, so the rule cannot fail on them. */
 static bool infer_types(struct body *body, struct node *node) {
   struct shape shapes[6];
@@ -102,7 +98,7 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
   struct value *to;
   if (value->kind == VALUE_PARAMETER && dtype_is_low(dtype)) {
     to = low_parameter(body, value, dtype);
-  } else if (is_view(value)) {
+  } else if (value_is_view(value)) {
     struct value **map = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *map);
     map[value->producer->inputs[0]->id] = converted(body, value->producer->inputs[0], dtype);
     struct node *view = node_copy(graph, value->producer, body->region, map);
@@ -118,9 +114,9 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
 /* ---- Nodes ---- */
 
 static bool stays_wide(const struct body *body, const struct value *value) {
-  while (is_view(value)) value = value->producer->inputs[0];
+  const struct value *base = viewed_value(value);
   const bool *const *kept = body->pass->rules->kept;
-  return value->kind == VALUE_PARAMETER && kept != NULL && kept[body->from->id][value->index];
+  return base->kind == VALUE_PARAMETER && kept != NULL && kept[body->from->id][base->index];
 }
 
 static void convert_inputs(struct body *body, struct node *node, enum dtype dtype) {
@@ -362,11 +358,11 @@ static bool widen(struct value *value, const struct region *region, const int *u
     if (at->kind != VALUE_RESULT || at->region != region || uses[at->id] != 1 || at->producer->call != NULL)
       return false;
     if (at->producer->kind->part != NULL) return false;
-    if (!is_view(at)) break;
+    if (!value_is_view(at)) break;
   }
   for (struct value *at = value;; at = at->producer->inputs[0]) {
     at->dtype = DTYPE_FLOAT32;
-    if (!is_view(at)) return true;
+    if (!value_is_view(at)) return true;
   }
 }
 

@@ -18,10 +18,6 @@ struct pass {
 
 /* ---- The product that makes a value ---- */
 
-static bool is_view(const struct value *value) {
-  return value->kind == VALUE_RESULT && value->producer->kind->class == OP_VIEW && value->producer->n_inputs == 1;
-}
-
 static int count_calls(const struct graph *graph, const struct region *callee) {
   int calls = 0;
   for (int r = 0; r < graph->n_regions; r++)
@@ -87,9 +83,7 @@ static struct value *outer_value(struct pass *pass, struct node *call, int *at, 
   struct region *callee = call->call->callee;
   if (value->kind == VALUE_INPUT) return call->inputs[value->index];
   if (value->kind == VALUE_PARAMETER) return parameter_here(pass, call, &callee->parameters.items[value->index]);
-  const struct value *base = value;
-  while (is_view(base)) base = base->producer->inputs[0];
-  if (base->kind != VALUE_RESULT) {
+  if (viewed_value(value)->kind != VALUE_RESULT) {
     struct value *input = outer_value(pass, call, at, value->producer->inputs[0]);
     return copy_here(pass, value->producer, call->region, at, &input)->outputs[value->index];
   }
@@ -149,7 +143,7 @@ static int64_t rows_of(const struct pass *pass, const struct node *product) {
 static struct value *as_float(struct pass *pass, struct region *region, struct value *value) {
   if (value->dtype == DTYPE_FLOAT32) return value;
   if (value->kind == VALUE_PARAMETER) return region->parameters.items[value->index].value;
-  if (is_view(value)) {
+  if (value_is_view(value)) {
     struct value *input = as_float(pass, region, value->producer->inputs[0]);
     int at = region->nodes.count;
     return copy_here(pass, value->producer, region, &at, &input)->outputs[0];

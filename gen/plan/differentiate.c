@@ -156,10 +156,6 @@ struct adoption {
   struct node_list views; /* views of inputs, made again */
 };
 
-static bool is_view(const struct value *value) {
-  return value->kind == VALUE_RESULT && value->producer->kind->class == OP_VIEW && value->producer->n_inputs == 1;
-}
-
 static struct value *adopt_view(struct adoption *adoption, struct value *input, const struct node *view) {
   struct graph *graph = adoption->pass->graph;
   struct node *copy = node_new(graph, view->kind, &input, 1, view->where);
@@ -176,7 +172,7 @@ static struct value *adopt_view(struct adoption *adoption, struct value *input, 
  * kept from the forward run and stays as it is. */
 static struct value *adopt(struct adoption *adoption, struct value *value) {
   struct region *backward = adoption->backward;
-  if (value->region != backward->forward || (value->kind != VALUE_INPUT && !is_view(value))) return value;
+  if (value->region != backward->forward || (value->kind != VALUE_INPUT && !value_is_view(value))) return value;
   struct value **own = &adoption->own[value->id];
   if (*own != NULL) return *own;
   if (value->kind == VALUE_INPUT) {
