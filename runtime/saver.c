@@ -114,10 +114,27 @@ static void wait_at_exit(void) {
   if (waited_for != NULL && !rt_saver_wait(waited_for, &problem)) rt_warn("%s", problem.what);
 }
 
-static bool begin_thread(struct saver *saver) {
+static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
   if (waited_for == NULL && atexit(wait_at_exit) != 0) return false;
   waited_for = saver;
-  return pthread_create(&saver->thread, NULL, write_in_background, saver) == 0;
+  atomic_store(&saver->done, false);
+  saver->failed = false;
+  saver->busy = pthread_create(&saver->thread, NULL, work, saver) == 0;
+  return saver->busy;
+}
+
+static void *touch_copies(void *argument) {
+  struct saver *saver = argument;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  for (int i = 0; i < saver->program->n_states; i++)
+    for (size_t at = 0, bytes = rt_state_bytes(&saver->program->states[i]); at < bytes; at += page)
+      *(volatile char *)(saver->copies[i] + at) = 0;
+  atomic_store(&saver->done, true);
+  return NULL;
+}
+
+void rt_saver_prepare(struct saver *saver) {
+  if (saver->copies != NULL && !saver->busy) (void)begin_thread(saver, touch_copies);
 }
 
 static void copy_states(struct saver *saver) {
@@ -175,10 +192,7 @@ bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_b
   take_user_data(saver);
   if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
   copy_states(saver);
-  atomic_store(&saver->done, false);
-  if (!begin_thread(saver)) return write_now(saver, saver->copies, problem);
-  saver->busy = true;
-  return true;
+  return begin_thread(saver, write_in_background) || write_now(saver, saver->copies, problem);
 }
 
 bool rt_saver_has_failed(const struct saver *saver) {

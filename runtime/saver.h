@@ -47,6 +47,10 @@ bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *prob
  * oldest are removed that total_limit does not keep. */
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem);
 
+/* Touches the memory that copies go to, beside the steps, so that the first save's copy need not wait for the system to
+ * find it. Nothing where saves are not in the background. */
+void rt_saver_prepare(struct saver *saver);
+
 /* Adds a file to the next checkpoint; the bytes are copied. The name must be a plain one. */
 bool rt_saver_add_file(struct saver *saver, const char *name, const void *bytes, size_t size, struct problem *problem);
 
