@@ -112,6 +112,12 @@ void check_unknown(struct check *c, const struct subject *group, const json_t *p
   const char *near = nearest_word(entry->key, keys, count), *owner = owner_of(c, entry->key);
   struct spec_node name = {.kind = SPEC_STRING, .text = entry->key, .length = strlen(entry->key)};
   const char *shown = spec_describe(c->arena, &name);
+  const char *elsewhere = json_string_value(json_object_get(json_object_get(c->root, "elsewhere"), entry->key));
+  if (elsewhere != NULL) {
+    check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(group));
+    diag_help(c->diags, "what others call '%s' is %s", entry->key, elsewhere);
+    return;
+  }
   if (near != NULL && owner == NULL) {
     check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, group_words(group), near);
     return;

@@ -134,25 +134,43 @@ static const json_t *group_of(const struct helper *h, const char *key, const cha
   return schema_find(h->root, dot == NULL ? "" : arena_copy(h->arena, key, (size_t)(dot - key)));
 }
 
+static void add_key(struct helper *h, const char *key, const json_t *schema) {
+  const char *last;
+  const json_t *group = group_of(h, key, &last);
+  bool keys = keyword(h, holder(h, schema), "properties") != NULL;
+  text_printf(&h->out, "%s: ", key);
+  add_type(h, group, last, schema, is_required(h, group, last));
+  text_puts(&h->out, "\n");
+  add_sentence(h, schema, 2);
+  text_puts(&h->out, keys ? "\n" : "");
+  add_keys(h, holder(h, schema), 2);
+}
+
+/* What other trainers' names are here: one of them, or all with "elsewhere". */
+static void add_elsewhere(struct helper *h, const char *key) {
+  const char *name;
+  json_t *here;
+  bool all = strcmp(key, "elsewhere") == 0;
+  json_object_foreach(json_object_get(h->root, "elsewhere"), name, here) {
+    if (all)
+      text_printf(&h->out, "  %-31s%s\n", name, json_string_value(here));
+    else if (strcmp(name, key) == 0)
+      text_printf(&h->out, "What others call %s is %s.\n", name, json_string_value(here));
+  }
+}
+
 const char *job_help(struct arena *arena, const char *key) {
   json_t *root = schema_of_job();
   struct helper h = {arena, root, text_in(arena)};
   const json_t *schema = schema_find(root, key);
-  const char *last;
-  if (schema != NULL && *key == '\0')
+  if (schema == NULL)
+    add_elsewhere(&h, key);
+  else if (*key == '\0')
     add_groups(&h);
-  else if (schema != NULL) {
-    const json_t *group = group_of(&h, key, &last);
-    bool keys = keyword(&h, holder(&h, schema), "properties") != NULL;
-    text_printf(&h.out, "%s: ", key);
-    add_type(&h, group, last, schema, is_required(&h, group, last));
-    text_puts(&h.out, "\n");
-    add_sentence(&h, schema, 2);
-    text_puts(&h.out, keys ? "\n" : "");
-    add_keys(&h, holder(&h, schema), 2);
-  }
+  else
+    add_key(&h, key, schema);
   json_decref(root);
-  return schema == NULL ? NULL : text_string(&h.out);
+  return h.out.length == 0 ? NULL : text_string(&h.out);
 }
 
 const char *job_sentence(struct arena *arena, const char *key) {

@@ -334,7 +334,8 @@ struct location job_where(const struct job *job, const char *key);
 const char *job_resolved(struct arena *arena, const struct job *job);
 
 /* The help of a key or group ("optimizer", "optimizer.lr") from the schema: type, range, default, sentence; NULL when
- * there is no such key. With "" the list of groups. */
+ * there is no such key. With "" the list of groups. Names that other trainers have for a key are known too, all of them
+ * with "elsewhere". */
 const char *job_help(struct arena *arena, const char *key);
 
 /* What the schema says of a key in a sentence; NULL for one that it does not name. */

@@ -3,7 +3,8 @@
  * Keywords: $ref into $defs, type, const, enum, minimum, exclusiveMinimum, maximum, exclusiveMaximum, minLength,
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
- * the message of a pattern; mayChange is for gen/spec/keys.h. A number that is not finite is none, as in JSON. */
+ * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere, at the root, says what a name that other
+ * trainers have for a key is here. A number that is not finite is none, as in JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
 

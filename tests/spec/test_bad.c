@@ -54,6 +54,8 @@ static const char *page(struct arena *arena) {
       job_help(arena, ""));
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
     text_printf(&out, "\n## %s\n\n```\n%s```\n", groups[i], job_help(arena, groups[i]));
+  text_printf(&out, "\n## Names of other trainers\n\n`accel-gen help elsewhere` prints this.\n\n```\n%s```\n",
+              job_help(arena, "elsewhere"));
   return text_string(&out);
 }
 
