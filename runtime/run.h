@@ -19,6 +19,7 @@ struct accel_run {
   const struct accel_program *program;
   struct cadences cadences;
   const char *project_dir;
+  const char *bound;     /* what the ranks of this machine are bound to; empty: none is */
   const char *resume;    /* as flags and job say: "auto", "never" or a folder */
   char model_path[4096]; /* where weights are saved */
   struct saver saver;

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *read_flags(struct accel_run *run, const struct accel_program *program, int argc, char **argv) {
   const char *data = NULL;
@@ -29,14 +28,18 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   return data;
 }
 
-/* Processes of one machine share it out, unless whoever started them has done that. */
-static void set_threads(const struct accel_program *program) {
-  const struct world *world = rt_world();
-  int all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+/* A core a thread, unless the job or whoever started the processes says otherwise. */
+static void set_threads(struct accel_run *run, const struct accel_program *program) {
+  static struct processors own;
+  struct problem problem;
+  bool chosen = omp_get_max_threads() != omp_get_num_procs();
+  bool good = rt_world_take_processors(program->numa_affinity, &own, &problem);
+  rt_world_require(good, &problem, 1);
+  run->bound = own.machine;
   if (program->threads > 0)
     omp_set_num_threads(program->threads);
-  else if (world->local_ranks > 1 && omp_get_max_threads() == all)
-    omp_set_num_threads(all > world->local_ranks ? all / world->local_ranks : 1);
+  else if (own.cores > 0 && !chosen)
+    omp_set_num_threads(own.cores);
 }
 
 struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv) {
@@ -58,7 +61,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->saved_at = run->eval_at = run->asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
-  set_threads(program);
+  set_threads(run, program);
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
@@ -102,6 +105,7 @@ static void print_headline(const struct accel_run *run) {
   int ranks = rt_world()->ranks;
   printf("%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary, ranks,
          ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
+  if (run->bound[0] != '\0') printf("%s\n", run->bound);
   printf("%s\n", data);
   fflush(stdout);
 }

@@ -171,9 +171,10 @@ struct accel_program {
   int n_keys;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
-  int threads;          /* 0: as many as the machine has, shared out among the processes on it */
+  int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
   int timeout;          /* seconds that a rank waits for others */
+  bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];

@@ -34,6 +34,16 @@ int64_t rt_data_ranks(const struct accel_program *program);
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
+/* What this process has of its machine's processors. */
+struct processors {
+  int cores;         /* of its share; 0: it is alone with what its launcher left to it */
+  char machine[400]; /* on local rank 0: what each rank of the machine is bound to; empty: none is */
+};
+
+/* This process's share: processes of a machine that may run on the same processors share those out, by cores and nodes
+ * of memory that lie together; with `bind` each stays on its share. All ranks call it. */
+bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem);
+
 /* The bytes of rank 0 become those of all. */
 void rt_world_share(void *bytes, size_t size);
 

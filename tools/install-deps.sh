@@ -4,7 +4,7 @@
 # usage: tools/install-deps.sh [--test]
 set -eu
 
-packages="gcc libc6-dev ninja-build pkg-config libyaml-dev libjansson-dev libpcre2-dev libutf8proc-dev libdnnl-dev libcapstone-dev libelf-dev libdw-dev libopenmpi-dev openmpi-bin"
+packages="gcc libc6-dev ninja-build pkg-config libyaml-dev libjansson-dev libpcre2-dev libutf8proc-dev libdnnl-dev libcapstone-dev libelf-dev libdw-dev libopenmpi-dev openmpi-bin libhwloc-dev"
 llvm= # the major version of a libclang that is here already
 for version in 21 20 19 18 17; do
   if [ -f "/usr/lib/llvm-$version/include/clang-c/Index.h" ]; then llvm=$version && break; fi

@@ -22,16 +22,22 @@ mpi_flags() {
   esac
 }
 
+# The machine's topology: by hwloc where it is, else processors are counted.
+hwloc_flags() {
+  pkg-config --exists 'hwloc >= 2.0' 2>/dev/null || return 0
+  if [ "$1" = --cflags ]; then echo "-DRUNTIME_HWLOC $(pkg-config --cflags hwloc)"; else pkg-config --libs hwloc; fi
+}
+
 if [ "$1" = --pc ]; then
   version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
-  if libs=$(mpi_flags --libs); then requires=; else requires=", mpi" libs=; fi
+  if libs=$(mpi_flags --libs); then requires= libs="$libs $(hwloc_flags --libs)"; else requires=", mpi" libs=; fi
   sed -e "s|@prefix@|$2|" -e "s|@libdir@|$3|" -e "s|@version@|$version|" -e "s|@requires@|$requires|" -e "s|@mpi@|$libs|"
   exit 0
 fi
 
 headers() {
   flags=$(mpi_flags --cflags) || return 1
-  echo "$flags" | sed 's/-I/-isystem /g'
+  echo "$flags $(hwloc_flags --cflags)" | sed 's/-I/-isystem /g'
 }
 
 if [ "$1" = --cflags ]; then

@@ -67,7 +67,11 @@ static struct words command_of(struct arena *arena, const struct launch *launch,
     words_add(&command, arena_printf(arena, "--nodes=%lld", nodes));
     words_add(&command, arena_printf(arena, "--ntasks-per-node=%lld", ranks / nodes));
     words_add(&command, "--kill-on-bad-exit=1");
+    const char *each = getenv("SLURM_CPUS_PER_TASK"); /* srun does not take it from the job by itself */
+    if (each != NULL) words_add(&command, arena_printf(arena, "--cpus-per-task=%s", each));
   } else {
+    words_add(&command, "--bind-to");
+    words_add(&command, "none");
     words_add(&command, "-n");
     words_add(&command, arena_printf(arena, "%lld", ranks));
     if (launch->hosts != NULL) add_hosts(&command, launch->hosts, ranks / nodes);

@@ -46,6 +46,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "sends_always", program->sends_always);
   set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);
+  set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(arena, job));
   jinja_set(arena, value, "buckets", buckets_value(program));
   return value;

@@ -194,6 +194,7 @@ struct job {
     int64_t nodes;
     int64_t ranks;   /* nodes times per_node */
     int64_t timeout; /* seconds that a rank waits for others */
+    bool numa_affinity;
   } devices;
 
   struct {

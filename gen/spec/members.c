@@ -92,7 +92,7 @@ static const struct key flags[] = {
     FLAG(data.even_batches),     FLAG(data.dispatch_batches),  FLAG(accumulation.sync_with_dataloader),
     FLAG(optimizer.nesterov),    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),
     FLAG(training.ema.evaluate), FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming),
-    FLAG(checkpoint.background), FLAG(tracking.noise_scale),
+    FLAG(checkpoint.background), FLAG(tracking.noise_scale),   FLAG(devices.numa_affinity),
 };
 
 static const struct key strings[] = {

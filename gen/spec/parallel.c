@@ -76,6 +76,16 @@ static void check_alone(const struct spec_node *job, struct diagnostics *diags) 
   }
 }
 
+/* A rank that has a machine for itself has nothing to keep apart from. */
+static void check_affinity(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *affinity = spec_find(job, "devices.numa_affinity");
+  const struct spec_node *each = spec_find(job, "devices.per_node");
+  if (affinity->integer == 0 || each->integer > 1) return;
+  diag_error(diags, affinity->where,
+             "'devices.numa_affinity' divides a machine among its ranks, and here each machine has one rank");
+  diag_help(diags, "leave it out, or set devices.per_node to a rank for each node of memory");
+}
+
 /* ---- Batches ---- */
 
 static bool is_set(const struct spec_node *job, const char *key) {
@@ -111,6 +121,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_axes(job, diags);
   check_product(job, diags);
   check_alone(job, diags);
+  check_affinity(job, diags);
   check_split(job, diags);
   check_rest(job, diags);
 }

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-static MPI_Comm between = MPI_COMM_NULL;
+static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL;
 static MPI_Comm axes[ACCEL_AXES];
 static double timeout = 600; /* until a program says another */
 
@@ -22,6 +22,10 @@ static MPI_Comm named(MPI_Comm channel, const char *name) {
 void rt_channels_open(void) {
   rt_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &between), "start");
   named(between, "between steps");
+  int rank;
+  MPI_Comm_rank(between, &rank);
+  rt_mpi_check(MPI_Comm_split_type(between, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here), "start");
+  named(here, "this machine");
   for (int i = 0; i < ACCEL_AXES; i++) axes[i] = MPI_COMM_NULL;
 }
 
@@ -43,11 +47,16 @@ void rt_channels_divide(const struct accel_program *program) {
 void rt_channels_close(void) {
   for (int i = 0; i < ACCEL_AXES; i++)
     if (axes[i] != MPI_COMM_NULL) MPI_Comm_free(&axes[i]);
+  MPI_Comm_free(&here);
   MPI_Comm_free(&between);
 }
 
 MPI_Comm rt_channel_between(void) {
   return between;
+}
+
+MPI_Comm rt_channel_here(void) {
+  return here;
 }
 
 /* ---- Waiting ---- */

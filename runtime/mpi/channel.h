@@ -12,6 +12,7 @@ void rt_channels_divide(const struct accel_program *program);
 void rt_channels_close(void);
 
 MPI_Comm rt_channel_between(void);
+MPI_Comm rt_channel_here(void); /* the ranks of this machine */
 MPI_Comm rt_channel_along(enum accel_axis axis);
 
 /* Ends all processes when a call of MPI has failed; `what` names it. */

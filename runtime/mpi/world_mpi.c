@@ -3,6 +3,7 @@
 #include "runtime/world.h"
 
 #include "runtime/mpi/channel.h"
+#include "runtime/mpi/processors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +23,9 @@ void rt_world_join(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
-  MPI_Comm here;
-  rt_mpi_check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &here), "start");
-  MPI_Comm_rank(here, &world.local_rank);
-  MPI_Comm_size(here, &world.local_ranks);
-  MPI_Comm_free(&here);
   rt_channels_open();
+  MPI_Comm_rank(rt_channel_here(), &world.local_rank);
+  MPI_Comm_size(rt_channel_here(), &world.local_ranks);
 }
 
 const struct world *rt_world(void) {
@@ -44,6 +42,10 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
              world.ranks, world.ranks > 1 ? "es" : "", (long long)ranks);
   return rt_help(problem, "start it with mpirun -n %lld, or change devices.per_node or devices.nodes in the job",
                  (long long)ranks);
+}
+
+bool rt_world_take_processors(bool bind, struct processors *own, struct problem *problem) {
+  return rt_processors_take(bind, own, problem);
 }
 
 /* MPI counts in int. */

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
@@ -61,6 +62,41 @@ class Ranks(Trainer):
         return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
 
 
+class Running:
+    """Ranks that run; their process numbers by rank."""
+
+    def __init__(self, trainer, *flags):
+        environment = {**os.environ, **MPI}
+        self.mpirun = subprocess.Popen(["mpirun", "-n", str(trainer.ranks), trainer.folder / "trainer", *flags],
+                                       cwd=trainer.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       env=environment)
+        lines = trainer.folder / "run" / "metrics.jsonl"
+        limit = time.monotonic() + 60
+        while not (lines.exists() and lines.read_text().count("\n") > 2) and time.monotonic() < limit:
+            time.sleep(0.02)
+        self.ranks = sorted((self.rank_of(process), process) for process in self.children())
+
+    def children(self):
+        return [int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit()
+                and self.parent_of(path) == self.mpirun.pid]
+
+    @staticmethod
+    def parent_of(path):
+        try:
+            return int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            return None
+
+    @staticmethod
+    def rank_of(process):
+        words = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        return int(next(word for word in words if word.startswith(b"OMPI_COMM_WORLD_RANK=")).split(b"=")[1])
+
+    def end(self, timeout=40):
+        out, err = self.mpirun.communicate(timeout=timeout)
+        return subprocess.CompletedProcess([], self.mpirun.returncode, out, err)
+
+
 def trained(ranks, job, *flags, **environment):
     """A trainer that has run, and its metrics."""
     trainer = Ranks(ranks, job)
@@ -68,5 +104,5 @@ def trained(ranks, job, *flags, **environment):
     return trainer, trainer.run(*flags, **environment)
 
 
-__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "TREE", "job_of", "load_file", "relative",
+__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of", "load_file", "relative",
            "save_file", "start", "trained", "windows"]

@@ -141,6 +141,8 @@ def ranks_hold(job):
         return False
     if axes.get("dp_replicate", ranks) != ranks:
         return False
+    if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
+        return False
     data = job.get("data", {})
     if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks):
         return False
@@ -301,6 +303,7 @@ class Drawer:
         if self.random.random() < 0.9:
             devices.pop("nodes", None)
             devices.pop("per_node", None)
+            devices.pop("numa_affinity", None)
         for axis in ("dp_replicate", "dp_shard", "tp", "pp", "cp", "sp", "ep"):
             axes.pop(axis, None)
 

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 577fc7b7dde73434e130d89a1b32650d12b4160075295c3c971c976ddd1fcc8e
+ * job    job.yaml, ec6bd288782090a51cafbcc9e48a51ff2ae966051474c00641eb4256ff8af467
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -814,6 +814,7 @@ static const struct accel_key keys[] = {
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
+    {"devices.numa_affinity", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
@@ -852,7 +853,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "577fc7b7dde73434e130d89a1b32650d12b4160075295c3c971c976ddd1fcc8e",
+    .job_digest = "ec6bd288782090a51cafbcc9e48a51ff2ae966051474c00641eb4256ff8af467",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -869,7 +870,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 68,
+    .n_keys = 69,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
