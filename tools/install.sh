@@ -11,11 +11,15 @@ put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
 for header in trainer collectives generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
+put 644 build/libaccel-cuda.a lib
+for header in device product attention collectives; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
+put 755 tools/cuda-toolkit.sh share/accel-gen
 put 644 share/accel-gen.1 share/man/man1
 put 644 share/accel-gen.bash share/bash-completion/completions accel-gen
 mkdir -p "$root/lib/pkgconfig"
 # Relative to itself, so that the installed tree can move.
 sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"
 sh tools/mpi.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-mpi.pc.in >"$root/lib/pkgconfig/accel-runtime-mpi.pc"
+sh tools/cuda.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-cuda.pc.in >"$root/lib/pkgconfig/accel-runtime-cuda.pc"
 echo "installed below $root"

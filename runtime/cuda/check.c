@@ -1,0 +1,45 @@
+#include "runtime/cuda/check.h"
+
+#include <string.h>
+
+/* A call with its arguments reads badly in a message: its name alone. */
+static int name_length(const char *call) {
+  return (int)strcspn(call, "(");
+}
+
+void rt_refused(const struct refusal *refusal, const char *help) {
+  struct problem problem;
+  rt_problem(&problem, "%s:%d: %.*s of %s: %s (%s)", refusal->file, refusal->line, name_length(refusal->call),
+             refusal->call, refusal->library, refusal->text, refusal->name);
+  if (help != NULL) rt_help(&problem, "%s", help);
+  rt_fail(&problem, 1);
+}
+
+const char *rt_cuda_help(cudaError_t error) {
+  switch (error) {
+  case cudaErrorIllegalAddress:
+  case cudaErrorMisalignedAddress:
+  case cudaErrorLaunchFailure:
+    return "a kernel read or wrote where it must not; the error may be told by a later call than the one that made it: "
+           "run with ACCEL_GRAPHS=no and CUDA_LAUNCH_BLOCKING=1 under compute-sanitizer to see which";
+  case cudaErrorMemoryAllocation:
+    return "the GPU's memory is full: stop what else runs there (nvidia-smi lists it), or generate a smaller plan "
+           "(data.batch_size, memory.activation_checkpointing)";
+  case cudaErrorNoKernelImageForDevice:
+  case cudaErrorInvalidDeviceFunction:
+    return "the program holds no kernel for this GPU: add its architecture to devices.arch and build again";
+  case cudaErrorECCUncorrectable:
+  case cudaErrorHardwareStackError:
+    return "the GPU itself is at fault: look at dmesg and nvidia-smi -q, use another";
+  case cudaErrorLaunchTimeout:
+    return "a kernel ran longer than the system lets it: use a GPU that drives no display";
+  default:
+    return NULL;
+  }
+}
+
+void rt_cuda_check(cudaError_t error, const char *call, const char *file, int line) {
+  if (error == cudaSuccess) return;
+  struct refusal refusal = {"CUDA", call, file, line, cudaGetErrorName(error), cudaGetErrorString(error)};
+  rt_refused(&refusal, rt_cuda_help(error));
+}

@@ -1,0 +1,41 @@
+/* Collectives between GPUs, over NCCL. A CUDA trainer calls the names of runtime/collectives.h too:
+ *
+ *   accel_start_all_reduce, accel_all_reduce      with addresses of the device's arena, as below
+ *   accel_wait_collectives                        makes the compute stream wait for all that has begun
+ *   accel_advance_collectives                     does nothing: NCCL goes on by itself
+ *   accel_all_reduce_doubles, _counts, _score     with values of the host, between steps: not over NCCL
+ *
+ * A collective waits, in the traffic stream, for what the compute stream holds when it is begun. Nothing here waits on
+ * the host, and all may stand in a graph. */
+#ifndef ACCEL_CUDA_COLLECTIVES_H
+#define ACCEL_CUDA_COLLECTIVES_H
+
+#include "../collectives.h"
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Joins the groups of the program's mesh, lets NCCL know the arena, and watches from a thread of its own: an error of
+ * NCCL, or a rank that is gone, ends all ranks with one message. After accel_cuda_open. */
+void accel_cuda_open_collectives(const struct accel_program *program);
+
+/* Begins the sum over the ranks along `axis` of values[count] of any type but uint8. */
+void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count);
+void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+
+/* Begins: rank r along `axis` gets in `own` the r-th `count` of the sums of values[ranks * count]. own may be that
+ * place in values. */
+void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
+                                     size_t count);
+
+/* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
+void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
+                                 size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+/* A rank's GPU: what the host program of a CUDA trainer calls beside trainer.h. One process, one device, one arena.
+ *
+ * No call here waits for the device unless its comment says so. Errors: every call of CUDA is checked; one that fails
+ * ends all ranks with one message (rank, file and line, what was called, what it means, what to do). So an emitted
+ * program checks nothing itself.
+ *
+ * The step of an emitted program is recorded once and replayed: addresses are fixed, and what changes from step to step
+ * (samples, the rate, the number of the step) is read from device memory, to which the feed brings it. */
+#ifndef ACCEL_CUDA_DEVICE_H
+#define ACCEL_CUDA_DEVICE_H
+
+#include "../trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A cudaStream_t: a queue of work, one piece after the other. */
+typedef struct CUstream_st *accel_stream;
+
+/* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples. */
+enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_STREAMS };
+
+/* What was decided at generation and the device must know. */
+struct accel_cuda_plan {
+  const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL behind the last */
+  size_t arena_bytes; /* on the device; offset 0 to program->arena_bytes is what the host mirrors. The runtime's own
+                         room for `ahead` feeds comes on top */
+  size_t workspace_offset; /* in the arena: what products and attention work in, on the compute stream */
+  size_t workspace_bytes;
+  size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */
+  size_t feed_bytes;    /* of one */
+  size_t report_offset; /* in the arena: what a step leaves for the host */
+  size_t report_bytes;  /* of one */
+  int ahead;            /* feeds, and reports, that may be under way: 2 or more */
+  int events;           /* numbers of events that the program uses: 0 … events - 1 */
+  bool deterministic;   /* libraries choose algorithms whose results are the same in every run */
+};
+
+/* ---- Start and end ---- */
+
+/* Takes the device (the one of this rank's place on its machine, or the only one that CUDA_VISIBLE_DEVICES leaves) and
+ * makes arena, pinned memory, streams and events. After accel_start. Ends the process with one line when there is no
+ * GPU, its driver is too old, no kernel is for its architecture, or its free memory is less than the plan's; the line
+ * says what to do. */
+void accel_cuda_open(const struct accel_program *program, const struct accel_cuda_plan *plan);
+
+/* Waits for the device and gives everything back. Before accel_finish. */
+void accel_cuda_close(void);
+
+/* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB. The same pointer at each call. */
+void *accel_cuda_arena(void);
+
+accel_stream accel_cuda_stream(enum accel_stream_name name);
+
+/* ---- What outlives a step ---- */
+
+/* Copies the program's states from the host's arena (accel_arena), which has the device's layout as far as they reach,
+ * to the device's. After accel_fill_weights and accel_fill_averages. Waits. */
+void accel_cuda_send_states(const struct accel_run *run);
+
+/* Copies them back, behind all work of the compute stream: before accel_handle_events when something is saved. Waits.
+ */
+void accel_cuda_fetch_states(const struct accel_run *run);
+
+/* Copies `bytes` at `device` to `host`, behind all work of the compute stream. Waits: for cadences, not for steps. */
+void accel_cuda_read(void *host, const void *device, size_t bytes);
+
+/* Copies `bytes` at `host` to `device`, before all later work of the compute stream. Waits. */
+void accel_cuda_write(void *device, const void *host, size_t bytes);
+
+/* ---- Samples and numbers, host to device ---- */
+
+/* Room for the next feed's plan->feed_bytes, in pinned memory. Waits only when `ahead` feeds are under way. */
+void *accel_cuda_feed_begin(void);
+
+/* Sends what was put there, on the feed's stream. */
+void accel_cuda_feed_send(void);
+
+/* Makes the compute stream wait for the oldest feed that was sent and moves it to the arena's feed_offset. */
+void accel_cuda_feed_take(void);
+
+/* ---- What a step tells, device to host ---- */
+
+/* Behind all work of the compute stream so far, copies the arena's report to the host. Once a step. */
+void accel_cuda_report_send(void);
+
+/* The report that was sent `age` sends before the newest one: 0 the newest. age < ahead. Waits until it is there; NULL:
+ * there were not that many. The bytes are the caller's until the next send. */
+const void *accel_cuda_report(int age);
+
+/* ---- Order between streams ---- */
+
+/* Event number `event` happens once the work that `stream` holds by now is done. */
+void accel_cuda_record(int event, accel_stream stream);
+
+/* What is put into `stream` from now on waits for the event as it was recorded last. */
+void accel_cuda_wait(accel_stream stream, int event);
+
+/* Waits, on the host, until `stream` is empty. */
+void accel_cuda_finish(accel_stream stream);
+
+/* ---- Memory operations in a stream ---- */
+
+void accel_cuda_zero(accel_stream stream, void *device, size_t bytes);
+void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t bytes); /* both on the device */
+
+/* ---- Kernels ---- */
+
+/* Lets a kernel take `bytes` of dynamic shared memory, which may be more than 48 KiB. At start. */
+void accel_cuda_shared_memory(const void *kernel, size_t bytes);
+
+/* Behind a launch: ends the process when it was refused. ACCEL_LAUNCHED("name") says where. */
+void accel_cuda_launched(const char *kernel, const char *file, int line);
+#define ACCEL_LAUNCHED(kernel) accel_cuda_launched(kernel, __FILE__, __LINE__)
+
+/* ---- Graphs ---- */
+
+struct accel_graph;
+
+/* Calls `record`, which puts work into the compute stream, and into others that wait for it and that it waits for, and
+ * makes one graph of that: nothing runs yet. The name is static; profilers show it. With ACCEL_GRAPHS=no in the
+ * environment the work is not recorded but put into the streams at each launch, for sanitizers and comparison.
+ * Belongs to the runtime. */
+struct accel_graph *accel_cuda_capture(const char *name, void (*record)(void));
+
+/* Puts the graph's work into the compute stream. */
+void accel_cuda_launch(const struct accel_graph *graph);
+
+/* ---- Profile ---- */
+
+/* A range of a timeline, of NVTX, as far as the work that is put into streams between the two. The name is static.
+ * Emitted where the job asks for them. */
+void accel_cuda_range_begin(const char *name);
+void accel_cuda_range_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,110 @@
+/* The device's arena: one range of addresses with physical memory behind all of it. */
+#include "runtime/cuda/state.h"
+
+#include <cuda.h>
+
+static const size_t huge_page = (size_t)2 << 20;
+
+/* The driver's own functions come through the runtime library, so that a program starts, and can say what is missing,
+ * where no driver is. */
+struct driver {
+  CUresult (*granularity)(size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags);
+  CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+  CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+  CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+  CUresult (*access)(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
+  CUresult (*release)(CUmemGenericAllocationHandle);
+  CUresult (*unmap)(CUdeviceptr, size_t);
+  CUresult (*free_range)(CUdeviceptr, size_t);
+  CUresult (*error_name)(CUresult, const char **);
+  CUresult (*error_text)(CUresult, const char **);
+};
+
+static void find(const char *name, void *function) {
+  enum cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  RT_CUDA(cudaGetDriverEntryPointByVersion(name, function, 12000, cudaEnableDefault, &found));
+#else
+  RT_CUDA(cudaGetDriverEntryPoint(name, function, cudaEnableDefault, &found));
+#endif
+  if (found == cudaDriverEntryPointSuccess) return;
+  struct problem problem;
+  rt_problem(&problem, "the NVIDIA driver has no %s", name);
+  rt_help(&problem, "update the driver to one for CUDA 12 or later");
+  rt_fail(&problem, 1);
+}
+
+static const struct driver *driver(void) {
+  static struct driver found;
+  if (found.error_text != NULL) return &found;
+  find("cuMemGetAllocationGranularity", &found.granularity);
+  find("cuMemAddressReserve", &found.reserve);
+  find("cuMemCreate", &found.create);
+  find("cuMemMap", &found.map);
+  find("cuMemSetAccess", &found.access);
+  find("cuMemRelease", &found.release);
+  find("cuMemUnmap", &found.unmap);
+  find("cuMemAddressFree", &found.free_range);
+  find("cuGetErrorName", &found.error_name);
+  find("cuGetErrorString", &found.error_text);
+  return &found;
+}
+
+static void check(CUresult code, const char *call, int line) {
+  const char *name = "?", *text = "?";
+  if (code == CUDA_SUCCESS) return;
+  driver()->error_name(code, &name);
+  driver()->error_text(code, &text);
+  struct refusal refusal = {"CUDA's driver", call, __FILE__, line, name, text};
+  rt_refused(&refusal, NULL);
+}
+#define CHECK(call) check((call), #call, __LINE__)
+
+static bool fits(const struct cuda_device *device, size_t bytes, struct problem *problem) {
+  size_t available, all;
+  RT_CUDA(cudaMemGetInfo(&available, &all));
+  if (bytes <= available) return true;
+  rt_problem(problem, "the plan takes %.2f GiB, GPU %d (%s) has %.2f of its %.2f GiB free", (double)bytes / 0x1p30,
+             device->number, device->properties.name, (double)available / 0x1p30, (double)all / 0x1p30);
+  return rt_help(problem,
+                 "stop what else runs there (nvidia-smi lists it), or generate a smaller plan (data.batch_size, "
+                 "memory.activation_checkpointing)");
+}
+
+/* GPUDirect RDMA lets the network's adapters of other machines reach the arena. */
+static CUmemAllocationProp kind_of_memory(int number) {
+  CUmemAllocationProp kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
+  int rdma = 0;
+  RT_CUDA(cudaDeviceGetAttribute(&rdma, cudaDevAttrGPUDirectRDMASupported, number));
+  kind.allocFlags.gpuDirectRDMACapable = rdma != 0;
+  return kind;
+}
+
+bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem) {
+  const struct driver *call = driver();
+  const CUmemAllocationProp kind = kind_of_memory(device->number);
+  const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemGenericAllocationHandle memory;
+  CUdeviceptr range;
+  size_t piece;
+  CHECK(call->granularity(&piece, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+  if (piece < huge_page) piece = huge_page;
+  size_t mapped = (bytes + piece - 1) / piece * piece;
+  if (!fits(device, mapped, problem)) return false;
+  CHECK(call->reserve(&range, mapped, huge_page, 0, 0));
+  CHECK(call->create(&memory, mapped, &kind, 0));
+  CHECK(call->map(range, mapped, 0, memory, 0));
+  CHECK(call->access(range, mapped, &access, 1));
+  CHECK(call->release(memory)); /* it lives as long as it is mapped */
+  device->arena = (char *)(uintptr_t)range;
+  device->mapped = mapped;
+  RT_CUDA(cudaMemset(device->arena, 0, mapped));
+  return true;
+}
+
+void rt_cuda_unmap(struct cuda_device *device) {
+  CHECK(driver()->unmap((CUdeviceptr)(uintptr_t)device->arena, device->mapped));
+  CHECK(driver()->free_range((CUdeviceptr)(uintptr_t)device->arena, device->mapped));
+  device->arena = NULL;
+}

@@ -1,0 +1,67 @@
+/* Products of matrices by cuBLASLt, with what follows them fused in. An emitted program states each product's shape
+ * once, opens all of them at its start, which chooses an algorithm, and multiplies without allocating. */
+#ifndef ACCEL_CUDA_PRODUCT_H
+#define ACCEL_CUDA_PRODUCT_H
+
+#include "../product.h"
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is done with a product before it is written. bias is a vector, aux a matrix of the type and the steps of y.
+ *
+ *   BIAS            y = a b + bias[column]
+ *   GELU            aux = a b, y = gelu(aux): the form with tanh, gelu_tanh
+ *   BIAS_GELU       aux = a b + bias[column], y = gelu(aux)
+ *   DGELU           y = gelu'(aux) · (a b): aux is read
+ *   DGELU_SUM       the same, and bias[column] = Σ over rows of y
+ *   SUM_A           y = a b, and bias[row] = Σ over depth of a[row][depth]: with a = the gradient of a linear's result,
+ *                   transposed, the gradient of its bias
+ *   SUM_B           y = a b, and bias[column] = Σ over depth of b[depth][column]
+ *
+ * Sums are written, also where the product accumulates. */
+enum accel_epilogue {
+  ACCEL_PLAIN,
+  ACCEL_BIAS,
+  ACCEL_GELU,
+  ACCEL_BIAS_GELU,
+  ACCEL_DGELU,
+  ACCEL_DGELU_SUM,
+  ACCEL_SUM_A,
+  ACCEL_SUM_B
+};
+
+/* y[n][rows][columns] (+)= a[n][rows][depth] b[n][depth][columns] for all n of the batch, added up in float32. Steps
+ * are in elements; all addresses are multiples of 16 bytes. */
+struct accel_cuda_product {
+  const char *name;                /* for messages: "attn.c_attn" */
+  enum accel_element type, result; /* of a and b; of y, aux and bias */
+  bool tf32;                       /* float32 operands are rounded to 10 bits of mantissa */
+  bool accumulate;                 /* only with PLAIN, SUM_A and SUM_B */
+  enum accel_epilogue epilogue;
+  int64_t rows, columns, depth;
+  int64_t y_row;           /* from one row of y to the next; its columns follow each other */
+  int64_t a_row, a_column; /* one of them is 1 */
+  int64_t b_row, b_column; /* one of them is 1 */
+  int64_t batch;           /* 0: 1 */
+  int64_t y_step, a_step, b_step;
+  struct accel_cuda_algorithm *algorithm; /* the runtime's own */
+};
+
+/* Makes a product ready: takes the first algorithm of the library's heuristic that fits the workspace and, where the
+ * plan is deterministic, writes each element once. Products that are alike share it. Ends the process with a message
+ * that names the product when there is none. */
+void accel_cuda_open_product(struct accel_cuda_product *product);
+
+/* Puts it into `stream`, the compute stream or one that never runs beside it, as they share the workspace. bias and
+ * aux: NULL where the epilogue has none. */
+void accel_cuda_multiply(const struct accel_cuda_product *product, accel_stream stream, void *y, const void *a,
+                         const void *b, void *bias, void *aux);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,56 @@
+/* What the files of this folder share: the device of the process. */
+#ifndef RUNTIME_CUDA_STATE_H
+#define RUNTIME_CUDA_STATE_H
+
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+/* Events are cheap; what is ahead of the device is bounded by the plan. */
+struct ring {
+  char *host;    /* pinned: `ahead` pieces */
+  char *device;  /* as many on the device; NULL: none */
+  size_t stride; /* from one to the next */
+  cudaEvent_t *copied, *taken;
+  int64_t sent, done; /* pieces so far */
+};
+
+struct cuda_device {
+  struct accel_cuda_plan plan;
+  int number; /* among the visible ones */
+  struct cudaDeviceProp properties;
+  char *arena;
+  size_t mapped; /* bytes at `arena` */
+  accel_stream streams[ACCEL_STREAMS];
+  cudaEvent_t *events; /* the program's */
+  struct ring feed, report;
+};
+
+/* The same object at each call. */
+struct cuda_device *rt_cuda_device(void);
+
+/* Chooses the device, or says why there is none for this program. */
+bool rt_cuda_choose(struct cuda_device *device, struct problem *problem);
+
+/* Maps `bytes` of the device's memory into one range, zeroed and aligned to 2 MiB. */
+bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem);
+void rt_cuda_unmap(struct cuda_device *device);
+
+/* Makes the rings; `staging` is room for the feed's pieces on the device. */
+void rt_cuda_rings_open(struct cuda_device *device, char *staging);
+void rt_cuda_rings_close(struct cuda_device *device);
+
+/* Gives the graphs back. */
+void rt_cuda_graphs_close(void);
+
+/* Gives handles, algorithms and plans back, where there are any: set by the files that make them, so that a program
+ * without products or attention is not linked with their libraries. */
+extern void (*rt_cuda_close_products)(void);
+extern void (*rt_cuda_close_attention)(void);
+extern void (*rt_cuda_close_collectives)(void);
+
+/* The bytes of a plan's ring on the device, rounded so that each piece begins at a multiple of 256. */
+size_t rt_cuda_stride(size_t bytes);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/sh
+# What programs for GPUs are linked with: the runtime over CUDA, where there is a toolkit (tools/cuda-toolkit.sh finds
+# it). Without one the archive is empty and pkg-config names what is missing; programs for CPUs need neither.
+#
+# usage: tools/cuda.sh ARCHIVE FOLDER COMPILER FLAG...   compiles a folder of the runtime
+#        tools/cuda.sh --pc PREFIX LIBDIR <IN >OUT        fills share/accel-runtime-cuda*.pc.in
+set -eu
+toolkit=$(dirname "$0")/cuda-toolkit.sh
+
+if [ "$1" = --pc ]; then
+  version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
+  requires= libs= traffic=
+  if sh "$toolkit" --libs cudart >/dev/null 2>&1; then
+    libs=$(sh "$toolkit" --libs cudart cublasLt cudnn 2>/dev/null || sh "$toolkit" --libs cudart)
+    traffic=$(sh "$toolkit" --libs nccl 2>/dev/null || true)
+  else
+    requires=", cuda"
+  fi
+  sed -e "s|@prefix@|$2|" -e "s|@libdir@|$3|" -e "s|@version@|$version|" -e "s|@requires@|$requires|" \
+    -e "s|@cuda@|$libs|" -e "s|@nccl@|$traffic|"
+  exit
+fi
+
+archive=$1 folder=$2
+shift
+if flags=$(sh "$toolkit" --cflags 2>/dev/null); then
+  # shellcheck disable=SC2086
+  exec sh tools/compile.sh "$archive" "$@" $flags
+fi
+rm -f "$archive"
+ar rcs "$archive"
+echo "$archive: $folder" >"$archive.d"
