@@ -117,11 +117,12 @@ cflags() {
 }
 
 libs() {
+  found=
   for part in "$@"; do
     file=$(library "$part") || missing "lib$part" "$(wheel_of "$part")"
-    echo "$file"
-    echo "-Wl,-rpath,$(dirname "$file")"
-  done | awk '!seen[$0]++ { printf "%s%s", separator, $0; separator = " " } END { print "" }'
+    found="$found$file -Wl,-rpath,$(dirname "$file") "
+  done
+  echo "$found" | awk '{ for (i = 1; i <= NF; i++) if (!seen[$i]++) printf "%s%s", (n++ ? " " : ""), $i; print "" }'
 }
 
 version() {
