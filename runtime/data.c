@@ -143,13 +143,22 @@ static bool cut(struct data *data, const struct data_files *source, const struct
   return good;
 }
 
-static bool cut_splits(struct data *data, const struct accel_program *program, struct problem *problem) {
+/* What of the training source is trained on: all but the tail, where that is the evaluation split. */
+static double kept_of(const struct data *data, const struct accel_program *program) {
+  return data->source[ACCEL_EVAL].files == NULL && program->eval_fraction > 0 ? 1.0 - program->eval_fraction : 1.0;
+}
+
+static bool cut_eval(struct data *data, const struct accel_program *program, struct problem *problem) {
   const struct data_files *train = &data->source[ACCEL_TRAIN], *eval = &data->source[ACCEL_EVAL];
-  bool tail = eval->files == NULL && program->eval_fraction > 0;
-  double kept = tail ? 1.0 - program->eval_fraction : 1.0;
-  if (tail && train->files != NULL && !cut(data, train, program, ACCEL_EVAL, kept, true, problem)) return false;
-  if (eval->files != NULL && !cut(data, eval, program, ACCEL_EVAL, 1.0, false, problem)) return false;
-  return train->files == NULL || cut(data, train, program, ACCEL_TRAIN, kept, false, problem);
+  double kept = kept_of(data, program);
+  if (eval->files != NULL) return cut(data, eval, program, ACCEL_EVAL, 1.0, false, problem);
+  return kept == 1.0 || train->files == NULL || cut(data, train, program, ACCEL_EVAL, kept, true, problem);
+}
+
+static bool cut_splits(struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct data_files *train = &data->source[ACCEL_TRAIN];
+  return cut_eval(data, program, problem) &&
+         (train->files == NULL || cut(data, train, program, ACCEL_TRAIN, kept_of(data, program), false, problem));
 }
 
 /* ---- Whether there is enough ---- */
@@ -218,17 +227,35 @@ int64_t rt_data_position(const struct data *data, enum accel_split which, int64_
   return rt_dealt_first(dealing, position / dealing->batch, data->own.rank) + position % dealing->batch + split->shift;
 }
 
+static bool refuse_rows(const char *path, const char *split, struct problem *problem) {
+  rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", path);
+  return rt_help(problem, "name both in the job, as data.%s.path and data.%s.labels", split, split);
+}
+
 bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem) {
   *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = own};
-  if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) {
-    rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", train_path);
-    return rt_help(problem, "name both in the job, as data.train.path and data.train.labels");
-  }
+  if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY)
+    return refuse_rows(train_path, "train", problem);
   for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
     if (!open_source(&data->source[split], program, split, split == ACCEL_TRAIN ? train_path : NULL, problem))
       return false;
   return cut_splits(data, program, problem) && check_sizes(data, program, problem);
+}
+
+bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
+                       struct problem *problem) {
+  const struct data_rank alone = {.rank = 0, .size = 1};
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = alone};
+  bool own = path != NULL || count_of(program, ACCEL_EVAL) > 0;
+  if (path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) return refuse_rows(path, "eval", problem);
+  struct accel_program named = *program;
+  if (count_of(program, ACCEL_EVAL) == 0) named.source[ACCEL_EVAL].format = named.source[ACCEL_TRAIN].format;
+  if (own || program->eval_fraction > 0) {
+    enum accel_split split = own ? ACCEL_EVAL : ACCEL_TRAIN;
+    if (!open_source(&data->source[split], &named, split, path, problem)) return false;
+  }
+  return cut_eval(data, program, problem) && check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 
 void rt_data_describe(const struct data *data, char *out, size_t size) {

@@ -34,11 +34,15 @@ struct data {
 bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem);
 
+/* Opens and checks the evaluation split alone: of `path` unless NULL, else of what `program` names. */
+bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
+                       struct problem *problem);
+
 /* The place in its split's mixture of the first of this rank's samples from `position` on, as the program counts them.
  */
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position);
 
-/* One line for the headline: "corpus.txt: 1,115,394 tokens, 15,684 windows to train on, 1,742 to evaluate". */
+/* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 windows to train on, 1,742 to evaluate". */
 void rt_data_describe(const struct data *data, char *out, size_t size);
 
 void rt_data_close(struct data *data);

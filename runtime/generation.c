@@ -2,7 +2,6 @@
 #include "generator.h"
 
 #include "arena.h"
-#include "files.h"
 #include "flags.h"
 #include "mapping.h"
 #include "sampler.h"
@@ -131,13 +130,7 @@ void *accel_generation_arena(struct accel_generation *run) {
 
 void accel_generation_weights(struct accel_generation *run, void *weights) {
   struct problem problem;
-  char path[4096];
-  const char *from = run->weights_path;
-  if (from == NULL) {
-    if (!rt_join(path, sizeof path, run->program->project_dir, "model.safetensors", &problem)) rt_fail(&problem, 1);
-    from = path;
-  }
-  if (!rt_weights_load(run->program, from, weights, &problem)) rt_fail(&problem, 1);
+  if (!rt_weights_load_trained(run->program, run->weights_path, weights, &problem)) rt_fail(&problem, 1);
 }
 
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {

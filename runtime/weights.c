@@ -1,5 +1,6 @@
 #include "weights.h"
 
+#include "files.h"
 #include "half.h"
 #include "init.h"
 #include "safetensors.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAMES_SHOWN = 8 };
 
@@ -177,4 +179,23 @@ bool rt_weights_load(const struct accel_program *program, const char *path, void
   free(matched);
   rt_shards_close(&shards);
   return loaded;
+}
+
+/* Whether a run has left its model in the folder, in one file or in several. */
+static bool has_model(const char *folder) {
+  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+  char path[4096];
+  struct problem problem;
+  for (int i = 0; i < 2; i++)
+    if (rt_join(path, sizeof path, folder, names[i], &problem) && access(path, F_OK) == 0) return true;
+  return false;
+}
+
+bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
+                             struct problem *problem) {
+  struct accel_program named = *program;
+  if (path == NULL && !has_model(program->project_dir) && program->start.path != NULL)
+    return rt_weights_load(program, program->start.path, weights, problem);
+  named.start.prefix = NULL; /* the runtime saves without one */
+  return rt_weights_load(&named, path != NULL ? path : program->project_dir, weights, problem);
 }

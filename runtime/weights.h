@@ -12,4 +12,9 @@ void rt_weights_init(const struct accel_program *program, void *weights);
  * for what is missing or extra there. Nothing is written to `weights` before all of the file is found right. */
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem);
 
+/* The same of a trained model for a program that reads it alone: from `path`, where that is NULL from the project
+ * folder's model.safetensors, and where no run has left one there from the file that the job starts from. */
+bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
+                             struct problem *problem);
+
 #endif

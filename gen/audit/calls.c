@@ -44,6 +44,13 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
   return true;
 }
 
+/* The same in a function that main calls. */
+static bool mark_in_callee(struct syntax *node, void *data) {
+  struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
+  if (callee != NULL && callee->body != NULL) syntax_walk(callee->body, mark_loop_callee, data);
+  return true;
+}
+
 void calls_mark(struct audit *audit, const struct tree *tree, const char *root) {
   struct function *start = tree_function(tree, root != NULL ? root : "step");
   struct function *entry = tree_function(tree, "main");
@@ -53,6 +60,7 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
   } else if (root == NULL && entry != NULL) {
     struct root_search search = {audit, false};
     syntax_walk(entry->body, mark_loop_callee, &search);
+    if (audit->root == NULL) syntax_walk(entry->body, mark_in_callee, &search);
   }
   if (entry != NULL) mark_from(entry, false);
   for (int i = 0; i < tree->n_functions; i++) {
@@ -69,7 +77,8 @@ static void check_root(struct audit *audit, const struct tree *tree) {
       audit_claim(audit, "hot-loop-found", "The function that takes a training step is found, and main reaches it.");
   struct location whole = {.file = tree->file};
   if (audit->root == NULL)
-    claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole, "no function 'step', and main calls none in a loop");
+    claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole,
+                  "no function 'step', and neither main nor what it calls has a loop that calls one");
   struct function *start = audit->root == NULL ? NULL : tree_function(tree, audit->root);
   if (start != NULL && tree_function(tree, "main") != NULL && !start->role->is_used)
     claim_finding(audit, claim, VERDICT_BROKEN, start->where, "main does not reach '%s'", start->name);

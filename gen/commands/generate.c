@@ -22,13 +22,7 @@ static bool is_pass(const char *name) {
 
 static int begin(struct travel *travel, const struct options *options) {
   *travel = (struct travel){.options = options, .arena = options->arena, .diags = diagnostics_in(options->arena)};
-  if (options->program != NULL && strcmp(options->program, "generate") == 0)
-    travel->kind = PROGRAM_GENERATE;
-  else if (options->program != NULL && strcmp(options->program, "train") != 0) {
-    diag_error(&travel->diags, (struct location){0}, "unknown program '%s'; there are train and generate",
-               options->program);
-    return STATUS_BAD_JOB;
-  }
+  program_kind_find(options->program, &travel->kind);
   if (options->dump == NULL || is_pass(options->dump)) return STATUS_OK;
   diag_error(&travel->diags, (struct location){0}, "unknown pass '%s'", options->dump);
   struct text names = text_in(options->arena);

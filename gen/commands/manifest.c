@@ -94,7 +94,7 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   const char *own = file_digest(arena, "/proc/self/exe");
   manifest->generator.version = ACCEL_VERSION;
   manifest->generator.sha256 = own != NULL ? own : "";
-  manifest->kind = travel->kind == PROGRAM_TRAIN ? "train" : "generate";
+  manifest->kind = program_kind_name(travel->kind);
   manifest->templates = options->templates != NULL ? name_from(arena, d.folder, options->templates) : NULL;
   for (int i = 0; i < options->n_overrides; i++)
     manifest_add(arena, &manifest->set,

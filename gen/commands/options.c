@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/plan/program.h"
+
 /* What is read so far. */
 struct reader {
   struct options *options;
@@ -52,8 +54,9 @@ static bool read_override(struct reader *reader, const char *value) {
 }
 
 static bool read_program(struct reader *reader, const char *value) {
-  if (strcmp(value, "train") != 0 && strcmp(value, "generate") != 0)
-    return usage_error(reader, "--program is train or generate, not ", value);
+  enum program_kind kind;
+  if (!program_kind_find(value, &kind))
+    return usage_error(reader, "--program is train, evaluate or generate, not ", value);
   reader->options->program = value;
   return true;
 }

@@ -20,7 +20,7 @@ struct options {
   const char *second; /* behind the argument, of a command that takes two */
 
   const char *output;    /* -o FILE; NULL when absent */
-  const char *program;   /* --program: "train" (default) or "generate" */
+  const char *program;   /* --program: a kind of program, "train" by default */
   const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */
   const char *dump;      /* --dump PASS: print the IR behind it; NULL: none */
   bool resolved;         /* --resolved */

@@ -154,8 +154,8 @@ static void set_out(const struct regeneration *r, struct options *options, struc
   *travel = (struct travel){.options = options,
                             .arena = r->arena,
                             .diags = diagnostics_in(r->arena),
-                            .kind = strcmp(manifest->kind, "generate") == 0 ? PROGRAM_GENERATE : PROGRAM_TRAIN,
                             .text = r->job_is_same ? NULL : manifest->job.resolved};
+  program_kind_find(manifest->kind, &travel->kind);
 }
 
 static void make_again(struct regeneration *r) {

@@ -24,7 +24,7 @@ bool side_of_job(const struct options *options, const char *file, struct side *s
   struct options own = *options;
   own.argument = file;
   struct travel travel = {.options = &own, .arena = arena, .diags = *diags};
-  if (strcmp(options->program, "generate") == 0) travel.kind = PROGRAM_GENERATE;
+  program_kind_find(options->program, &travel.kind);
   const char *text;
   int status = travel_to_text(&travel, NULL, &text), count;
   *diags = travel.diags;

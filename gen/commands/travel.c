@@ -30,7 +30,8 @@ static bool resolve_sequence_length(struct travel *travel) {
 
 static int describe_inputs(const struct travel *travel, const struct job *job, struct model_input inputs[4]) {
   static const char *const names[] = {"tokens", "targets", "starts", "positions"};
-  int64_t batch = travel->kind == PROGRAM_TRAIN ? job->data.batch_size : 1;
+  bool writes = travel->kind == PROGRAM_GENERATE;
+  int64_t batch = writes ? 1 : job->data.batch_size;
   if (job_has_rows(job)) {
     inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
     inputs[1] = (struct model_input){"labels", shape_of(1, batch),
@@ -42,16 +43,16 @@ static int describe_inputs(const struct travel *travel, const struct job *job, s
     inputs[i] = inputs[0];
     inputs[i].name = names[i];
   }
-  if (travel->kind != PROGRAM_TRAIN) return 1;
+  if (writes) return 1;
   return job->data.packing != PACKING_NONE ? 4 : 2;
 }
 
 /* A generating program writes what follows a text; a row of a table has nothing behind it. */
 static bool check_generate(struct travel *travel) {
-  if (travel->kind == PROGRAM_TRAIN || !job_has_rows(travel->job)) return true;
+  if (travel->kind != PROGRAM_GENERATE || !job_has_rows(travel->job)) return true;
   diag_error(&travel->diags, job_where(travel->job, "data.train.format"),
              "a generating program needs a job over tokens; this one has rows");
-  diag_help(&travel->diags, "--program train is what a table can have");
+  diag_help(&travel->diags, "--program train and --program evaluate are what a table can have");
   return false;
 }
 
@@ -61,7 +62,7 @@ static bool read_model(struct travel *travel) {
   if (travel->kind == PROGRAM_TRAIN && !hooks_check(travel->arena, travel->job, &travel->diags)) return false;
   travel->model = model_parse(travel->arena, travel->job->model.source, &travel->diags);
   if (travel->model == NULL) return false;
-  if (travel->kind == PROGRAM_TRAIN || model_has(travel->model, "predict")) return true;
+  if (travel->kind != PROGRAM_GENERATE || model_has(travel->model, "predict")) return true;
   diag_error(&travel->diags, (struct location){.file = travel->job->model.source},
              "the model has no function 'predict', from which a generating program is made");
   diag_help(&travel->diags, "write 'tensor predict(scope s, struct config c, tensor tokens)' that returns logits");
@@ -72,9 +73,10 @@ static bool read_model(struct travel *travel) {
 static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
   const struct travel *travel = context;
   struct model_input inputs[4];
-  struct model_request request = {.entry = travel->kind == PROGRAM_TRAIN ? "model" : "predict",
-                                  .loss = travel->kind == PROGRAM_TRAIN,
-                                  .prediction = travel->kind == PROGRAM_TRAIN && job_wants_predictions(job),
+  bool writes = travel->kind == PROGRAM_GENERATE;
+  struct model_request request = {.entry = writes ? "predict" : "model",
+                                  .loss = !writes,
+                                  .prediction = !writes && job_wants_predictions(job),
                                   .config = job->model.config,
                                   .n_config = job->model.n_config,
                                   .config_where = job_where(job, "model.config"),

@@ -312,7 +312,7 @@ const char *emit_program(struct program *program, const struct emit_options *opt
                          struct diagnostics *diags) {
   struct jinja_output output;
   struct jinja_error error;
-  const char *name = program->kind == PROGRAM_TRAIN ? "cpu/train.c.j2" : "cpu/generate.c.j2";
+  const char *name = arena_printf(program->arena, "cpu/%s.c.j2", program_kind_name(program->kind));
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;

@@ -21,7 +21,7 @@ static void push_ignored(struct arena *arena, struct jinja_value list, const cha
   jinja_push(arena, list, value);
 }
 
-/* A program that only writes text takes from what a run has left the parameters that this needs. */
+/* A program that does not train takes from what a run has left the parameters that this needs. */
 struct jinja_value start_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
@@ -32,7 +32,7 @@ struct jinja_value start_value(const struct program *program) {
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
   if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);
-  set_bool(arena, value, "has_prefix", trains && job->model.weights_prefix != NULL);
+  set_bool(arena, value, "has_prefix", job->model.weights_prefix != NULL);
   set_literal(arena, value, "prefix", job->model.weights_prefix);
   jinja_set(arena, value, "fresh", fresh);
   jinja_set(arena, value, "ignored", ignored);

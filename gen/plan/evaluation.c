@@ -44,10 +44,6 @@ static void settle_region(struct graph *graph, struct builder *builder, struct r
   if (graph->next_node > last) name_values(graph->arena, region);
 }
 
-void settle(struct graph *graph, struct builder *builder) {
-  for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
-}
-
 /* The input that predictions are compared with, as the data names it; NULL where the model does not take it. */
 static struct value *label_input(const struct program *program, const struct region *entry) {
   const char *name = job_has_rows(program->job) ? "labels" : "targets";
@@ -82,24 +78,24 @@ static bool check_classes(const struct program *program, int64_t classes, struct
   return false;
 }
 
-/* The copy's logits become classes, so that nobody keeps them. */
-static bool decide(struct program *program, struct builder *builder, struct region *copy, struct diagnostics *diags) {
-  struct value *logits = copy->results.items[1], *labels = label_input(program, copy);
+/* The logits of what is evaluated become classes, so that nobody keeps them. */
+static bool decide(struct program *program, struct builder *builder, struct region *entry, struct diagnostics *diags) {
+  struct value *logits = entry->results.items[1], *labels = label_input(program, entry);
   if (!check_predictions(program, logits, labels, diags)) return false;
   bool single = logits->shape.rank == labels->shape.rank; /* one logit a label */
   int64_t last = single ? 1 : logits->shape.dim[logits->shape.rank - 1];
-  builder_enter(builder, copy);
-  builder_at(builder, copy->where);
+  builder_enter(builder, entry);
+  builder_at(builder, entry->where);
   if (single) {
     struct shape columns = labels->shape;
     columns.dim[columns.rank++] = 1;
     logits = op_reshape(builder, logits, columns);
   }
-  copy->results.items[1] = op_decide(builder, logits);
+  entry->results.items[1] = op_decide(builder, logits);
   builder_leave(builder);
-  builder_name(builder, copy->results.items[1], "predictions");
-  name_values(program->arena, copy);
-  program->predictions.values = copy->results.items[1];
+  builder_name(builder, entry->results.items[1], "predictions");
+  name_values(program->arena, entry);
+  program->predictions.values = entry->results.items[1];
   program->predictions.labels = labels;
   program->predictions.classes = last == 1 ? 2 : last;
   return check_classes(program, program->predictions.classes, diags);
@@ -121,6 +117,12 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   if (!predicts) return true;
   graph->entry->results.count = 1;
   return decide(program, builder, program->evaluation_entry, diags);
+}
+
+bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct graph *graph = program->graph;
+  for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
+  return graph->entry->results.count == 1 || decide(program, builder, graph->entry, diags);
 }
 
 /* ---- What its loss is a mean over ---- */

@@ -17,7 +17,8 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
  * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch. */
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
-/* Makes the graph what it is in evaluation, in place: for programs that never train. */
-void settle(struct graph *graph, struct builder *builder);
+/* Makes the graph what it is in evaluation, in place, for programs that never train; a second result becomes classes as
+ * above. */
+bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 #endif

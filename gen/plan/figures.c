@@ -58,7 +58,7 @@ static void count_bytes(struct program *program) {
   if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
-  if (program->predictions.values != NULL)
+  if (program->predictions.values != NULL && program->evaluation_entry != NULL)
     program->bytes.batch += arena_aligned(shape_count(program->predictions.values->shape) * dtype_size(DTYPE_INT32));
   if (program->evaluation_count != NULL && program->evaluation_entry != NULL && !program->border.counts)
     program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));

@@ -61,16 +61,14 @@ static bool pass_differentiate(struct context *context) {
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
 static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
-  if (program->kind != PROGRAM_TRAIN)
-    settle(program->graph, context->builder);
-  else if (program->job->training.eval_interval > 0)
+  if (program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
-  return true;
+  return program->kind == PROGRAM_TRAIN || become_evaluation(program, context->builder, context->diags);
 }
 
 static bool pass_chunk(struct context *context) {
   struct program *program = context->program;
-  return program->kind != PROGRAM_TRAIN || chunk_losses(program, context->builder, context->diags);
+  return program->kind == PROGRAM_GENERATE || chunk_losses(program, context->builder, context->diags);
 }
 
 static bool pass_border(struct context *context) {
@@ -80,7 +78,8 @@ static bool pass_border(struct context *context) {
 
 static bool pass_weigh(struct context *context) {
   struct program *program = context->program;
-  if (program->kind != PROGRAM_TRAIN || program->job->training.eval_interval == 0) return true;
+  bool evaluates = program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0;
+  if (!evaluates && program->kind != PROGRAM_EVALUATE) return true;
   return weigh_evaluation(program, context->builder, context->diags);
 }
 
@@ -89,7 +88,7 @@ static bool pass_recompute(struct context *context) {
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
-/* A program that writes text reads what training left: with the adapters in it, or beside it. */
+/* A program that does not train reads what training left: with the adapters in it, or beside it. */
 static bool pass_adapt(struct context *context) {
   struct program *program = context->program;
   if (program->kind != PROGRAM_TRAIN && program->job->model.lora.merge) return true;

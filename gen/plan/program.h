@@ -9,7 +9,12 @@
 #include "gen/plan/border.h"
 #include "gen/spec/job.h"
 
-enum program_kind { PROGRAM_TRAIN, PROGRAM_GENERATE };
+/* What is made of a job: it trains; measures what was trained, over the evaluation split; writes text with it. */
+enum program_kind { PROGRAM_TRAIN, PROGRAM_EVALUATE, PROGRAM_GENERATE, PROGRAM_KINDS };
+
+/* "train", "evaluate", "generate"; and the way back, false where no kind has the name. */
+const char *program_kind_name(enum program_kind kind);
+bool program_kind_find(const char *name, enum program_kind *kind);
 
 /* ---- Memory ---- */
 

@@ -42,13 +42,15 @@ static void add_model(struct text *text, const struct program *program) {
 
 static void add_step(struct text *text, const struct program *program) {
   const struct job *job = program->job;
-  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
-  if (program->kind != PROGRAM_TRAIN)
+  bool trains = program->kind == PROGRAM_TRAIN;
+  int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
+  const char *unit = trains ? "step " : "batch";
+  if (program->kind == PROGRAM_GENERATE)
     text_printf(text, "token     %d places, ", job->data.sequence_length);
   else if (job_has_rows(job))
-    text_printf(text, "step      %lld rows, ", (long long)samples);
+    text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
   else
-    text_printf(text, "step      %lld x %d = %s tokens, ", (long long)samples, job->data.sequence_length,
+    text_printf(text, "%s     %lld x %d = %s tokens, ", unit, (long long)samples, job->data.sequence_length,
                 grouped(text->arena, samples * job->data.sequence_length));
   text_printf(text, "%s (products %.0f %%)\n", scaled_flops(text->arena, program->flops_per_step),
               100.0 * program->product_flops_per_step / program->flops_per_step);

@@ -327,7 +327,7 @@ bool solve(struct arena *arena, const struct planner *planner, const struct job 
            struct job_override *found, int *count) {
   struct job solved = *job;
   *count = 0;
-  if (planner->kind != PROGRAM_TRAIN) { /* a program that writes text has none of them */
+  if (planner->kind != PROGRAM_TRAIN) { /* what does not train has none of them */
     if (job->data.batch_size == 0) put(found, count, "data.batch_size", "1");
     if (job->accumulation.num_steps == 0) put(found, count, "accumulation.num_steps", "1");
     if (job->memory.activation_checkpointing == CHECKPOINTING_AUTO)

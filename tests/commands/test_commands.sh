@@ -50,7 +50,7 @@ expect "no job" 2 'a job file is missing' "$gen" check
 expect "a job that is not there" 2 'nowhere.yaml' "$gen" check nowhere.yaml
 expect "--set without a value" 2 'needs KEY=VALUE' "$gen" check "$job" --set training.steps
 expect "--set of an unknown key" 2 'trainin' "$gen" check "$job" --set trainin.steps=3
-expect "--program of an unknown kind" 2 'train or generate' "$gen" "$job" --program=sing
+expect "--program of an unknown kind" 2 'train, evaluate or generate' "$gen" "$job" --program=sing
 expect "--color of an unknown kind" 2 'auto, always or never' "$gen" check "$job" --color=red
 expect "build without an output" 2 'an output is missing' "$gen" build "$job"
 expect "no output" 2 'an output is missing' "$gen" "$job"

@@ -50,14 +50,15 @@ def sanitize(compiler, case, folder):
     result = run([compiler, *SANITIZERS, "program.c", "-o", "program", *library], folder)
     if result.returncode != 0:
         return result.stderr
-    if case.program == "generate":
+    if case.program != "train":
         trainer = {**case.job, "training": {"steps": 1}}
         (folder / "train.yaml").write_text(json.dumps(trainer))
         built = run([GENERATOR, "build", "train.yaml", "-o", "trainer"], folder, CFLAGS="-std=c17 -O1")
         built = built if built.returncode != 0 else run(["./trainer"], folder)
         if built.returncode != 0:
             return built.stdout + built.stderr
-        result = run(["./program", "--tokens", "9", "--prompt", "ab"], folder, **ENVIRONMENT)
+        flags = ["--tokens", "9", "--prompt", "ab"] if case.program == "generate" else ["--format", "json"]
+        result = run(["./program", *flags], folder, **ENVIRONMENT)
     else:
         result = run(["./program"], folder, **ENVIRONMENT)
     return result.stdout + result.stderr if result.returncode != 0 or "runtime error" in result.stderr else None

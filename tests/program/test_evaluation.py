@@ -1,6 +1,8 @@
 """Evaluation: the exact set, metrics, the order of the data; against NumPy,
-scikit-learn and PyTorch over all samples at once."""
+scikit-learn and PyTorch over all samples at once. What the program for evaluation alone says is what the trainer says
+of the weights that it leaves, bit for bit."""
 
+import json
 import math
 import pathlib
 import shutil
@@ -9,7 +11,7 @@ import unittest
 
 import numpy as np
 import torch
-from harness import GENERATOR, MODELS, Order, Trainer, splits
+from harness import GENERATOR, MODELS, Order, Trainer, save_file, splits
 from order import EVAL, masked
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -65,6 +67,24 @@ def mean_loss(logits, labels):
     return float((rest - logits[np.arange(len(labels)), labels]).mean())
 
 
+def measure(trainer, *flags):
+    """What the program of kind evaluate says."""
+    program = trainer.folder / "evaluate"
+    subprocess.run([GENERATOR, "build", trainer.path, "-o", program, "--program", "evaluate"], check=True)
+    return json.loads(subprocess.check_output([program, "--format", "json", *flags], cwd=trainer.folder))
+
+
+def check_measured(test, trainer, row):
+    """All metrics of the last line of the trainer, which has 9 digits; the text says them, too."""
+    told = measure(trainer)
+    text = subprocess.check_output([trainer.folder / "evaluate"], cwd=trainer.folder, text=True)
+    names = [name.removeprefix("eval_") for name in row if name.startswith("eval_")]
+    test.assertIn("loss", names)
+    for name in names:
+        test.assertEqual(f"{told[name]:.9g}", f"{row['eval_' + name]:.9g}", name)
+        test.assertIn(f"\n{name} {told[name]:.9g}\n", text)
+
+
 class Exact(unittest.TestCase):
     def run_trainer(self, trainer):
         self.addCleanup(shutil.rmtree, trainer.folder)
@@ -85,6 +105,33 @@ class Exact(unittest.TestCase):
             self.assertLess(abs(row["eval_perplexity"] / math.exp(loss) - 1), 2e-6, batch)
             self.assertAlmostEqual(row["eval_accuracy"], accuracy_score(labels, guess), places=8)
             self.assertAlmostEqual(row["eval_f1_macro"], f1_score(labels, guess, average="macro"), places=8)
+            if batch in (8, 1):
+                check_measured(self, trainer, row)
+
+    def test_other_weights_and_data(self):
+        """The flags: weights of elsewhere, another file, whose every row is seen."""
+        trainer, features, labels = make(3, 8)
+        self.run_trainer(trainer)
+        other = {name: np.random.default_rng(8).normal(size=value.shape).astype(np.float32)
+                 for name, value in trainer.weights().items()}
+        save_file(other, trainer.folder / "other.safetensors")
+        rows = (",".join(map(str, [*x, y])) for x, y in zip(features[:11], labels[:11]))
+        (trainer.folder / "other.csv").write_text("\n".join(rows) + "\n")
+        told = measure(trainer, "--weights", "other.safetensors", "--data", "other.csv")
+        logits = logits_of({name: value.astype(np.float64) for name, value in other.items()}, features[:11])
+        self.assertEqual(told["samples"], 11)
+        self.assertLess(abs(told["loss"] / mean_loss(logits, labels[:11]) - 1), 1e-6)
+        self.assertAlmostEqual(told["accuracy"], accuracy_score(labels[:11], logits.argmax(1)), places=8)
+
+    def test_no_trace_of_training(self):
+        """Neither gradients nor an optimizer, in the text or in memory."""
+        trainer, _, _ = make(3, 8)
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        text = trainer.generate("--program", "evaluate")
+        for word in ("gradient", "moment", "backward", "learning_rate", "update"):
+            self.assertNotIn(word, text)
+        plan = json.loads(subprocess.check_output([GENERATOR, "plan", trainer.path, "--program", "evaluate", "--json"]))
+        self.assertEqual([plan["arena_bytes"][name] for name in ("gradients", "optimizer", "activations")], [0, 0, 0])
 
     def test_classes_that_never_occur(self):
         """scikit-learn leaves them out of the mean."""
@@ -116,6 +163,7 @@ class Exact(unittest.TestCase):
         logits = logits_of(weights, features[:10])
         self.assertLess(abs(row["eval_loss"] / mean_loss(logits, labels[:10]) - 1), 1e-6)
         self.assertAlmostEqual(row["eval_accuracy"], accuracy_score(labels[:10], logits.argmax(1)), places=8)
+        check_measured(self, trainer, row)
 
     def test_metrics_change_no_training(self):
         """What is told besides leaves weights and losses alone."""
@@ -170,7 +218,7 @@ class Counted(unittest.TestCase):
     def check(self, form, batch, iters="all", masking=None, **options):
         trainer = self.make(form, batch, iters, masking=masking, **options)
         trainer.build()
-        row = trainer.run()[-1]
+        row = trainer.row = trainer.run()[-1]
         w = {name.removeprefix("net."): torch.tensor(x, dtype=torch.float64) for name, x in trainer.weights().items()}
         tokens, targets = self.samples(None if iters == "all" else iters * batch, batch, masking)
         if iters == "all":
@@ -195,7 +243,8 @@ class Counted(unittest.TestCase):
     def test_masked(self):
         """Some samples, the last one too, count nothing."""
         for batch, iters in ((5, "all"), (6, "all"), (4, 7)):
-            self.check(0, batch, iters, masking=MASKING)
+            trainer = self.check(0, batch, iters, masking=MASKING)
+        check_measured(self, trainer, trainer.row)
 
     def test_ignored_class(self):
         self.check(1, 5, drop=0.1, metrics=["accuracy"])
@@ -204,7 +253,8 @@ class Counted(unittest.TestCase):
     def test_weights(self):
         """The count that training has serves evaluation, too."""
         self.check(2, 6, normalize="tokens", num_steps=2)
-        self.check(2, 5, drop=0.1, normalize="tokens", num_steps=2)
+        trainer = self.check(2, 5, drop=0.1, normalize="tokens", num_steps=2)
+        check_measured(self, trainer, trainer.row)
 
     def test_nothing_counts_differently(self):
         """Without masking there is nothing to ignore, and no trace of counts."""

@@ -21,6 +21,8 @@ CASES = [
     Case("gpt2_bf16", "gpt2", {**GPT, "dropout": 0.1}, optimizer=ADAMW, training={"eval_interval": 2},
          precision={"mixed_precision": "bf16"}),
     Case("gpt2_generate", "gpt2", GPT, program="generate"),
+    Case("mlp_evaluate", "mlp_table", {"n_layer": 2, "width": 7, "n_classes": 3}, program="evaluate",
+         training={"eval_interval": 1, "metrics": ["accuracy"]}),
     Case("mlp", "mlp_table", {"n_layer": 2, "width": 7, "n_classes": 3}, accumulation={"num_steps": 2},
          optimizer={"name": "sgd", "momentum": 0.9}),
     Case("gru", "gru_bytes", {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 2}),
