@@ -10,8 +10,8 @@ static void start(struct walk *walk, struct audit *audit, struct tree *tree) {
   for (int i = 0; i < tree->n_lasting; i++) walk_variable(walk, tree->lasting[i]);
 }
 
-/* Runs a function on arguments of which nothing is known. */
-static void run_from(struct walk *walk, struct function *function) {
+/* Runs a function on arguments of which nothing is known but where they come from. */
+static void run_from(struct walk *walk, struct function *function, unsigned origin) {
   struct frame frame = {.function = function, .base = walk->n_objects};
   for (int i = 0; i < function->n_slots; i++) walk_object(walk, OBJECT_LOCAL, NULL, "", NULL, -1);
   for (int i = 0; i < function->n_parameters; i++) {
@@ -21,7 +21,7 @@ static void run_from(struct walk *walk, struct function *function) {
     walk->objects[object].name = parameter->name;
     walk->objects[object].type = parameter->type;
     walk->objects[object].size = parameter->type->size;
-    walk->states[object].value = value_of_type(parameter->type, ORIGIN_STEP);
+    walk->states[object].value = value_of_type(parameter->type, origin);
   }
   walk->frame = &frame;
   walk->hot = function->role->is_hot;
@@ -38,8 +38,8 @@ void walk_check(struct audit *audit, struct tree *tree) {
   bool reached = entry != NULL && entry->body != NULL && (root == NULL || root->role->is_used);
   walk->starts = reached;
   if (reached)
-    run_from(walk, entry);
+    run_from(walk, entry, ORIGIN_CONFIG);
   else if (root != NULL && root->body != NULL)
-    run_from(walk, root);
+    run_from(walk, root, ORIGIN_STEP);
   walk_claims(walk);
 }

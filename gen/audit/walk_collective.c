@@ -69,7 +69,8 @@ static bool decides_on(struct syntax *node, bool is_loop, bool (*find)(struct sy
 static void check_decision(struct collective_check *check, struct syntax *node, bool is_loop) {
   const struct note *note = node->note;
   if (note == NULL || !note->seen || note->origin == 0) return;
-  bool of_all = note->is_shared_out || note->counts_steps; /* as often on each rank */
+  bool agreed = !check->function->role->is_hot && (note->origin & ~(unsigned)(ORIGIN_STEP | ORIGIN_CHOSEN)) == 0;
+  bool of_all = note->is_shared_out || note->counts_steps || agreed; /* as often on each rank */
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "how often this loop turns"
                              : arena_printf(check->walk->memory, "'%s'", walk_spell(check->walk, node->parts[0]));
@@ -98,7 +99,7 @@ static bool visit_decision(struct syntax *node, void *data) {
 
 static bool has_collectives(const struct tree *tree) {
   for (int i = 0; i < tree->n_functions; i++)
-    if (tree->functions[i]->role->is_hot && walk_exchanges(tree->functions[i])) return true;
+    if (tree->functions[i]->role->is_used && walk_exchanges(tree->functions[i])) return true;
   return false;
 }
 
@@ -107,13 +108,13 @@ void walk_claim_collectives(struct walk *walk) {
   if (!has_collectives(tree)) return;
   struct claim *claim = audit_claim(
       walk->audit, "same-collectives",
-      "All ranks run this one text and come to the same collectives in the same order with the same arguments: "
-      "constants, counters and the step's number of micro-batches decide on each, constants and counters "
-      "alone make up what it is told.");
+      "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
+      "hot loop and outside of it: constants, counters, the step's number of micro-batches and what the runtime agrees "
+      "among ranks (when events are due) decide on each, constants and counters alone make up what it is told.");
   struct collective_check check = {.walk = walk, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) {
     check.function = tree->functions[i];
-    if (check.function->role->is_hot) syntax_walk(check.function->body, visit_decision, &check);
+    if (check.function->role->is_used) syntax_walk(check.function->body, visit_decision, &check);
   }
   walk_add_failures(walk, claim, FAILURE_COLLECTIVE);
   claim_evidence(walk->audit, claim, "%d calls of collectives", check.collectives);

@@ -200,11 +200,12 @@ static const struct {
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */
 static struct value call_unknown(const struct call *call) {
   enum effect effect = external_effect(call->node->function->name);
-  unsigned origin = effect == EFFECT_ARITHMETIC ? 0 : effect == EFFECT_BATCH ? ORIGIN_STEP : ORIGIN_CONFIG;
+  bool agreed = external_is_agreed(call->node->function->name);
+  unsigned origin = effect == EFFECT_ARITHMETIC ? 0 : agreed || effect == EFFECT_BATCH ? ORIGIN_STEP : ORIGIN_CONFIG;
   if (effect == EFFECT_COLLECTIVE) walk_collective(call->walk, call->node, call->arguments, call->count);
   for (int i = 0; i < call->count; i++) {
     struct value at = call->arguments[i];
-    origin |= at.origin;
+    if (!agreed || at.kind != VALUE_POINTER) origin |= at.origin;
     const struct syntax *argument = call->node->parts[i + 1];
     bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
     if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.span < 0 || at.low < 0) continue;

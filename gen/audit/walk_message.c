@@ -6,7 +6,7 @@
 
 void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                uint64_t loops, const char *format, ...) {
-  if (!walk->hot) return;
+  if (!walk->hot && kind != FAILURE_COLLECTIVE) return;
   va_list args;
   va_start(args, format);
   struct failure failure = {kind, verdict, node->where, arena_vprintf(walk->memory, format, args), loops};
@@ -16,7 +16,8 @@ void walk_fail(struct walk *walk, enum failure_kind kind, enum verdict verdict, 
 
 void walk_lose(struct walk *walk, const struct syntax *node, const char *what) {
   walk_stray(walk);
-  if (walk->hot && walk->lost == NULL) walk->lost = node;
+  if (!walk->hot) return;
+  if (walk->lost == NULL) walk->lost = node;
   for (int kind = FAILURE_LOOP; kind <= FAILURE_UNWRITTEN; kind++)
     walk_fail(walk, (enum failure_kind)kind, VERDICT_CANNOT_TELL, node, 0, "%s is not followed", what);
 }

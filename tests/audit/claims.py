@@ -101,7 +101,7 @@ def of_ranks(claims, step, verdict="broken", open="", **parts):
     """A step that ends with what several ranks do together."""
     globals = "static int64_t rank;\nstatic const size_t firsts[] = {0, 8, 16};\n" + parts.pop("globals", "")
     return Case(claims, verdict, open=open, includes="#include <accel/collectives.h>", globals=globals,
-                start="  rank = accel_rank(run);", step=PARTS["step"] + "\n" + step, **parts)
+                start="  rank = accel_rank(run);" + parts.pop("start", ""), step=PARTS["step"] + "\n" + step, **parts)
 
 
 CASES = [
@@ -164,6 +164,13 @@ CASES = [
     of_ranks("same-collectives no-configuration-branch", "  if (rank == 0) /*!*/\n    accel_advance_collectives();"),
     of_ranks("same-collectives", "  add_up(arena->y + 4 * ((size_t)rank % 2));", functions="static void add_up(float y[static 8]) {\n"
              "  accel_all_reduce(ACCEL_DP_REPLICATE, y, 8); /*!*/\n}"),
+    of_ranks("", "", functions="static void exchange(int64_t n) {\n  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)n);\n}",
+             start="  exchange(4);\n  if (accel_eval_is_due(run, 3)) exchange(8);"),
+    of_ranks("same-collectives", "", functions="static void exchange(int64_t n) {\n"
+             "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)n); /*!*/\n}", start="  exchange(4 + rank);"),
+    of_ranks("same-collectives", "", start="  if (accel_eval_is_due(run, rank)) /*!*/\n"
+             "    accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);"),
+    of_ranks("same-collectives", "", start="  if (argc > 1) /*!*/\n    accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);"),
     of_ranks("same-collectives", "  if (arena->y[0] > 1.0f) return; /*!*/\n  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);",
              verdict="cannot tell"),
     of_ranks("same-collectives", "  size_t n = 4;\n  if (arena->y[0] > 1.0f) n = 8;\n"

@@ -229,6 +229,13 @@ KINDS = {
     "collective by data": ("same-collectives", of_ranks(
         (r"  (accel_\w*all_reduce|accel_wait|accel_advance|send_gradients\()", r"  if (arena->result[0] < 9.0f) \1"),
         (r"\n  accel_wait_collectives", r"\n  if (report.loss > 9.0) return;\g<0>"))),
+    "steps by the rank": ("same-collectives", of_ranks(
+        (r"while \(at < accel_steps\(run\)\)", "while (at < accel_steps(run) - rank)"),
+        (r"accel_next_event\(run, at\)", "accel_next_event(run, at + rank)"),
+        (r"at < until;", "at < until - rank;"))),
+    "evaluation of some ranks": ("same-collectives", of_ranks(
+        (r"if \(accel_eval_is_due", r"if (rank == 0 && accel_eval_is_due"),
+        (r"if \(accel_eval_is_due", r"if (report.loss < 9.0 && accel_eval_is_due"))),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

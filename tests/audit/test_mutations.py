@@ -20,7 +20,7 @@ from ranks import job_of  # noqa: E402
 
 PROGRAMS = ["gpt2", "nanogpt_no_bias", "gpt2_wide", "gru", "mlp_accumulation", "gpt2_dropout_accumulation", "mlp"]
 RANKS = [{"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
-         {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}]
+         {"training": {"on_nonfinite": "skip", "eval_interval": 5}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}]
 EACH = 6
 CLAIM = re.compile(r"^  (holds|broken|cannot tell) +(\S+)", re.M)
 
