@@ -2,7 +2,7 @@
 
 import unittest
 
-from ranks import Ranks, job_of, relative, trained
+from ranks import CONFIG, Ranks, job_of, relative, trained
 
 STEPS = 50
 
@@ -60,6 +60,16 @@ class OneProcess(unittest.TestCase):
         for line, want in zip(lines, wanted, strict=True):
             self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
             self.assertEqual(line["lr"], want["lr"])
+
+    def test_dropout(self):
+        """Random numbers follow from a batch and not from who has it: what each rank drops is what one process drops
+        in as many micro-batches."""
+        config = {**CONFIG, "dropout": 0.3}
+        _, lines = trained(3, job_of(3, 2, 10, config=config))
+        _, wanted = trained(1, job_of(1, 2, 10, config=config, accumulation={"num_steps": 3},
+                                      schedule={"name": "constant"}))
+        for line, want in zip(lines, wanted, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
 
     def test_bf16(self):
         self.check(2, 6, 20, tolerance=3e-4, precision={"mixed_precision": "bf16"})
