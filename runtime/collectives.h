@@ -13,7 +13,13 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count);
 
-/* Begins the same, so that it goes on beside other work: nothing of values[] is touched until accel_wait_collectives.
+/* The same sums in one order: of ranks that are half their number apart, of those a quarter apart, and so on. Their
+ * number is a power of two. Of values of floats each rank adds up its share and tells the others, by halves
+ * (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004); `room` is for (count + 1) / 2. */
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
+
+/* Begins a sum in any order, so that it goes on beside other work: nothing of values[] is touched until accel_wait_collectives.
  * Those that have begun end in their order. */
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 

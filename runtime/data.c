@@ -103,7 +103,8 @@ static void close_source(struct data_files *source) {
 
 static struct dealing dealing_of(const struct accel_program *program, struct data_rank own) {
   const struct accel_rest *rest = &program->rest;
-  return (struct dealing){program->batch_size, own.size, rest->kept, rest->even, rest->dispatched};
+  int64_t round = program->round > 0 ? program->round : own.size;
+  return (struct dealing){program->batch_size, round, rest->kept, rest->even, rest->dispatched};
 }
 
 static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
@@ -214,7 +215,8 @@ static bool check_counted(const struct data *data, const struct accel_program *p
 }
 
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
-  int64_t round = program->rest.kept ? 1 : program->batch_size * data->own.size;
+  const struct dealing *dealing = &data->split[ACCEL_TRAIN].mixture.dealing;
+  int64_t round = program->rest.kept ? 1 : dealing->batch * dealing->ranks;
   if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
   if (!check_counted(data, program, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
@@ -224,7 +226,9 @@ int64_t rt_data_position(const struct data *data, enum accel_split which, int64_
   const struct data_split *split = &data->split[which];
   const struct dealing *dealing = &split->mixture.dealing;
   if (which == ACCEL_EVAL) return position;
-  return rt_dealt_first(dealing, position / dealing->batch, data->own.rank) + position % dealing->batch + split->shift;
+  int64_t number = position / dealing->batch * data->own.size + data->own.rank; /* among the batches of all ranks */
+  return rt_dealt_first(dealing, number / dealing->ranks, number % dealing->ranks) + position % dealing->batch +
+         split->shift;
 }
 
 static bool refuse_rows(const char *path, const char *split, struct problem *problem) {

@@ -83,11 +83,16 @@ int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
   return run->data.split[split].mixture.samples;
 }
 
-struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
+struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
+                                         int64_t parts) {
   int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
-  int64_t batches = samples / batch + (samples % batch != 0), ranks = rt_data_ranks(run->program);
-  int64_t first = batches * accel_rank(run) / ranks * batch, end = batches * (accel_rank(run) + 1) / ranks * batch;
+  int64_t batches = samples / batch + (samples % batch != 0);
+  int64_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
   return (struct accel_range){first, end < samples ? end : samples};
+}
+
+struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
+  return accel_part_of_samples(run, split, accel_rank(run), rt_data_ranks(run->program));
 }
 
 int64_t accel_rank(const struct accel_run *run) {

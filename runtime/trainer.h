@@ -159,6 +159,7 @@ struct accel_program {
   uint64_t data_seed;        /* of the samples' order */
   int64_t batch_size;        /* samples of a rank's micro-batch */
   int64_t micro_batches;     /* of a step */
+  int64_t round;             /* batches of all ranks of which an epoch is a multiple; 0: one of each */
   bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
 
   const struct accel_tensor *tensors;
@@ -291,6 +292,10 @@ struct accel_range {
 /* The positions of a split that fall to this rank when they are shared out by whole batches: those of all ranks name
  * each sample once. */
 struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split);
+
+/* The same of part `part` of `parts`. */
+struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
+                                         int64_t parts);
 
 /* What one step left behind, for the log. */
 struct accel_report {

@@ -54,6 +54,14 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   (void)axis, (void)values, (void)count;
 }
 
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
+  (void)axis, (void)values, (void)count, (void)room;
+}
+
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {
+  (void)axis, (void)values, (void)count;
+}
+
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   (void)axis, (void)values, (void)count;
 }

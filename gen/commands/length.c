@@ -19,6 +19,7 @@ static struct accel_program program_of(const struct job *job, const struct accel
                                               ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
   return (struct accel_program){
       .batch_size = job->data.batch_size,
+      .round = job_round(job),
       .source = {{NULL, formats[job->data.train.format]}},
       .parts = {{parts, job->data.train.n_parts}},
       .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,

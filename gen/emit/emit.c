@@ -124,6 +124,7 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   set_int(arena, value, "steps", job->training.steps);
   set_int(arena, value, "seed", (int64_t)job->training.seed);
   set_int(arena, value, "micro_steps", job->accumulation.num_steps);
+  set_bool(arena, value, "accumulates", job_accumulates(job));
   set_int(arena, value, "eval_interval", job->training.eval_interval);
   set_int(arena, value, "eval_iters", job->training.eval_iters);
   set_int(arena, value, "save_every", job->checkpoint.every);
@@ -278,6 +279,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
   jinja_set(arena, context, "border", border_value(program));
   jinja_set(arena, context, "mesh", mesh_value(program));
+  jinja_set(arena, context, "tree", tree_value(program));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));

@@ -39,7 +39,8 @@ struct jinja_value mesh_value(const struct program *program) {
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   if (alone) return value;
   set_int(arena, value, "data_ranks", job_data_ranks(job));
-  bool fixed = job->training.eval_interval > 0 && job->training.eval_iters > 0; /* batches of an evaluation */
+  bool evaluates = job->training.eval_interval > 0;
+  bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
   static const char *const wires[] = {"", "BFLOAT16", "FLOAT16"}; /* by enum mixed_precision */
   set_text(arena, value, "wire", wires[job->parallelism.wire]);

@@ -81,6 +81,11 @@ struct jinja_value optimizer_value(const struct program *program);
  * count}], asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
+/* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, place}]}, a level
+ * joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `place` of a partial sum in elements;
+ * nothing where there is none. */
+struct jinja_value tree_value(const struct program *program);
+
 /* The form of the learning rate, and the whole steps at which it changes its course. */
 struct jinja_value schedule_value(struct arena *arena, const struct job *job);
 

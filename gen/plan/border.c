@@ -59,7 +59,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   const struct job *job = program->job;
   struct border *border = &program->border;
   *border = (struct border){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
-  border->short_steps = job->accumulation.num_steps > 1 && job->accumulation.sync_with_dataloader;
+  border->short_steps = job_accumulates(job) && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
   bool leaves_out = job->data.keep_last || job->data.packing != PACKING_NONE; /* targets */
@@ -69,10 +69,11 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   border->unscales = border->scaler || border->counts || border->by_share;
   /* The mean over ranks costs no pass over memory: it is in the seed or, so that small formats keep their range, in
-   * what unscales. A count is one over all ranks. */
+   * what unscales; but in one place for all divisions of a step. A count is one over all ranks. */
   double ranks = (double)job_data_ranks(job);
-  if (!border->unscales) border->divisor *= ranks;
-  border->sharers = border->unscales && !border->counts ? ranks : 1;
+  bool in_seed = !border->unscales || job_has_tree(job);
+  if (in_seed) border->divisor *= ranks;
+  border->sharers = !in_seed && !border->counts ? ranks : 1;
   bool whole = border->skips || job->optimizer.clip_grad_norm > 0; /* asks for all gradients before an update */
   border->measures = whole && job_optimizer(job)->in_backward;
   border->factor = border->unscales || job->optimizer.clip_grad_norm > 0;

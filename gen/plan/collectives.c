@@ -237,6 +237,6 @@ int64_t collective_bytes(const struct collective *collective) {
 }
 
 const char *collective_name(enum collective_kind kind) {
-  static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
+  static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "tree all-reduce"};
   return names[kind];
 }

@@ -110,7 +110,7 @@ void plan_gradients(struct program *program) {
   counts.contributions = arena_alloc(program->arena, bytes);
   counts.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *counts.first);
   weight_walk_from(&walk, backward);
-  for (int r = 0; r < graph->n_regions && program->job->accumulation.num_steps > 1; r++)
+  for (int r = 0; r < graph->n_regions && job_accumulates(program->job); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
       graph->regions[r]->gradients.items[i].accumulate = true;
   choose_in_backward(program, &walk);

@@ -25,6 +25,7 @@
 #include "gen/plan/signatures.h"
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
+#include "gen/plan/tree.h"
 #include "gen/plan/weights.h"
 
 struct context {
@@ -142,7 +143,9 @@ static bool pass_kernels(struct context *context) {
 }
 
 static bool pass_collectives(struct context *context) {
-  if (context->program->kind == PROGRAM_TRAIN) plan_collectives(context->program);
+  if (context->program->kind != PROGRAM_TRAIN) return true;
+  if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
+  plan_collectives(context->program);
   return true;
 }
 

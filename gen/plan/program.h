@@ -203,7 +203,13 @@ struct state {
 /* ---- Ranks ---- */
 
 /* What ranks do together in a step, all of them in the same order. */
-enum collective_kind { COLLECTIVE_ALL_REDUCE, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_GATHER, COLLECTIVE_BROADCAST };
+enum collective_kind {
+  COLLECTIVE_ALL_REDUCE,
+  COLLECTIVE_REDUCE_SCATTER,
+  COLLECTIVE_ALL_GATHER,
+  COLLECTIVE_BROADCAST,
+  COLLECTIVE_TREE_ALL_REDUCE /* in the order of a tree */
+};
 struct collective {
   enum collective_kind kind;
   enum axis axis;            /* among the ranks along it */
@@ -213,6 +219,14 @@ struct collective {
   int64_t times;             /* in a step */
   const struct step *behind; /* of gradients: the statement of the backward that completes them */
   int iteration;             /* of that statement */
+};
+
+/* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/tree.h. */
+struct tree {
+  int64_t leaves;    /* micro-batches of all ranks, a power of two; 0: any order will do */
+  int levels;        /* within a rank: two to their power are its micro-batches */
+  int64_t gradients; /* elements */
+  int64_t room;      /* elements of partial sums, or of what another rank sends */
 };
 
 /* Memory of a process by what it is for. */
@@ -284,6 +298,7 @@ struct program {
   } collectives;     /* of a step, in order: gradients first, by buckets */
   int n_buckets;     /* of them: those of gradients */
   bool sends_always; /* every micro-batch sends gradients; else a step's last one alone */
+  struct tree tree;
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;

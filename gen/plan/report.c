@@ -7,6 +7,7 @@
 #include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/plan/traffic.h"
+#include "gen/plan/tree.h"
 
 /* 834304 as "834,304". */
 static const char *grouped(struct arena *arena, int64_t number) {
@@ -114,6 +115,7 @@ const char *report_text(const struct program *program) {
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
   text_puts(&text, traffic_summary(program));
+  text_puts(&text, tree_text(program));
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
     text_puts(&text, "bits      the same for any number of threads: products in blocks of their own\n");
   return text_string(&text);

@@ -8,14 +8,19 @@ int64_t schedule_per_step(int ranks, bool split_batches) {
   return split_batches ? 1 : ranks;
 }
 
-/* The schedule's steps in the whole run. */
-static int64_t all_steps(const struct job *job) {
-  return job->training.steps * schedule_per_step((int)job_data_ranks(job), job->data.split_batches);
+/* A rate that moved with the ranks would not be the same for all divisions of a step's micro-batches. */
+static int64_t per_step(const struct job *job) {
+  return schedule_per_step((int)job_data_ranks(job), job->data.split_batches || job_has_tree(job));
 }
 
-/* Whole steps that have seen so many samples: of one rank, as the schedule counts. */
+/* The schedule's steps in the whole run. */
+static int64_t all_steps(const struct job *job) {
+  return job->training.steps * per_step(job);
+}
+
+/* The schedule's steps that see so many samples. */
 static int64_t steps_of(const struct job *job, int64_t samples) {
-  int64_t a_step = (int64_t)job->data.batch_size * job->accumulation.num_steps;
+  int64_t a_step = job->data.batch_size * job_data_ranks(job) * job->accumulation.num_steps / per_step(job);
   return (samples + a_step - 1) / a_step;
 }
 
@@ -38,7 +43,7 @@ struct schedule_steps schedule_steps(const struct job *job) {
   steps.decay = job->schedule.decay_samples > 0 ? steps_of(job, job->schedule.decay_samples)
                 : job->schedule.decay_steps > 0 ? job->schedule.decay_steps
                                                 : all_steps(job);
-  steps.per_step = schedule_per_step((int)job_data_ranks(job), job->data.split_batches);
+  steps.per_step = per_step(job);
   steps.stable = stable_until(job, &steps);
   steps.timescale = job->schedule.timescale > 0 ? job->schedule.timescale
                     : steps.warmup > 0          ? steps.warmup

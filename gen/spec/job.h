@@ -112,6 +112,8 @@ struct param_group {
 
 enum { CHUNK_AUTO = -1 };
 
+enum reproducible { REPRODUCIBLE_OFF, REPRODUCIBLE_RUN, REPRODUCIBLE_TOPOLOGY };
+
 enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
 
 struct job {
@@ -202,6 +204,7 @@ struct job {
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients that are sent at once */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
+    enum reproducible reproducible;
   } parallelism;
 
   struct {
@@ -326,6 +329,16 @@ extern const char *const job_axis_names[AXES];
 
 /* Ranks that see batches of their own. */
 int64_t job_data_ranks(const struct job *job);
+
+/* Whether gradients add up in an order that does not depend on how a step's micro-batches are divided into ranks and
+ * accumulation: then each micro-batch's are its own until they are added. */
+bool job_has_tree(const struct job *job);
+
+/* Whether the backward adds to the gradients of the micro-batches before. */
+bool job_accumulates(const struct job *job);
+
+/* Batches of which an epoch is a multiple: one for each rank, with a tree those of a whole step. */
+int64_t job_round(const struct job *job);
 
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */

@@ -122,6 +122,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
     {CHOICE(devices.kind), {"cpu"}},
+    {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
       "schedule_free_adamw", "lomo", "adalomo"}},

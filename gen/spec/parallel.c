@@ -9,6 +9,18 @@ int64_t job_data_ranks(const struct job *job) {
   return ranks > 1 ? ranks : 1;
 }
 
+bool job_has_tree(const struct job *job) {
+  return job->parallelism.reproducible == REPRODUCIBLE_TOPOLOGY;
+}
+
+bool job_accumulates(const struct job *job) {
+  return job->accumulation.num_steps > 1 && !job_has_tree(job);
+}
+
+int64_t job_round(const struct job *job) {
+  return job_data_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
+}
+
 int64_t parallel_ranks(const struct spec_node *job) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes"), *each = spec_find(job, "devices.per_node");
   return nodes->integer * each->integer;
@@ -50,12 +62,15 @@ static void check_product(const struct spec_node *job, struct diagnostics *diags
   diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)replicas->integer);
 }
 
-/* ---- What several ranks do not have ---- */
+/* ---- What does not go together ---- */
 
-static const struct {
+struct refusal {
   const char *key, *value; /* a value that is refused; NULL: all */
   const char *why, *cure;
-} alone[] = {
+};
+
+/* Of several ranks. */
+static const struct refusal alone[] = {
     {"optimizer.name", "lomo", "gradients are gone before ranks could exchange them", "optimizer.name: sgd"},
     {"optimizer.name", "adalomo", "gradients are gone before ranks could exchange them", "optimizer.name: adafactor"},
     {"tracking.noise_scale", "true", "it compares a micro-batch's gradient with the step's of one process",
@@ -64,15 +79,31 @@ static const struct {
      "a job without hooks"},
 };
 
-static void check_alone(const struct spec_node *job, struct diagnostics *diags) {
-  int64_t ranks = parallel_ranks(job);
-  for (size_t i = 0; i < sizeof alone / sizeof *alone && ranks > 1; i++) {
-    const struct spec_node *node = spec_find(job, alone[i].key), *each = spec_find(job, "devices.per_node");
-    if (node == NULL || (alone[i].value != NULL && !spec_is(node, alone[i].value))) continue;
-    const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
-    diag_error(diags, node->where, "'%s' does not go with several ranks: %s", alone[i].key, alone[i].why);
-    diag_note(diags, cause->where, "there are %lld ranks by this", (long long)ranks);
-    diag_help(diags, "use %s, or one rank", alone[i].cure);
+/* Of gradients that add up in one order, whoever has them. */
+static const struct refusal ordered[] = {
+    {"optimizer.name", "lomo", "gradients are gone before they could be added", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients are gone before they could be added", "optimizer.name: adafactor"},
+    {"accumulation.sync_each_batch", "true", "ranks exchange what their micro-batches add up to",
+     "accumulation.sync_each_batch: false"},
+    {"parallelism.ddp.comm_hook", "bf16", "sums within a rank are not rounded to 16 bits, and those between ranks are",
+     "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", "sums within a rank are not rounded to 16 bits, and those between ranks are",
+     "parallelism.ddp.comm_hook: no"},
+    {"tracking.noise_scale", "true", "it compares the first micro-batch of a process with the step",
+     "tracking.noise_scale: false"},
+};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* `beside` says what the keys do not go with, `otherwise` what that could be in their favour. */
+static void check_refusals(const struct spec_node *job, const struct refusal *list, size_t count, const char *beside,
+                           const struct spec_node *cause, const char *otherwise, struct diagnostics *diags) {
+  for (size_t i = 0; i < count; i++) {
+    const struct spec_node *node = spec_find(job, list[i].key);
+    if (node == NULL || (list[i].value != NULL && !spec_is(node, list[i].value))) continue;
+    diag_error(diags, node->where, "'%s' does not go with %s: %s", list[i].key, beside, list[i].why);
+    diag_note(diags, cause->where, "%s by this", beside);
+    diag_help(diags, "use %s, or %s", list[i].cure, otherwise);
   }
 }
 
@@ -84,6 +115,19 @@ static void check_affinity(const struct spec_node *job, struct diagnostics *diag
   diag_error(diags, affinity->where,
              "'devices.numa_affinity' divides a machine among its ranks, and here each machine has one rank");
   diag_help(diags, "leave it out, or set devices.per_node to a rank for each node of memory");
+}
+
+static void check_alone(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *each = spec_find(job, "devices.per_node");
+  const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
+  if (parallel_ranks(job) > 1)
+    check_refusals(job, alone, COUNT(alone), "several ranks", cause, "one rank", diags);
+}
+
+static void check_ordered(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *order = spec_find(job, "parallelism.reproducible");
+  if (spec_is(order, "topology"))
+    check_refusals(job, ordered, COUNT(ordered), "one order of all sums", order, "parallelism.reproducible: run", diags);
 }
 
 /* ---- Batches ---- */
@@ -105,11 +149,18 @@ static void check_split(const struct spec_node *job, struct diagnostics *diags) 
   diag_help(diags, "give the samples of all ranks together, or of each with data.split_batches: false");
 }
 
+/* Whether an epoch is dealt out in rounds of several batches. */
+static bool deals_rounds(const struct spec_node *job) {
+  const struct spec_node *steps = spec_find(job, "accumulation.num_steps");
+  bool whole_steps = spec_is(spec_find(job, "parallelism.reproducible"), "topology");
+  return parallel_ranks(job) > 1 || (whole_steps && !spec_is(steps, "1"));
+}
+
 /* A rank without samples has no mean. */
 static void check_rest(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *last = spec_find(job, "data.drop_last"), *even = spec_find(job, "data.even_batches");
   const struct spec_node *dispatch = spec_find(job, "data.dispatch_batches");
-  if (parallel_ranks(job) == 1 || last->integer != 0 || (even->integer != 0 && dispatch->integer == 0)) return;
+  if (!deals_rounds(job) || last->integer != 0 || (even->integer != 0 && dispatch->integer == 0)) return;
   if (strcmp(spec_find(job, "accumulation.normalize")->text, "tokens") == 0) return;
   diag_error(diags, (dispatch->integer != 0 ? dispatch : even)->where,
              "the last round of an epoch may leave a rank without samples, and a mean over nothing is no number");
@@ -122,6 +173,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_product(job, diags);
   check_alone(job, diags);
   check_affinity(job, diags);
+  check_ordered(job, diags);
   check_split(job, diags);
   check_rest(job, diags);
 }
@@ -142,6 +194,7 @@ void parallel_bind(struct job *job) {
                                                       : PRECISION_NO;
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
+  if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
 }

@@ -39,6 +39,11 @@ def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
     return job
 
 
+def library_flags(*words):
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
+    return subprocess.check_output(["pkg-config", *words, "accel-runtime-mpi"], env=environment, text=True).split()
+
+
 class Ranks(Trainer):
     """The trainer of a job in a folder of its own, with the corpus beside it. Fast to compile, not to run."""
 
@@ -104,5 +109,5 @@ def trained(ranks, job, *flags, **environment):
     return trainer, trainer.run(*flags, **environment)
 
 
-__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of", "load_file", "relative",
-           "save_file", "start", "trained", "windows"]
+__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of", "library_flags",
+           "load_file", "relative", "save_file", "start", "trained", "windows"]

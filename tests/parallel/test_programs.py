@@ -1,12 +1,11 @@
 """Programs of several ranks as texts: they compile without a warning under gcc and clang, are formatted, and prove every
 claim of the audit; with one rank nothing of all this is left in them."""
 
-import os
 import shutil
 import subprocess
 import unittest
 
-from ranks import GENERATOR, TREE, Ranks, job_of
+from ranks import GENERATOR, TREE, Ranks, job_of, library_flags
 
 WARNINGS = ["-std=c17", "-O1", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 TOKENS = {"num_steps": 3, "normalize": "tokens"}
@@ -21,13 +20,12 @@ CASES = {
     "dropout": {"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
     "in_bf16": {"parallelism": {"ddp": {"comm_hook": "bf16"}}, "accumulation": {"num_steps": 2}},
     "in_fp16": {"parallelism": {"ddp": {"comm_hook": "fp16"}}},
+    "topology": {"parallelism": {"reproducible": "topology"}, "accumulation": {"num_steps": 4}, "training": ALL},
+    "topology_of_tokens": {"parallelism": {"reproducible": "topology"}, "accumulation": {**TOKENS, "num_steps": 2},
+                           "precision": {"mixed_precision": "fp16"}, "training": {"eval_interval": 2, "eval_iters": 3}},
+    "topology_at_once": {"parallelism": {"reproducible": "topology"}, "training": ALL},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
-
-
-def library_flags(*words):
-    environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
-    return subprocess.check_output(["pkg-config", *words, "accel-runtime-mpi"], env=environment, text=True).split()
 
 
 class Programs(unittest.TestCase):

@@ -1,0 +1,24 @@
+/* The order in which gradients of a step's micro-batches add up. */
+#include "gen/emit/values.h"
+
+struct jinja_value tree_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct tree *tree = &program->tree;
+  struct jinja_value value = jinja_map(arena), levels = jinja_list(arena);
+  if (tree->leaves == 0) return value;
+  int64_t ranks = job_data_ranks(program->job), own = tree->leaves / ranks;
+  for (int i = 0; i < tree->levels; i++) {
+    struct jinja_value level = jinja_map(arena);
+    set_int(arena, level, "leaves", (int64_t)1 << i);
+    set_int(arena, level, "apart", own >> (i + 1));
+    set_int(arena, level, "place", i * tree->gradients);
+    jinja_push(arena, levels, level);
+  }
+  set_int(arena, value, "leaves", tree->leaves);
+  set_int(arena, value, "own", own);
+  set_int(arena, value, "ranks", ranks);
+  set_int(arena, value, "gradients", tree->gradients);
+  set_int(arena, value, "room", tree->room);
+  jinja_set(arena, value, "levels", levels);
+  return value;
+}

@@ -1,0 +1,93 @@
+#include "gen/plan/tree.h"
+
+#include "gen/plan/place.h"
+#include "gen/plan/report.h"
+
+static int levels_of(int64_t leaves) {
+  int levels = 0;
+  while (leaves >> (levels + 1) > 0) levels++;
+  return levels;
+}
+
+static bool check_count(const struct program *program, int64_t leaves, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  if ((leaves & (leaves - 1)) == 0) return true;
+  diag_error(diags, job_where(job, "parallelism.reproducible"),
+             "the %lld micro-batches of a step, ranks times accumulation.num_steps, are no power of two, so no order of "
+             "adding them goes with every way to divide them",
+             (long long)leaves);
+  diag_note(diags, job_where(job, "accumulation.num_steps"), "%d on each of %lld ranks by this",
+            job->accumulation.num_steps, (long long)job->devices.ranks);
+  diag_help(diags, "let num_steps times the ranks be %lld, or set parallelism.reproducible: run",
+            1LL << (levels_of(leaves) + 1));
+  return false;
+}
+
+/* Running statistics move from micro-batch to micro-batch, on each rank by its own. */
+static bool check_buffers(const struct program *program, struct diagnostics *diags) {
+  for (int i = 0; i < program->n_weights; i++) {
+    if (!program->weights[i].parameter->buffer) continue;
+    diag_error(diags, job_where(program->job, "parallelism.reproducible"),
+               "'%s' moves with each micro-batch of a rank, so it depends on which of them the rank has",
+               program->weights[i].path);
+    diag_help(diags, "take a model without running statistics, or parallelism.reproducible: run");
+    return false;
+  }
+  return true;
+}
+
+/* Elements that rank 0 gives to others, halving what it has with those that are ranks / 2, ranks / 4, ... 1 away, and
+ * on the way back. */
+static int64_t given_by_halves(int64_t ranks, int64_t count) {
+  int64_t given = 0;
+  for (; ranks > 1; ranks /= 2) {
+    given += count; /* one half there, the other back */
+    count /= 2;
+  }
+  return given;
+}
+
+/* `count`: elements that a rank gives. */
+static void add(struct program *program, const char *what, int64_t count, int64_t width) {
+  struct collective collective = {.kind = COLLECTIVE_TREE_ALL_REDUCE,
+                                  .axis = AXIS_DP_REPLICATE,
+                                  .what = what,
+                                  .width = width,
+                                  .count = count,
+                                  .times = 1};
+  ARENA_PUSH(program->arena, program->collectives, collective);
+}
+
+bool plan_tree(struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  int64_t ranks = job->parallelism.axes[AXIS_DP_REPLICATE], own = job->accumulation.num_steps;
+  if (program->backward == NULL) return true;
+  if (!check_count(program, ranks * own, diags)) return false;
+  if (ranks * own > 1 && !check_buffers(program, diags)) return false;
+  int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+  struct tree *tree = &program->tree;
+  *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
+  tree->room = tree->levels * gradients;
+  program->sends_always = true; /* all of them, and none on the way */
+  if (ranks == 1) return true;
+  if (tree->room == 0) tree->room = (gradients + 1) / 2; /* else a level's is free when ranks exchange theirs */
+  add(program, "gradients of all parameters", given_by_halves(ranks, gradients), dtype_size(DTYPE_FLOAT32));
+  bool counts = program->border.counts;
+  add(program, counts ? "the loss, and what it is a mean over" : "the loss", (counts ? 2 : 1) * levels_of(ranks),
+      (int64_t)sizeof(double));
+  return true;
+}
+
+const char *tree_text(const struct program *program) {
+  const struct tree *tree = &program->tree;
+  struct arena *arena = program->arena;
+  if (tree->leaves <= 1) return "";
+  int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
+  const char *room = bytes_text(arena, arena_aligned(tree->room * width));
+  const char *sums = "";
+  if (own > 1)
+    sums = arena_printf(arena, ", %lld additions and copies of %s", (long long)own - 1,
+                        bytes_text(arena, tree->gradients * width));
+  return arena_printf(arena, "order     one for all divisions of %lld micro-batches: %s of partial sums%s%s\n",
+                      (long long)tree->leaves, room, sums, own < tree->leaves ? ", sent behind the backward" : "");
+}

@@ -1,0 +1,66 @@
+/* Sums over ranks in the order of a tree, over MPI. */
+#include "runtime/collectives.h"
+#include "runtime/mpi/channel.h"
+
+static const char what[] = "the sum of gradients in order";
+
+/* MPI counts in int. */
+enum { MOST_AT_ONCE = 1 << 28, LEVELS = 32, MOST_DOUBLES = 16 };
+
+struct range {
+  size_t first, count;
+};
+
+/* Gives floats to a partner and takes as many as that one gives. */
+static void exchange(MPI_Comm channel, int partner, const float *give, size_t n_given, float *take, size_t n_taken) {
+  for (size_t at = 0; at < n_given || at < n_taken; at += MOST_AT_ONCE) {
+    MPI_Request requests[2];
+    size_t out = at < n_given ? n_given - at : 0, in = at < n_taken ? n_taken - at : 0;
+    int n_out = out < MOST_AT_ONCE ? (int)out : MOST_AT_ONCE, n_in = in < MOST_AT_ONCE ? (int)in : MOST_AT_ONCE;
+    rt_mpi_check(MPI_Irecv(take + at, n_in, MPI_FLOAT, partner, 0, channel, &requests[0]), what);
+    rt_mpi_check(MPI_Isend(give + at, n_out, MPI_FLOAT, partner, 0, channel, &requests[1]), what);
+    for (int i = 0; i < 2; i++) rt_mpi_wait(&requests[i], what);
+  }
+}
+
+/* The half of a range that a rank keeps, with this bit of its number; the other one is its partner's. */
+static struct range half_of(struct range all, bool upper) {
+  size_t lower = all.count / 2;
+  return upper ? (struct range){all.first + lower, all.count - lower} : (struct range){all.first, lower};
+}
+
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
+  MPI_Comm channel = rt_channel_along(axis);
+  struct range kept[LEVELS] = {{0, count}}, given[LEVELS];
+  int rank, ranks, level = 0;
+  MPI_Comm_rank(channel, &rank);
+  MPI_Comm_size(channel, &ranks);
+  for (int apart = ranks / 2; apart > 0; apart /= 2, level++) {
+    bool upper = (rank & apart) != 0;
+    const struct range own = half_of(kept[level], upper), other = half_of(kept[level], !upper);
+    exchange(channel, rank ^ apart, values + other.first, other.count, room, own.count);
+    for (size_t i = 0; i < own.count; i++) values[own.first + i] += room[i];
+    kept[level + 1] = own;
+    given[level] = other;
+  }
+  for (int apart = 1; apart < ranks; apart *= 2) {
+    level--;
+    const struct range own = kept[level + 1], other = given[level];
+    exchange(channel, rank ^ apart, values + own.first, own.count, values + other.first, other.count);
+  }
+}
+
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {
+  MPI_Comm channel = rt_channel_along(axis);
+  double others[MOST_DOUBLES];
+  int rank, ranks;
+  MPI_Comm_rank(channel, &rank);
+  MPI_Comm_size(channel, &ranks);
+  for (int apart = ranks / 2; apart > 0; apart /= 2) {
+    MPI_Request requests[2];
+    rt_mpi_check(MPI_Irecv(others, (int)count, MPI_DOUBLE, rank ^ apart, 0, channel, &requests[0]), what);
+    rt_mpi_check(MPI_Isend(values, (int)count, MPI_DOUBLE, rank ^ apart, 0, channel, &requests[1]), what);
+    for (int i = 0; i < 2; i++) rt_mpi_wait(&requests[i], what);
+    for (size_t i = 0; i < count; i++) values[i] += others[i];
+  }
+}
