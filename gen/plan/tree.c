@@ -12,10 +12,11 @@ static int levels_of(int64_t leaves) {
 static bool check_count(const struct program *program, int64_t leaves, struct diagnostics *diags) {
   const struct job *job = program->job;
   if ((leaves & (leaves - 1)) == 0) return true;
-  diag_error(diags, job_where(job, "parallelism.reproducible"),
-             "the %lld micro-batches of a step, ranks times accumulation.num_steps, are no power of two, so no order of "
-             "adding them goes with every way to divide them",
-             (long long)leaves);
+  diag_error(
+      diags, job_where(job, "parallelism.reproducible"),
+      "the %lld micro-batches of a step, ranks times accumulation.num_steps, are no power of two, so no order of "
+      "adding them goes with every way to divide them",
+      (long long)leaves);
   diag_note(diags, job_where(job, "accumulation.num_steps"), "%d on each of %lld ranks by this",
             job->accumulation.num_steps, (long long)job->devices.ranks);
   diag_help(diags, "let num_steps times the ranks be %lld, or set parallelism.reproducible: run",
@@ -84,10 +85,11 @@ const char *tree_text(const struct program *program) {
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
   const char *room = bytes_text(arena, arena_aligned(tree->room * width));
-  const char *sums = "";
+  const char *behind = own < tree->leaves ? ", exchanged behind the backward" : "", *sums = "";
   if (own > 1)
-    sums = arena_printf(arena, ", %lld additions and copies of %s", (long long)own - 1,
+    sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
                         bytes_text(arena, tree->gradients * width));
-  return arena_printf(arena, "order     one for all divisions of %lld micro-batches: %s of partial sums%s%s\n",
-                      (long long)tree->leaves, room, sums, own < tree->leaves ? ", sent behind the backward" : "");
+  return arena_printf(arena,
+                      "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n",
+                      (long long)tree->leaves, behind, room, sums);
 }

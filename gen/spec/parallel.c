@@ -120,14 +120,14 @@ static void check_affinity(const struct spec_node *job, struct diagnostics *diag
 static void check_alone(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *each = spec_find(job, "devices.per_node");
   const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
-  if (parallel_ranks(job) > 1)
-    check_refusals(job, alone, COUNT(alone), "several ranks", cause, "one rank", diags);
+  if (parallel_ranks(job) > 1) check_refusals(job, alone, COUNT(alone), "several ranks", cause, "one rank", diags);
 }
 
 static void check_ordered(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *order = spec_find(job, "parallelism.reproducible");
   if (spec_is(order, "topology"))
-    check_refusals(job, ordered, COUNT(ordered), "one order of all sums", order, "parallelism.reproducible: run", diags);
+    check_refusals(job, ordered, COUNT(ordered), "one order of all sums", order, "parallelism.reproducible: run",
+                   diags);
 }
 
 /* ---- Batches ---- */

@@ -55,6 +55,16 @@ class Traffic(unittest.TestCase):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})
 
+    def test_in_order(self):
+        """What ranks exchange by halves, one after the other, is as much as the plan says."""
+        trainer = Ranks(4, job_of(4, 2, STEPS, parallelism={"reproducible": "topology"}, accumulation={"num_steps": 2}))
+        trainer.build()
+        plan = trainer.plan()["collectives"]
+        self.assertEqual([c["kind"] for c in plan], ["tree all-reduce", "tree all-reduce"])
+        self.assertEqual(plan[0]["bytes"], trainer.plan()["arena_bytes"]["gradients"] * 2 * 3 // 4)
+        for rank, counted in enumerate(self.counted(trainer)):
+            self.assertEqual(counted[1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,6 +41,11 @@ int MPI_Send(const void *from, int n, MPI_Datatype type, int to, int tag, MPI_Co
   return PMPI_Send(from, n, type, to, tag, comm);
 }
 
+int MPI_Isend(const void *from, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  count(comm, n, type);
+  return PMPI_Isend(from, n, type, to, tag, comm, request);
+}
+
 int MPI_Finalize(void) {
   char path[4096];
   int rank;
