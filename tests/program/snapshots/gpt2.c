@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 10db0c6c4717a7aef06fb50fc445392235c497a6e27212e820d3ea05c7534ae6
+ * job    job.yaml, c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1150,6 +1150,7 @@ static const struct accel_key keys[] = {
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
     {"devices.numa_affinity", "false", true},
+    {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
@@ -1191,7 +1192,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "10db0c6c4717a7aef06fb50fc445392235c497a6e27212e820d3ea05c7534ae6",
+    .job_digest = "c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1208,7 +1209,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 73,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ec6bd288782090a51cafbcc9e48a51ff2ae966051474c00641eb4256ff8af467
+ * job    job.yaml, d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -815,6 +815,7 @@ static const struct accel_key keys[] = {
     {"devices.per_node", "1", true},
     {"devices.timeout", "600", true},
     {"devices.numa_affinity", "false", true},
+    {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
@@ -853,7 +854,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "ec6bd288782090a51cafbcc9e48a51ff2ae966051474c00641eb4256ff8af467",
+    .job_digest = "d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -870,7 +871,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 69,
+    .n_keys = 70,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
