@@ -8,28 +8,20 @@ import ctypes
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 THREADS = int(os.environ.get("THREADS", len(os.sched_getaffinity(0))))
 os.environ["OMP_NUM_THREADS"] = str(THREADS)
-sys.path[:0] = [str(TREE / "tests" / "optimizer"), str(TREE / "tests" / "program")]
+sys.path[:0] = [str(TREE / "tests" / "bench"), str(TREE / "tests" / "optimizer"), str(TREE / "tests" / "program")]
 
 import torch  # noqa: E402
+from machine import copier  # noqa: E402
 from parts import make_job  # noqa: E402
 from test_against_torch import Rule  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", 15))
-COPY = """
-#include <string.h>
-void copy(float *to, const float *from, long n) {
-#pragma omp parallel for
-  for (long i = 0; i < n; i += 65536) memcpy(to + i, from + i, sizeof *to * (unsigned long)(n - i < 65536 ? n - i : 65536));
-}
-"""
 # What a step moves for a parameter, in bytes: weights and gradients 12, states read and written.
 OURS = {
     "adamw": ({"name": "adamw"}, 28),
@@ -38,17 +30,6 @@ OURS = {
     "sgd with momentum": ({"name": "sgd", "momentum": 0.9}, 20),
     "lion": ({"name": "lion"}, 20),
 }
-
-
-def copier(elements):
-    with tempfile.TemporaryDirectory() as folder:
-        library = f"{folder}/copy.so"
-        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
-                       input=COPY, text=True, check=True)
-        code = ctypes.CDLL(library)
-    a, b = torch.randn(elements), torch.randn(elements)
-    places = [ctypes.c_void_p(x.data_ptr()) for x in (a, b)]
-    return lambda keep=(a, b): code.copy(places[0], places[1], ctypes.c_long(elements))
 
 
 def ours(keys):

@@ -1,6 +1,6 @@
 """The PyTorch side of the benchmark: the same models under Accelerate, eager or compiled.
 
-usage: peer_torch.py JOB TOKENS STEPS eager|compile THREADS
+usage: peer_torch.py JOB TOKENS STEPS eager|compile|tuned THREADS MICRO_BATCHES no|bf16
 
 Prints a JSON object a line: {"step_ms": ...} for every step, the first one as soon as it is done.
 """
@@ -106,25 +106,28 @@ def batch(data, c):
 
 
 def main():
-    name, path, steps, mode, threads = sys.argv[1:]
+    name, path, steps, mode, threads, micro_batches, precision = sys.argv[1:]
     torch.set_num_threads(int(threads))
     torch.manual_seed(1337)
     c = JOBS[name]
     data = np.memmap(path, dtype=np.uint16, mode="r")
-    accelerator = Accelerator(cpu=True)
+    accelerator = Accelerator(cpu=True, mixed_precision=precision, gradient_accumulation_steps=int(micro_batches))
     model = GPT(c)
     optimizer = torch.optim.AdamW(model.parameters(), lr=c.lr, betas=c.betas, weight_decay=0.1, fused=True)
     model, optimizer = accelerator.prepare(model, optimizer)
-    if mode == "compile":
-        model = torch.compile(model)
+    if mode != "eager":
+        model = torch.compile(model, mode="max-autotune" if mode == "tuned" else None)
     for step in range(int(steps)):
         start = time.perf_counter()
-        tokens, targets = batch(data, c)
-        loss = model(tokens, targets)
-        accelerator.backward(loss)
-        accelerator.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        for _ in range(int(micro_batches)):
+            tokens, targets = batch(data, c)
+            with accelerator.accumulate(model):
+                loss = model(tokens, targets)
+                accelerator.backward(loss)
+                if accelerator.sync_gradients:
+                    accelerator.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
         value = loss.item()
         end = time.perf_counter()
         print(json.dumps({"step": step + 1, "loss": value, "step_ms": 1e3 * (end - start)}), flush=step == 0)

@@ -2,14 +2,20 @@
 
 usage: peers.py [--jobs tiny,small,gpt2] [--rounds 3] [--threads 2] [--json FILE] [--peers ours,eager,compile,llmc]
 
-llm.c takes part when LLMC_DIR names its source; its CPU trainer knows one job, gpt2.
+A job may be followed by -accumulate, four micro-batches a step, and by -bf16, mixed precision: tiny-accumulate-bf16. The peer
+`tuned` is torch.compile with mode="max-autotune". llm.c takes part when LLMC_DIR names its source; its CPU trainer knows
+one job, gpt2.
 A round runs every program once, in turn. Of each run the first steps are left out (a compiler's work, cold memory);
 the table gives the fastest step of all rounds, the median of each round (the middle one, and their range), the time
 from start to the end of the first step, and the largest resident memory. Ratios are against the fastest peer, round by
 round for the medians.
+
+The machine's limit, for float32: the time of the step's products at the rate at which its linear layers' go, back to
+back, by the library that we use, and of the optimizer's bytes at the rate of a copy of memory; measured in each round.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import platform
@@ -24,11 +30,32 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 WORK = os.path.join(ROOT, "build", "bench")
 
-# steps of a run, steps of it that are left out, vocabulary
-JOBS = {"tiny": (300, 30, 65), "small": (30, 4, 65), "gpt2": (14, 3, 50257)}
-TITLES = {"tiny": "tiny: 4 layers, 4 heads, 128 wide, T 64, B 12, V 65",
-          "small": "small: 6 layers, 6 heads, 384 wide, T 256, B 8, V 65",
-          "gpt2": "GPT-2 124M: T 64, B 4"}
+sys.path.insert(0, HERE)
+
+import machine  # noqa: E402
+
+SHAPES = {"tiny": "4 layers, 4 heads, 128 wide, T 64, B 12, V 65", "small": "6 layers, 6 heads, 384 wide, T 256, B 8, V 65",
+          "gpt2": "GPT-2 124M, T 64, B 4"}
+
+
+@dataclasses.dataclass
+class Job:
+    name: str
+
+    def __post_init__(self):
+        words = self.name.split("-")
+        self.shape = words[0]  # of examples/jobs
+        self.micro_batches = 4 if "accumulate" in words else 1
+        self.precision = "bf16" if "bf16" in words else "no"
+        steps, self.skipped = {"tiny": (300, 30), "small": (30, 4), "gpt2": (14, 3)}[self.shape]
+        self.steps = max(self.skipped + 6, steps // self.micro_batches)  # of a run; the first ones are left out
+        self.vocabulary = 50257 if self.shape == "gpt2" else 65
+        if set(words[1:]) - {"accumulate", "bf16"}:
+            raise SystemExit(f"peers.py: there is no job {self.name}")
+
+    def title(self):
+        return (f"{self.name}: {SHAPES[self.shape]}" + (", 4 micro-batches" if self.micro_batches > 1 else "") +
+                (", bfloat16" if self.precision == "bf16" else ", float32"))
 
 
 class Run:
@@ -65,28 +92,33 @@ def torch_runner(mode):
         def parse(line):
             return json.loads(line)["step_ms"] if line.startswith("{") else None
 
-        command = [sys.executable, os.path.join(HERE, "peer_torch.py"), job, tokens(job), str(JOBS[job][0]), mode,
-                   str(threads)]
+        command = [sys.executable, os.path.join(HERE, "peer_torch.py"), job.shape, tokens(job), str(job.steps), mode,
+                   str(threads), str(job.micro_batches), job.precision]
         return Run(command, parse, environment={"OMP_NUM_THREADS": str(threads)})
 
     return prepare, run
 
 
+def our_job(job):
+    return [os.path.join(ROOT, "examples", "jobs", job.shape + ".yaml"),
+            "--set", f"accumulation.num_steps={job.micro_batches}", "--set", f"precision.mixed_precision={job.precision}"]
+
+
 def our_runner():
     def prepare(job, threads):
         subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build",
-                        os.path.join(ROOT, "examples", "jobs", job + ".yaml"), "-o", os.path.join(WORK, job),
+                        *our_job(job), "-o", os.path.join(WORK, job.name),
                         "--set", f"data.train.path={tokens(job)}", "--set", f"devices.threads={threads}",
-                        "--set", "tracking.every=1", "--set", f"checkpoint.project_dir={WORK}/run-{job}"], check=True)
+                        "--set", "tracking.every=1", "--set", f"checkpoint.project_dir={WORK}/run-{job.name}"], check=True)
 
     def run(job, threads):
-        folder = os.path.join(WORK, "run-" + job)
+        folder = os.path.join(WORK, "run-" + job.name)
         shutil.rmtree(folder, ignore_errors=True)
 
         def parse(line):  # a log line starts with the step's number; the exact time stands in metrics.jsonl
             return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
 
-        result = Run([os.path.join(WORK, job), "--steps", str(JOBS[job][0])], parse,
+        result = Run([os.path.join(WORK, job.name), "--steps", str(job.steps)], parse,
                      environment={"OMP_NUM_THREADS": str(threads)})
         with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as metrics:
             result.steps = [json.loads(line)["step_ms"] for line in metrics]
@@ -101,7 +133,7 @@ def llmc_runner(source):
 
     def prepare(job, threads):
         del threads
-        if job != "gpt2":
+        if job.name != "gpt2":
             return
         data = os.path.join(folder, "dev", "data", "tinyshakespeare")
         shutil.rmtree(folder, ignore_errors=True)
@@ -116,7 +148,7 @@ def llmc_runner(source):
         shutil.copy(os.path.join(folder, "gpt2_124M.bin"), os.path.join(folder, "gpt2_124M_debug.bin"))
 
     def run(job, threads):
-        if job != "gpt2":
+        if job.name != "gpt2":
             return None
 
         def parse(line):  # "step 3: train loss 4.1 (took 4870.1 ms)"
@@ -124,7 +156,7 @@ def llmc_runner(source):
                 return None
             return float(line.split("(took ")[1].split()[0])
 
-        return Run(["stdbuf", "-oL", "./train_gpt2"], parse, folder=folder, enough=JOBS[job][1] + 3,
+        return Run(["stdbuf", "-oL", "./train_gpt2"], parse, folder=folder, enough=job.skipped + 3,
                    environment={"OMP_NUM_THREADS": str(threads)})
 
     return prepare, run
@@ -152,19 +184,29 @@ def random_tokens(count, vocabulary):
 
 def tokens(job):
     """The token file of a job, made when it is not there: uint16 without a header."""
-    path = os.path.join(WORK, job + ".bin")
+    path = os.path.join(WORK, job.shape + ".bin")
     if not os.path.exists(path):
         with open(path, "wb") as out:
-            out.write(random_tokens(1000000, JOBS[job][2]))
+            out.write(random_tokens(1000000, job.vocabulary))
     return path
 
 
 def summary(job, runs):
-    kept = [run.steps[JOBS[job][1]:] for run in runs]
+    kept = [run.steps[job.skipped:] for run in runs]
     medians = [statistics.median(steps) for steps in kept]
     return {"min_ms": min(min(steps) for steps in kept), "median_ms": statistics.median(medians),
             "round_medians_ms": medians, "round_mins_ms": [min(steps) for steps in kept],
             "first_step_s": [run.first for run in runs], "peak_mib": max(run.peak for run in runs)}
+
+
+def limit_of(job, threads):
+    """The machine's own time for a step, in ms; None where it is not known."""
+    rate = machine.product_rate(job.shape, threads) if job.precision == "no" else None
+    if rate is None:
+        return None
+    plan = json.loads(subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "plan", "--json", *our_job(job)],
+                                     check=True, capture_output=True, text=True).stdout)
+    return 1e3 * (plan["product_flops_per_step"] / rate + 28 * plan["parameters"] / machine.copy_rate())
 
 
 def ratios(results):
@@ -181,10 +223,10 @@ def ratios(results):
 
 
 def print_job(job, results):
-    print(f"\n{TITLES[job]}\n  {'':10}{'min ms':>10}{'median ms':>12}{'range of medians':>22}{'first step s':>16}"
+    print(f"\n{job.title()}\n  {'':10}{'min ms':>10}{'median ms':>12}{'range of medians':>22}{'first step s':>16}"
           f"{'peak MiB':>10}")
     for name, result in results.items():
-        if name == "ratio":
+        if name in ("ratio", "limit_ms"):
             continue
         spread = f"{min(result['round_medians_ms']):.1f} - {max(result['round_medians_ms']):.1f}"
         first = f"{min(result['first_step_s']):.2f} - {max(result['first_step_s']):.2f}"
@@ -194,24 +236,32 @@ def print_job(job, results):
     if ratio:
         print(f"  ours / best peer: minimum {ratio['min']:.2f}, median {ratio['median']:.2f}"
               f" (by round {', '.join(f'{r:.2f}' for r in ratio['median_by_round'])})")
+    limits = results.get("limit_ms")
+    if limits and "ours" in results:
+        limit = statistics.median(limits)
+        print(f"  the machine's limit {limit:.1f} ms ({min(limits):.1f} - {max(limits):.1f}); ours / limit: minimum "
+              f"{results['ours']['min_ms'] / limit:.2f}, median {results['ours']['median_ms'] / limit:.2f}")
     sys.stdout.flush()
 
 
 def measure(job, runners, rounds, threads):
-    runs = {name: [] for name in runners}
+    runs, limits = {name: [] for name in runners}, []
     for prepare, _ in runners.values():
         prepare(job, threads)
     for at in range(rounds):
         for name, (_, run) in runners.items():
-            print(f"\r{job}: round {at + 1} of {rounds}, {name}   ", end="", file=sys.stderr, flush=True)
+            print(f"\r{job.name}: round {at + 1} of {rounds}, {name}   ", end="", file=sys.stderr, flush=True)
             result = run(job, threads)
             if result is not None:
                 runs[name].append(result)
+        limits.append(limit_of(job, threads))
     print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     results = {name: summary(job, done) for name, done in runs.items() if done}
     ratio = ratios(results)
     if ratio:
         results["ratio"] = ratio
+    if None not in limits:
+        results["limit_ms"] = limits
     return results
 
 
@@ -230,15 +280,15 @@ def main():
     parser.add_argument("--json", default=os.path.join(WORK, "peers.json"))
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
-    known = {"ours": our_runner(), "eager": torch_runner("eager"), "compile": torch_runner("compile")}
+    known = {"ours": our_runner(), **{mode: torch_runner(mode) for mode in ("eager", "compile", "tuned")}}
     if os.environ.get("LLMC_DIR"):
         known["llmc"] = llmc_runner(os.environ["LLMC_DIR"])
     runners = {name: known[name] for name in options.peers.split(",") if name in known}
     report = {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "jobs": {}}
-    print(f"{report['machine']}, {options.threads} threads, {options.rounds} interleaved rounds; float32, AdamW, clip 1.0")
-    for job in options.jobs.split(","):
-        report["jobs"][job] = measure(job, runners, options.rounds, options.threads)
-        print_job(job, report["jobs"][job])
+    print(f"{report['machine']}, {options.threads} threads, {options.rounds} interleaved rounds; AdamW, clip 1.0")
+    for job in [Job(name) for name in options.jobs.split(",")]:
+        report["jobs"][job.name] = measure(job, runners, options.rounds, options.threads)
+        print_job(job, report["jobs"][job.name])
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(report, out, indent=1)
     print(f"\nwritten: {os.path.relpath(options.json, os.getcwd())}")

@@ -1,0 +1,61 @@
+"""What the machine itself can do: copies of memory, and the products of a model's linear layers by the library that trainers
+are linked with."""
+
+import ctypes
+import glob
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+COPY = """
+#include <string.h>
+void copy(float *to, const float *from, long n) {
+#pragma omp parallel for
+  for (long i = 0; i < n; i += 65536) memcpy(to + i, from + i, sizeof *to * (unsigned long)(n - i < 65536 ? n - i : 65536));
+}
+"""
+
+
+def copier(elements):
+    """A function that copies so many floats with the threads of OpenMP, 8 bytes of traffic each."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/copy.so"
+        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+                       input=COPY, text=True, check=True)
+        code = ctypes.CDLL(library)
+    a, b = torch.randn(elements), torch.randn(elements)
+    places = [ctypes.c_void_p(x.data_ptr()) for x in (a, b)]
+    return lambda keep=(a, b): code.copy(places[0], places[1], ctypes.c_long(elements))
+
+
+def copy_rate(elements=1 << 24, turns=9):
+    """Bytes a second, the median."""
+    copy, seconds = copier(elements), []
+    for turn in range(turns + 2):
+        begin = time.perf_counter()
+        copy()
+        if turn >= 2:
+            seconds.append(time.perf_counter() - begin)
+    return 8 * elements / statistics.median(seconds)
+
+
+def product_rate(shape, threads):
+    """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", the best of a second's
+    rounds; None where the library is not found."""
+    program = TREE / "build" / "bench" / "matmul"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-std=c17", "-O2", "-fopenmp", "-o", program, TREE / "tests" / "bench" / "matmul.c", "-ldl"],
+                   check=True)
+    folder = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
+    for library in sorted(glob.glob(f"/usr/lib/{folder}/libdnnl.so.?"), reverse=True):
+        result = subprocess.run([program, "dnnl", library, str(threads), shape, "loops"], capture_output=True, text=True,
+                                env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+        if result.returncode == 0:
+            return 1e9 * float(result.stdout.split()[0])
+    return None
