@@ -58,7 +58,7 @@ static void check(CUresult code, const char *call, int line) {
   struct refusal refusal = {"CUDA's driver", call, __FILE__, line, name, text};
   rt_refused(&refusal, NULL);
 }
-#define CHECK(call) check((call), #call, __LINE__)
+#define CHECK(call, name) check((call), name, __LINE__)
 
 static bool fits(const struct cuda_device *device, size_t bytes, struct problem *problem) {
   size_t available, all;
@@ -88,15 +88,15 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
   CUmemGenericAllocationHandle memory;
   CUdeviceptr range;
   size_t piece;
-  CHECK(call->granularity(&piece, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+  CHECK(call->granularity(&piece, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
   if (piece < huge_page) piece = huge_page;
   size_t mapped = (bytes + piece - 1) / piece * piece;
   if (!fits(device, mapped, problem)) return false;
-  CHECK(call->reserve(&range, mapped, huge_page, 0, 0));
-  CHECK(call->create(&memory, mapped, &kind, 0));
-  CHECK(call->map(range, mapped, 0, memory, 0));
-  CHECK(call->access(range, mapped, &access, 1));
-  CHECK(call->release(memory)); /* it lives as long as it is mapped */
+  CHECK(call->reserve(&range, mapped, huge_page, 0, 0), "cuMemAddressReserve");
+  CHECK(call->create(&memory, mapped, &kind, 0), "cuMemCreate");
+  CHECK(call->map(range, mapped, 0, memory, 0), "cuMemMap");
+  CHECK(call->access(range, mapped, &access, 1), "cuMemSetAccess");
+  CHECK(call->release(memory), "cuMemRelease"); /* it lives as long as it is mapped */
   device->arena = (char *)(uintptr_t)range;
   device->mapped = mapped;
   RT_CUDA(cudaMemset(device->arena, 0, mapped));
@@ -104,7 +104,7 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
 }
 
 void rt_cuda_unmap(struct cuda_device *device) {
-  CHECK(driver()->unmap((CUdeviceptr)(uintptr_t)device->arena, device->mapped));
-  CHECK(driver()->free_range((CUdeviceptr)(uintptr_t)device->arena, device->mapped));
+  CHECK(driver()->unmap((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemUnmap");
+  CHECK(driver()->free_range((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemAddressFree");
   device->arena = NULL;
 }

@@ -1,0 +1,40 @@
+/* Stand-ins for the entry points of CUDA, cuBLASLt, cuDNN and NCCL that a trainer calls: a library that is linked in
+ * their place, where there is no GPU. "Device" memory is ordinary memory. Each piece of work is done when it is put
+ * into a stream, or into a graph at each launch, and what it reads and writes is compared with what other streams and
+ * the host do: two that touch the same memory, one of them writing, must be ordered by streams, events, graphs or waits
+ * (Lamport, "Time, clocks, and the ordering of events", CACM 1978; FastTrack, PLDI 2009), whatever the order in which
+ * they happened to run here. Also checked: bounds of allocations, what a call may be told, handles that are used after
+ * their end or ended twice, what is left at the end, captures that are not joined, collectives that differ among ranks.
+ *
+ * What is found ends the process with status 70 and a line on standard error: "stand-in: rank 0: ...".
+ *
+ * The machine that is played: STANDIN_GPUS (8), STANDIN_ARCH (90), STANDIN_MEMORY (bytes, 16 GiB), STANDIN_DRIVER
+ * (13000, 0: none), STANDIN_TIMEOUT (seconds that a rank waits in a collective, 30), STANDIN_FAIL=CALL:N lets the Nth
+ * call of that name fail, STANDIN_TRACE=FILE gets a line for each call. */
+#ifndef TESTS_CUDA_STANDIN_H
+#define TESTS_CUDA_STANDIN_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdnoreturn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { STANDIN_STATUS = 70 };
+
+/* A kernel that is compiled for the host: run(arguments) runs all its blocks. The arguments are copied. What it touches
+ * is seen when its file is compiled with -fsanitize=thread, at compile time alone: its hooks are defined here. */
+void standin_launch(cudaStream_t stream, const char *name, void (*run)(const void *arguments), const void *arguments,
+                    size_t bytes);
+
+/* The host, or the kernel that runs, reads or writes memory: for code that is not instrumented. */
+void standin_touch(const void *address, size_t bytes, bool writes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

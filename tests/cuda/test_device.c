@@ -1,0 +1,280 @@
+/* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, products.
+ */
+#include "runtime/cuda/product.h"
+#include "tests/cuda/child.h"
+#include "tests/cuda/standin/standin.h"
+#include "tests/runtime/cmocka_all.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The arena: states, a feed, a report, room for products, a workspace. */
+struct arena {
+  _Alignas(64) float states[64];
+  _Alignas(64) int32_t feed[16];
+  _Alignas(64) float report[4];
+  _Alignas(64) float a[64 * 64], b[64 * 64], y[64 * 64], aux[64 * 64], bias[64];
+  _Alignas(256) char workspace[1 << 16];
+};
+
+static const char *const architectures[] = {"sm_80", "sm_90a", NULL};
+static const struct accel_program program = {.arena_bytes = sizeof(struct arena)};
+static struct accel_cuda_plan plan = {.architectures = architectures,
+                                      .arena_bytes = sizeof(struct arena),
+                                      .workspace_offset = offsetof(struct arena, workspace),
+                                      .workspace_bytes = 1 << 16,
+                                      .feed_offset = offsetof(struct arena, feed),
+                                      .feed_bytes = sizeof(int32_t[16]),
+                                      .report_offset = offsetof(struct arena, report),
+                                      .report_bytes = sizeof(float[4]),
+                                      .ahead = 3,
+                                      .events = 2};
+static struct arena *arena;
+
+static void open_device(void) {
+  accel_cuda_open(&program, &plan);
+  arena = accel_cuda_arena();
+}
+
+static void nothing(void) {
+  open_device();
+  accel_cuda_close();
+}
+
+/* ---- What is said at start ---- */
+
+static void test_start(void **state) {
+  static const struct {
+    const char *environment, *said; /* NULL: all is well */
+  } cases[] = {
+      {"STANDIN_GPUS=1", NULL},
+      {"STANDIN_ARCH=86", NULL},
+      {"STANDIN_DRIVER=0", "error: no NVIDIA driver on this machine"},
+      {"STANDIN_DRIVER=11080", "the NVIDIA driver is for CUDA 11.8, older than the CUDA"},
+      {"STANDIN_GPUS=0", "error: no GPU on this machine"},
+      {"STANDIN_GPUS=0 CUDA_VISIBLE_DEVICES=7", "no GPU among CUDA_VISIBLE_DEVICES=7"},
+      {"STANDIN_ARCH=75", "GPU 0 (stand-in) is an sm_75, but the kernels are for sm_80 sm_90a"},
+      {"STANDIN_ARCH=100", "add sm_100 to devices.arch"},
+      {"STANDIN_MEMORY=1048576", "the plan takes 0.00 GiB, GPU 0 (stand-in) has 0.00 of its 0.00 GiB free"},
+      {"STANDIN_FAIL=cudaSetDevice", "GPU 0 (stand-in) cannot be used"},
+      {"STANDIN_FAIL=cuMemCreate", "cuMemCreate"},
+      {"STANDIN_FAIL=cudaHostAlloc", "cudaHostAlloc of CUDA: cudaErrorMemoryAllocation"},
+      {"STANDIN_FAIL=cudaStreamCreateWithPriority:3", "runtime/cuda/device.c:"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[2048];
+    int status = in_child(nothing, cases[i].environment, text, sizeof text);
+    bool right = cases[i].said == NULL ? status == 0 : status == 1 && strstr(text, cases[i].said) != NULL;
+    if (!right) print_error("%s: status %d, '%s'\n", cases[i].environment, status, text);
+    assert_true(right);
+  }
+}
+
+/* ---- Feed and report ---- */
+
+static void run_sum(const void *arguments) {
+  (void)arguments;
+  standin_touch(arena->feed, sizeof arena->feed, false);
+  standin_touch(arena->report, sizeof arena->report, true);
+  arena->report[0] = 0.0f;
+  for (int i = 0; i < 16; i++) arena->report[0] += (float)arena->feed[i];
+  arena->report[1] += 1.0f;
+}
+
+static void record_step(void) {
+  standin_launch(accel_cuda_stream(ACCEL_COMPUTE), "sum", run_sum, NULL, 0);
+}
+
+static void feed(int step) {
+  int32_t *room = accel_cuda_feed_begin();
+  standin_touch(room, plan.feed_bytes, true); /* while no copy of it goes on */
+  for (int i = 0; i < 16; i++) room[i] = step * i;
+  accel_cuda_feed_send();
+}
+
+/* The host is up to two feeds ahead, and reads reports of earlier steps. */
+static void ten_steps(void) {
+  open_device();
+  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->report, sizeof arena->report);
+  struct accel_graph *graph = accel_cuda_capture("step", record_step);
+  if (accel_cuda_report(0) != NULL) exit(3);
+  feed(0);
+  for (int step = 0; step < 10; step++) {
+    if (step + 1 < 10) feed(step + 1);
+    accel_cuda_feed_take();
+    accel_cuda_launch(graph);
+    accel_cuda_report_send();
+    const float *before = accel_cuda_report(1);
+    if (step == 0 && before != NULL) exit(4);
+    if (step == 0) continue;
+    standin_touch(before, plan.report_bytes, false);
+    if (before[0] != 120.0f * (float)(step - 1) || before[1] != (float)step) exit(5);
+  }
+  const float *last = accel_cuda_report(0);
+  standin_touch(last, plan.report_bytes, false);
+  if (last[0] != 1080.0f || last[1] != 10.0f || accel_cuda_report(3) != NULL) exit(6);
+  accel_cuda_close();
+}
+
+static void test_steps(void **state) {
+  char text[1024];
+  (void)state;
+  int status = in_child(ten_steps, "ACCEL_GRAPHS=yes", text, sizeof text);
+  if (status != 0) print_error("%s\n", text);
+  assert_int_equal(status, 0);
+  status = in_child(ten_steps, "ACCEL_GRAPHS=no", text, sizeof text);
+  if (status != 0) print_error("%s\n", text);
+  assert_int_equal(status, 0);
+}
+
+/* ---- What a program could do wrong ---- */
+
+static void reads_without_take(void) {
+  open_device();
+  feed(1);
+  record_step();
+  accel_cuda_copy(accel_cuda_stream(ACCEL_TRAFFIC), arena->states, arena->report, 16);
+}
+
+static void forgets_wait(void) {
+  open_device();
+  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->a, sizeof arena->a);
+  accel_cuda_record(0, accel_cuda_stream(ACCEL_COMPUTE));
+  accel_cuda_copy(accel_cuda_stream(ACCEL_TRAFFIC), arena->b, arena->a, sizeof arena->a);
+}
+
+static void fails_late(void) {
+  open_device();
+  accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
+}
+
+static void test_breaks(void **state) {
+  char text[1024];
+  (void)state;
+  assert_int_equal(in_child(reads_without_take, "", text, sizeof text), STANDIN_STATUS);
+  assert_non_null(strstr(text, "without waiting for sum of stream 1"));
+  assert_int_equal(in_child(forgets_wait, "", text, sizeof text), STANDIN_STATUS);
+  assert_non_null(strstr(text, "without waiting for cudaMemsetAsync"));
+  assert_int_equal(in_child(fails_late, "STANDIN_FAIL=cudaStreamSynchronize", text, sizeof text), 1);
+  assert_non_null(strstr(text, "rank 0: error: runtime/cuda/device.c:"));
+  assert_non_null(strstr(text, "an illegal memory access was encountered"));
+  assert_non_null(strstr(text, "compute-sanitizer"));
+}
+
+/* ---- Products ---- */
+
+static double gelu(double x) {
+  return 0.5 * x * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+static double gelu_slope(double x) {
+  const double h = 1e-5;
+  return (gelu(x + h) - gelu(x - h)) / (2.0 * h);
+}
+
+static void random_fill(float *values, int count, uint64_t stream) {
+  for (int i = 0; i < count; i++)
+    values[i] =
+        (float)accel_random((uint64_t)atoll(getenv("SEED") != NULL ? getenv("SEED") : "1"), stream, (uint64_t)i) /
+            4294967296.0f -
+        0.5f;
+}
+
+static void expect(double wanted, double got, const char *what, enum accel_epilogue epilogue) {
+  if (fabs(wanted - got) <= 1e-4 * (1.0 + fabs(wanted))) return;
+  fprintf(stderr, "%s of epilogue %d: %.9g, not %.9g\n", what, (int)epilogue, got, wanted);
+  exit(4);
+}
+
+/* One product in the steps that a program may choose, against the sum that its header states. */
+static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_turned, bool accumulate, int64_t batch) {
+  enum { ROWS = 8, COLUMNS = 16, DEPTH = 24 };
+  struct accel_cuda_product p = {.name = "test",
+                                 .accumulate = accumulate,
+                                 .epilogue = epilogue,
+                                 .rows = ROWS,
+                                 .columns = COLUMNS,
+                                 .depth = DEPTH,
+                                 .y_row = COLUMNS,
+                                 .a_row = a_turned ? 1 : DEPTH,
+                                 .a_column = a_turned ? ROWS : 1,
+                                 .b_row = b_turned ? 1 : COLUMNS,
+                                 .b_column = b_turned ? DEPTH : 1,
+                                 .batch = batch,
+                                 .y_step = ROWS * COLUMNS,
+                                 .a_step = ROWS * DEPTH,
+                                 .b_step = DEPTH * COLUMNS};
+  static struct arena host;
+  random_fill(host.a, 4096, 1);
+  random_fill(host.b, 4096, 2);
+  random_fill(host.y, 4096, 3);
+  random_fill(host.aux, 4096, 4);
+  random_fill(host.bias, 64, 5);
+  accel_cuda_write(arena, &host, sizeof host);
+  accel_cuda_open_product(&p);
+  accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, arena->bias, arena->aux);
+  static struct arena got;
+  accel_cuda_read(&got, arena, sizeof got);
+  double column_sums[COLUMNS] = {0}, depth_sums_a[ROWS] = {0}, depth_sums_b[COLUMNS] = {0};
+  for (int64_t n = 0; n < (batch > 0 ? batch : 1); n++)
+    for (int64_t i = 0; i < ROWS; i++)
+      for (int64_t j = 0; j < COLUMNS; j++) {
+        int64_t at = n * p.y_step + i * p.y_row + j;
+        double sum = accumulate ? host.y[at] : 0.0, aux = host.aux[at];
+        for (int64_t k = 0; k < DEPTH; k++)
+          sum += (double)host.a[n * p.a_step + i * p.a_row + k * p.a_column] *
+                 (double)host.b[n * p.b_step + k * p.b_row + j * p.b_column];
+        if (epilogue == ACCEL_BIAS || epilogue == ACCEL_BIAS_GELU) sum += host.bias[j];
+        if (epilogue == ACCEL_GELU || epilogue == ACCEL_BIAS_GELU) {
+          expect(sum, got.aux[at], "aux", epilogue);
+          sum = gelu(sum);
+        }
+        if (epilogue == ACCEL_DGELU || epilogue == ACCEL_DGELU_SUM) sum *= gelu_slope(aux);
+        expect(sum, got.y[at], "y", epilogue);
+        column_sums[j] += sum;
+      }
+  for (int64_t k = 0; k < DEPTH; k++) {
+    for (int64_t i = 0; i < ROWS; i++) depth_sums_a[i] += host.a[i * p.a_row + k * p.a_column];
+    for (int64_t j = 0; j < COLUMNS; j++) depth_sums_b[j] += host.b[k * p.b_row + j * p.b_column];
+  }
+  for (int64_t j = 0; j < COLUMNS; j++) {
+    if (epilogue == ACCEL_DGELU_SUM) expect(column_sums[j], got.bias[j], "sum", epilogue);
+    if (epilogue == ACCEL_SUM_B) expect(depth_sums_b[j], got.bias[j], "sum of b", epilogue);
+    if (epilogue == ACCEL_SUM_A && j < ROWS) expect(depth_sums_a[j], got.bias[j], "sum of a", epilogue);
+  }
+}
+
+static void products(void) {
+  open_device();
+  for (int epilogue = ACCEL_PLAIN; epilogue <= ACCEL_SUM_B; epilogue++)
+    for (int turned = 0; turned < 4; turned++)
+      check_product((enum accel_epilogue)epilogue, turned & 1, turned & 2, false, 0);
+  for (int turned = 0; turned < 4; turned++) check_product(ACCEL_PLAIN, turned & 1, turned & 2, true, 3);
+  check_product(ACCEL_SUM_A, true, false, true, 0);
+  check_product(ACCEL_BIAS_GELU, false, true, false, 2);
+  accel_cuda_close();
+}
+
+static void no_algorithm(void) {
+  open_device();
+  check_product(ACCEL_PLAIN, false, false, false, 0);
+}
+
+static void test_products(void **state) {
+  char text[1024];
+  (void)state;
+  int status = in_child(products, "", text, sizeof text);
+  if (status != 0) print_error("%s\n", text);
+  assert_int_equal(status, 0);
+  assert_int_equal(in_child(no_algorithm, "STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic", text, sizeof text), 1);
+  assert_non_null(strstr(text, "no algorithm for the product of test, 8 x 24 x 16"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_start), cmocka_unit_test(test_steps),
+                                     cmocka_unit_test(test_breaks), cmocka_unit_test(test_products)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
