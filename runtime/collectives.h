@@ -19,14 +19,25 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
 
-/* Begins a sum in any order, so that it goes on beside other work: nothing of values[] is touched until accel_wait_collectives.
- * Those that have begun end in their order. */
+/* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
+void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
+
+/* Begins the same as accel_all_reduce, so that it goes on beside other work: nothing of values[] is touched until
+ * accel_wait_collectives. Those that have begun end in their order. */
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 
 /* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` is room for them
  * until accel_wait_collectives. */
 void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
                                size_t count);
+
+/* Begins: values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
+ * for the last one, are added up, each piece at `own` of its rank. Nothing of both is touched until
+ * accel_wait_collectives. */
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last);
+
+/* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. */
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last);
 
 /* Lets what has begun go on: an engine without a thread of its own gets on only when it is called. */
 void accel_advance_collectives(void);

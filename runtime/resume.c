@@ -1,6 +1,7 @@
 #include "resume.h"
 
 #include "checkpoint.h"
+#include "divided.h"
 #include "tensors.h"
 #include "world.h"
 
@@ -43,7 +44,8 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
 
 /* What rank 0 alone does, so that a checkpoint need not lie where others see it. */
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, struct problem *problem) {
-  return rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
+  return rt_divided_open(run->program, run->saver.own, run->saver.arrays, problem) &&
+         rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
          rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
 }
 
@@ -54,7 +56,12 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
   if (run->resumed[0] == '\0') return true;
   rt_world_require(!rt_is_main() || read_chosen(run, &what, problem), problem, 1);
   rt_world_share(&what, sizeof what);
-  for (int i = 0; i < program->n_states; i++) rt_world_share(run->saver.arrays[i], rt_state_bytes(&program->states[i]));
+  for (int i = 0; i < program->n_states; i++)
+    if (rt_is_divided(program, i))
+      rt_divided_deal(program, i, run->saver.own[i], run->saver.arrays[i]);
+    else
+      rt_world_share(run->saver.arrays[i], rt_state_bytes(&program->states[i]));
+  rt_divided_close(program, run->saver.arrays);
   run->continues = true;
   run->first_step = what.step;
   go_on_with_samples(run, &what);

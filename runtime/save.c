@@ -95,6 +95,13 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
   return rt_events_save(&run->cadences, at) || run->is_timely || run->signal != NULL;
 }
 
+/* All ranks come here; the save before reads what is collected anew. */
+static bool collect(struct accel_run *run, struct problem *problem) {
+  if (run->program->division.n_rows == 0) return true;
+  if (!rt_saver_wait(&run->saver, problem)) rt_save_failed(run, problem);
+  return rt_saver_collect(&run->saver, problem);
+}
+
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->mixture.taken;
@@ -105,15 +112,16 @@ static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool i
   return rt_log_flush(&run->log, problem) && rt_saver_save(&run->saver, &what, in_background, problem);
 }
 
-/* All ranks hold the same states, and rank 0 writes them. */
+/* Rank 0 writes what all ranks hold alike, and what they have together. */
 static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
   struct problem problem;
   bool at_end = at == run->cadences.steps;
   run->saved_at = at;
   run->saved_time = rt_now();
+  bool collected = has_cadence(run) && collect(run, &problem);
   if (!rt_is_main()) return;
   if (has_cadence(run)) {
-    if (save_checkpoint(run, at, lr, !at_end, &problem))
+    if (collected && save_checkpoint(run, at, lr, !at_end, &problem))
       *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
     else
       rt_save_failed(run, &problem);
@@ -141,10 +149,11 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   ask(run, at);
   if (run->signal == NULL || at >= run->cadences.steps) return;
   run->cadences.steps = at;
+  bool collected = run->saved_at == at || collect(run, &problem);
   if (!rt_is_main()) return;
   rt_log_clear(&run->log);
-  bool saved =
-      run->saved_at == at ? rt_saver_wait(&run->saver, &problem) : save_checkpoint(run, at, lr, false, &problem);
+  bool saved = run->saved_at == at ? rt_saver_wait(&run->saver, &problem)
+                                   : collected && save_checkpoint(run, at, lr, false, &problem);
   run->saved_at = at;
   if (!saved) rt_fail(&problem, 1);
   printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", run->signal, at, run->saver.path);

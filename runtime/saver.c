@@ -1,8 +1,10 @@
 #include "saver.h"
 
+#include "divided.h"
 #include "files.h"
 #include "folders.h"
 #include "tensors.h"
+#include "world.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,12 +19,15 @@ enum { ALIGNMENT = 64 };
 static bool place_arrays(struct saver *saver, char *arena, struct problem *problem) {
   const struct accel_program *program = saver->program;
   size_t count = (size_t)program->n_states + 1, at = program->checkpoint.copy_offset;
+  saver->own = calloc(count, sizeof *saver->own);
   saver->arrays = calloc(count, sizeof *saver->arrays);
   if (at > 0) saver->copies = calloc(count, sizeof *saver->copies);
-  if (saver->arrays == NULL || (at > 0 && saver->copies == NULL))
+  if (saver->own == NULL || saver->arrays == NULL || (at > 0 && saver->copies == NULL))
     return rt_problem(problem, "no memory for the list of states");
   for (int i = 0; i < program->n_states; i++) {
-    saver->arrays[i] = arena + program->states[i].offset;
+    saver->own[i] = arena + program->states[i].offset;
+    if (rt_is_divided(program, i)) continue;
+    saver->arrays[i] = saver->own[i];
     if (saver->copies == NULL) continue;
     saver->copies[i] = arena + at;
     at += (rt_state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -127,7 +132,8 @@ static void *touch_copies(void *argument) {
   struct saver *saver = argument;
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < saver->program->n_states; i++)
-    for (size_t at = 0, bytes = rt_state_bytes(&saver->program->states[i]); at < bytes; at += page)
+    for (size_t at = saver->copies[i] == NULL ? SIZE_MAX : 0, bytes = rt_state_bytes(&saver->program->states[i]);
+         at < bytes; at += page)
       *(volatile char *)(saver->copies[i] + at) = 0;
   atomic_store(&saver->done, true);
   return NULL;
@@ -137,10 +143,22 @@ void rt_saver_prepare(struct saver *saver) {
   if (saver->copies != NULL && !saver->busy) (void)begin_thread(saver, touch_copies);
 }
 
+bool rt_saver_collect(struct saver *saver, struct problem *problem) {
+  bool good = rt_divided_open(saver->program, saver->own, saver->arrays, problem);
+  if (saver->program->division.n_rows == 0) return true;
+  rt_world_require(good, problem, 1);
+  rt_divided_collect(saver->program, saver->own, saver->arrays);
+  return true;
+}
+
 static void copy_states(struct saver *saver) {
   static const size_t piece = (size_t)1 << 20;
   for (int i = 0; i < saver->program->n_states; i++) {
     size_t bytes = rt_state_bytes(&saver->program->states[i]);
+    if (rt_is_divided(saver->program, i)) {
+      saver->copies[i] = saver->arrays[i]; /* a copy already */
+      continue;
+    }
 #pragma omp parallel for
     for (size_t at = 0; at < bytes; at += piece)
       memcpy(saver->copies[i] + at, saver->arrays[i] + at, bytes - at < piece ? bytes - at : piece);
@@ -210,6 +228,8 @@ bool rt_saver_wait(struct saver *saver, struct problem *problem) {
 
 void rt_saver_close(struct saver *saver) {
   waited_for = NULL;
+  if (saver->arrays != NULL) rt_divided_close(saver->program, saver->arrays);
+  free(saver->own);
   free(saver->arrays);
   free(saver->copies);
   for (int i = 0; i < saver->n_objects; i++) free(saver->objects[i].copy);

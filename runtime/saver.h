@@ -15,7 +15,8 @@ struct saver {
   const char *prefix; /* "checkpoint_" or "step_" */
   int64_t next;       /* the number of the next one, where they are numbered */
   int metrics;        /* a file that must be durable before a checkpoint is */
-  char **arrays;      /* the program's states in the arena */
+  char **own;         /* the program's states in the arena */
+  char **arrays;      /* the same, but for what ranks divide: there its whole, on rank 0 and while it is needed */
   char **copies;      /* and where they are copied to; NULL: saves are not in the background */
 
   struct saved_object *objects; /* of user code */
@@ -31,6 +32,9 @@ struct saver {
   bool failed;
   struct problem problem;
 };
+
+/* Makes the states whole on rank 0, for what it saves next; all ranks call it, between saves. */
+bool rt_saver_collect(struct saver *saver, struct problem *problem);
 
 /* Looks at the project's folder; nothing is written yet. */
 bool rt_saver_open(struct saver *saver, const struct accel_program *program, const char *project_dir, char *arena,

@@ -99,6 +99,10 @@ int64_t accel_rank(const struct accel_run *run) {
   return rt_world()->rank / (rt_mesh_ranks(run->program) / rt_data_ranks(run->program));
 }
 
+int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis) {
+  return rt_rank_along(run->program, axis);
+}
+
 int64_t accel_steps(const struct accel_run *run) {
   return run->cadences.steps;
 }

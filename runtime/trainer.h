@@ -46,6 +46,20 @@ struct accel_state {
   int n_slices;
 };
 
+/* Elements in a row that the ranks along dp_shard divide: each has `piece` of them in the order of the ranks, the last
+ * one `last`, in its own arrays from `own` on. */
+struct accel_row {
+  size_t first, piece, last, own;
+};
+
+/* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
+struct accel_division {
+  const struct accel_row *rows;
+  int n_rows; /* 0: they divide nothing */
+  int64_t whole;
+  int first_state, n_states;
+};
+
 /* A key of the job and its value, for the comparison with the job of a checkpoint. */
 struct accel_key {
   const char *name, *value; /* "optimizer.lr", "0.001" */
@@ -176,6 +190,7 @@ struct accel_program {
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
+  struct accel_division division;
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
@@ -213,6 +228,9 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
 
 /* Which of the ranks that train on batches of their own this process is, from 0. */
 int64_t accel_rank(const struct accel_run *run);
+
+/* Which of the ranks that differ along this axis alone it is, from 0. */
+int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis);
 
 /* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
 void *accel_arena(struct accel_run *run);

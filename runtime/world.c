@@ -10,6 +10,13 @@ int64_t rt_mesh_ranks(const struct accel_program *program) {
   return ranks;
 }
 
+/* Ranks are numbered with the last axis running fastest. */
+int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
+  int stride = 1;
+  for (int i = ACCEL_AXES - 1; i > (int)axis; i--) stride *= program->mesh[i] > 0 ? program->mesh[i] : 1;
+  return rt_world()->rank / stride % (program->mesh[axis] > 0 ? program->mesh[axis] : 1);
+}
+
 int64_t rt_data_ranks(const struct accel_program *program) {
   int64_t replicas = program->mesh[ACCEL_DP_REPLICATE], shards = program->mesh[ACCEL_DP_SHARD];
   return (replicas > 0 ? replicas : 1) * (shards > 0 ? shards : 1);

@@ -31,6 +31,9 @@ int64_t rt_mesh_ranks(const struct accel_program *program);
 /* Ranks of it that train on batches of their own. */
 int64_t rt_data_ranks(const struct accel_program *program);
 
+/* Which of the ranks that differ along this axis alone this one is. */
+int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
+
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
@@ -52,6 +55,10 @@ int64_t rt_world_largest(int64_t value);
 
 /* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
 void rt_world_gather(const void *own, void *all, size_t size);
+
+/* The pieces at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
+ * 0: `piece` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once. */
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last);
 
 /* Leaves the others, at a good end. */
 void rt_world_leave(void);

@@ -36,6 +36,7 @@ struct object {
   const struct type *type;
   int64_t size;
   bool is_set_hot; /* a lasting one: the hot loop writes it */
+  int once;        /* a lasting one: the program sets it in one place; -1 it does not, 0 not known yet */
   bool has_constants;
   struct constants constants;
 };
@@ -180,6 +181,9 @@ bool walk_assume(struct walk *walk, struct syntax *condition, bool truth);
 
 /* A call of a function that is not defined here: its effect on memory and its result. */
 struct value walk_external(struct walk *walk, struct syntax *node, const struct value *arguments, int count);
+
+/* The range of an integer of static storage that is set in one place, outside of the hot loop; false: it is another. */
+bool walk_set_once(struct walk *walk, int object, struct value *value);
 
 /* Memory. */
 int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,

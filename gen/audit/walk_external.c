@@ -99,6 +99,17 @@ static struct value tell_rank(const struct call *call) {
   return value_of_type(call->node->type, ORIGIN_CONFIG | ORIGIN_RANK);
 }
 
+/* Along one axis of the grid. */
+static struct value tell_rank_along(const struct call *call) {
+  struct value rank = tell_rank(call);
+  int64_t axis = call->count > 1 && call->arguments[1].kind == VALUE_INTEGER ? call->arguments[1].low : -1;
+  if (call->walk->config == NULL || axis < 0 || call->arguments[1].high != axis) return rank;
+  int64_t ranks = external_member(call->walk, call->walk->config, "mesh", axis);
+  rank.low = 0;
+  rank.high = ranks > 1 ? ranks - 1 : 0;
+  return rank;
+}
+
 static struct value give_arena(const struct call *call) {
   struct walk *walk = call->walk;
   walk->objects[walk->arena_object].size = described(walk, "arena_bytes");
@@ -184,6 +195,7 @@ static const struct {
     {"accel_evaluation_start", start_run},
     {"accel_generation_start", start_run},
     {"accel_rank", tell_rank},
+    {"accel_rank_along", tell_rank_along},
     {"accel_arena", give_arena},
     {"accel_generation_arena", give_arena},
     {"accel_fill_weights", fill_weights},

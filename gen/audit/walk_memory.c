@@ -244,7 +244,9 @@ static struct value load_lasting(struct walk *walk, struct place place, const st
   origin |= walk->states[place.at.object].value.origin & ORIGIN_RANK;
   if (object->variable->is_constant && object->variable->initial != NULL)
     return constant_at(walk, place, origin_of_choice(place.at.origin));
-  return value_of_type(place.type, origin);
+  struct value value = value_of_type(place.type, origin);
+  if (!element && walk_set_once(walk, place.at.object, &value)) value.origin = origin;
+  return value;
 }
 
 /* The ends of a range stand for what is between: pointers move by whole elements. */

@@ -1,6 +1,7 @@
 /* The ranks of a program. */
 #include "gen/emit/values.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/shard.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
   static const char *const names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
@@ -12,6 +13,14 @@ static struct jinja_value axes_value(struct arena *arena, const struct job *job)
     set_int(arena, value, "length", job->parallelism.axes[i]);
     jinja_push(arena, list, value);
   }
+  return list;
+}
+
+/* The axes along which ranks train on batches of their own. */
+static struct jinja_value data_axes_value(struct arena *arena, const struct job *job) {
+  struct jinja_value list = jinja_list(arena);
+  if (job->parallelism.axes[AXIS_DP_SHARD] > 1) jinja_push(arena, list, jinja_string(arena, "DP_SHARD"));
+  if (job->parallelism.axes[AXIS_DP_REPLICATE] > 1) jinja_push(arena, list, jinja_string(arena, "DP_REPLICATE"));
   return list;
 }
 
@@ -37,8 +46,11 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
+  set_bool(arena, value, "divides", !alone && is_divided(program));
   if (alone) return value;
   set_int(arena, value, "data_ranks", job_data_ranks(job));
+  set_int(arena, value, "gradients",
+          program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32));
   bool evaluates = job->training.eval_interval > 0;
   bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
@@ -49,6 +61,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(arena, job));
+  jinja_set(arena, value, "data_axes", data_axes_value(arena, job));
+  set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   jinja_set(arena, value, "buckets", buckets_value(program));
   return value;
 }

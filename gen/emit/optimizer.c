@@ -4,6 +4,7 @@
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/schedule.h"
+#include "gen/plan/shard.h"
 
 /* ---- Numbers ---- */
 
@@ -69,6 +70,7 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   set_int(arena, value, "rows", span->rows);
   set_int(arena, value, "columns", span->columns);
   set_int(arena, value, "state", span->state[0]);
+  set_int(arena, value, "piece", span->piece);
   set_int(arena, value, "second_state", span->state[1]);
   for (int n = 0; n < N_NUMBERS; n++) {
     if (!differs(spans, n)) continue;
@@ -80,11 +82,13 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   return value;
 }
 
-static struct jinja_value rows_value(struct arena *arena, const struct span_list *spans) {
+static struct jinja_value rows_value(const struct program *program, const struct span_list *spans) {
+  struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < spans->count; i++) {
     struct jinja_value row = row_value(arena, spans, &spans->items[i]);
     set_int(arena, row, "number", i);
+    set_int(arena, row, "last", shard_last(program, &spans->items[i]));
     jinja_push(arena, list, row);
   }
   return list;
@@ -188,7 +192,9 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "scales_gradient", program->border.factor);
   set_bool(arena, value, "unscales", program->border.unscales);
   set_bool(arena, value, "measures", program->border.measures);
-  set_text(arena, value, "low", low_name(program));
+  set_text(arena, value, "low", is_divided(program) ? "" : low_name(program)); /* else behind what makes it whole */
+  set_bool(arena, value, "divided", is_divided(program));
+  set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);
   set_bool(arena, value, "counts_steps", grows || optimizer_counts_steps(job));
@@ -196,10 +202,11 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "packed", optimizer_packs_moments(job));
   set_text(arena, value, "state_dtype", dtypes[optimizer_state_dtype(job)]);
   jinja_set(arena, value, "maps", maps_value(arena, job));
-  set_int(arena, value, "block", STATE_BLOCK);
+  set_int(arena, value, "block", is_divided(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);
-  set_int(arena, value, "gradients", program->bytes.gradients / dtype_size(DTYPE_FLOAT32));
-  jinja_set(arena, value, "rows", rows_value(arena, spans));
+  int64_t stored = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
+  set_int(arena, value, "gradients", is_divided(program) ? program->own_elements : stored);
+  jinja_set(arena, value, "rows", rows_value(program, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));
   return value;

@@ -52,6 +52,22 @@ struct jinja_value keys_value(const struct program *program, const char *model) 
   return list;
 }
 
+/* Which states ranks divide, neighbours in the list. */
+struct jinja_value division_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  int first = 0, count = 0;
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (state->whole == 0) continue;
+    if (count++ == 0) first = i;
+    set_int(arena, value, "whole", state->whole);
+  }
+  set_int(arena, value, "first_state", first);
+  set_int(arena, value, "n_states", count);
+  return value;
+}
+
 struct jinja_value states_value(const struct program *program) {
   static const char *const types[] = {
       [DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t", [DTYPE_BFLOAT16] = "uint16_t", [DTYPE_UINT8] = "uint8_t"};

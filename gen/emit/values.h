@@ -55,6 +55,9 @@ struct jinja_value adapters_value(const struct program *program);
  * weights first; parameter is the place among tensors_value's, -1 for none. */
 struct jinja_value states_value(const struct program *program);
 
+/* What of it ranks divide: {whole, first_state, n_states}. */
+struct jinja_value division_value(const struct program *program);
+
 /* How the run is saved and continued, and the size of the copy from which it is saved. */
 struct jinja_value checkpoint_value(const struct program *program);
 

@@ -1,8 +1,10 @@
 #include "gen/plan/collectives.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "gen/plan/place.h"
+#include "gen/plan/shard.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -99,7 +101,7 @@ static void note_function(struct order *order, const struct function *function, 
 struct piece {
   const struct weight *weight;
   int64_t first, end; /* elements, with what pads it */
-  int ready;
+  int ready;          /* INT_MAX: the backward adds nothing, but ranks divide its update */
 };
 
 /* As the backward completes them; of those that it completes at once, from the end of memory on, as the backward goes
@@ -116,9 +118,9 @@ static struct piece *pieces_of(const struct program *program, const int *ready, 
   *count = 0;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
-    if (ready[i] == 0 || weight->gradient < 0) continue; /* zeros on all ranks, or none */
+    if ((ready[i] == 0 && !is_divided(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
-    pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i]};
+    pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
   }
   qsort(pieces, (size_t)*count, sizeof *pieces, compare);
   return pieces;
@@ -143,37 +145,51 @@ static int64_t wire_width(const struct job *job) {
   return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
 }
 
+/* Makes the piece the first one of a bucket; where nothing is sent, of a span alone. */
+static void begin_bucket(struct program *program, const struct piece *piece) {
+  const struct job *job = program->job;
+  bool divided = is_divided(program);
+  struct collective bucket = {.kind = divided ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
+                              .axis = divided ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
+                              .width = wire_width(job),
+                              .first = piece->first,
+                              .count = piece->end - piece->first,
+                              .times = job->parallelism.sync_each_batch ? job->accumulation.num_steps : 1};
+  if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->collectives, bucket);
+  if (divided) shard_begin(program, piece->weight);
+}
+
+/* Puts the piece into the bucket that was begun last, where it lies beside that. */
+static bool goes_on(struct program *program, const struct piece *piece) {
+  int n = program->collectives.count;
+  int64_t most = program->job->parallelism.bucket_bytes;
+  if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
+  if (n == 0 || piece->ready == INT_MAX) return false;
+  bool divided = is_divided(program);
+  if (divided && !shard_accepts(program, piece->weight)) return false;
+  if (!join(&program->collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
+  if (divided) shard_extend(program, piece->weight);
+  return true;
+}
+
 /* Buckets from pieces in order, and by bucket the point behind which it is complete. */
 static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
-  const struct job *job = program->job;
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
-  int64_t times = job->parallelism.sync_each_batch ? job->accumulation.num_steps : 1;
+  if (is_divided(program)) program->spans = (struct span_list){0};
   for (int i = 0, others = 0; i < count; i++) {
     const struct piece *piece = &pieces[i];
+    others = goes_on(program, piece) ? others + 1 : 0;
+    if (others == 0) begin_bucket(program, piece);
+    if (piece->ready == INT_MAX) continue;
     int n = program->collectives.count;
-    int64_t most = job->parallelism.bucket_bytes;
-    if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
-    struct collective *last = n > 0 ? &program->collectives.items[n - 1] : NULL;
-    if (last != NULL && join(last, piece, most / dtype_size(DTYPE_FLOAT32))) {
-      others++;
-    } else {
-      struct collective bucket = {.kind = COLLECTIVE_ALL_REDUCE,
-                                  .axis = AXIS_DP_REPLICATE,
-                                  .width = wire_width(job),
-                                  .first = piece->first,
-                                  .count = piece->end - piece->first,
-                                  .times = times};
-      ARENA_PUSH(program->arena, program->collectives, bucket);
-      others = 0;
-      n++;
-    }
-    last = &program->collectives.items[n - 1];
+    struct collective *last = &program->collectives.items[n - 1];
     last->what = bucket_text(program->arena, pieces[i - others].weight, others);
     last->behind = order->points.items[piece->ready - 1].step;
     last->iteration = order->points.items[piece->ready - 1].iteration;
     ready[n - 1] = piece->ready;
   }
   program->n_buckets = program->collectives.count;
+  if (is_divided(program)) shard_cut(program);
   return ready;
 }
 
@@ -196,28 +212,37 @@ static void mark_steps(struct program *program, const struct order *order, const
 
 /* ---- What the loss is the sum of ---- */
 
-static void add_loss(struct program *program) {
+/* Numbers that all ranks along an axis add up between a step's gradients and its update. */
+static void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
+  struct collective sum = {
+      .kind = COLLECTIVE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, sum);
+}
+
+static void add_loss(struct program *program, enum axis axis) {
   bool counts = program->border.counts;
-  struct collective loss = {.kind = COLLECTIVE_ALL_REDUCE,
-                            .axis = AXIS_DP_REPLICATE,
-                            .what = counts ? "the loss, and what it is a mean over" : "the loss",
-                            .width = (int64_t)sizeof(double),
-                            .count = counts ? 2 : 1,
-                            .times = 1};
-  ARENA_PUSH(program->arena, program->collectives, loss);
+  add_sum(program, axis, counts ? "the loss, and what it is a mean over" : "the loss", counts ? 2 : 1,
+          (int64_t)sizeof(double));
 }
 
 void plan_collectives(struct program *program) {
   static const char *const root[] = {""};
-  if (program->job->parallelism.axes[AXIS_DP_REPLICATE] <= 1 || program->backward == NULL) return;
+  if (job_data_ranks(program->job) <= 1 || program->backward == NULL) return;
   struct order order = {.program = program};
   order.ready = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *order.ready);
   note_function(&order, program->backward, root);
   int count;
   const struct piece *pieces = pieces_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, pieces, count));
-  add_loss(program);
   program->sends_always = program->job->accumulation.num_steps == 1 || program->job->parallelism.sync_each_batch;
+  if (is_divided(program))
+    add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
+            dtype_size(DTYPE_FLOAT32));
+  add_loss(program, AXIS_DP_SHARD);
+  add_loss(program, AXIS_DP_REPLICATE);
+  if (!is_divided(program)) return;
+  add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
+  shard_gather(program);
 }
 
 bool function_sends(const struct function *function) {

@@ -9,7 +9,11 @@
  *
  * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are
  * all-reduced: in buckets of neighbours in memory, in the order in which the backward completes them, as PyTorch's
- * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows. */
+ * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows.
+ *
+ * Along dp_shard each rank needs its part of the gradients alone (gen/plan/shard.h), so the same buckets are
+ * reduce-scattered, the parts all-reduced along dp_replicate, and the weights that were updated from them all-gathered
+ * (Rajbhandari et al., "ZeRO", SC 2020, stage 1). */
 void plan_collectives(struct program *program);
 
 /* Whether a function of the backward, or one that it calls, completes buckets of gradients while it runs. */

@@ -44,6 +44,7 @@ static void count_bytes(struct program *program) {
   program->bytes.weights = weights + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
   if (program->kind == PROGRAM_TRAIN)
     program->bytes.gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
+  program->bytes.gradients += program->own_elements * dtype_size(DTYPE_FLOAT32);
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;
   program->bytes.optimizer -= program->bytes.averages;

@@ -5,6 +5,7 @@
 
 #include "gen/plan/match.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/shard.h"
 
 /* The first group that a parameter's name matches; -1 for none. */
 static int group_of(const struct job *job, const char *name) {
@@ -54,7 +55,7 @@ static const struct weight **sorted_weights(const struct program *program) {
   return sorted;
 }
 
-static bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
+bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
   return a->lr_scale == b->lr_scale && a->weight_decay == b->weight_decay && a->beta1 == b->beta1 &&
          a->beta2 == b->beta2 && a->eps == b->eps && a->momentum == b->momentum;
 }
@@ -144,7 +145,7 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
 static bool has_tables(const struct program *program) {
   const struct job *job = program->job;
   return program->trained != program || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
-         optimizer_state_dtype(job) != STATE_FLOAT32;
+         optimizer_state_dtype(job) != STATE_FLOAT32 || is_divided(program);
 }
 
 /* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so

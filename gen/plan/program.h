@@ -168,6 +168,7 @@ struct span {
   int64_t gradient; /* the first element of its gradient; -1: none is stored */
   bool frozen;      /* it has a place in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
                                       it has fewer than two */
@@ -196,6 +197,7 @@ struct state {
   const char *member; /* of the arena */
   enum dtype dtype;
   int64_t count; /* elements */
+  int64_t whole; /* of all ranks' arrays together, where each has a part; 0: each has all */
   struct state_slice *slices;
   int n_slices;
 };
@@ -279,6 +281,7 @@ struct program {
   int n_weights, weights_capacity;
   struct span_list parts;   /* swept element by element, one for each parameter */
   struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
+  int64_t own_elements;     /* of what ranks divide: what one has at most; 0: they divide nothing */
   struct span_list tensors; /* each stepped as a whole */
   int64_t update_scratch;   /* bytes that the update needs beside */
   struct {

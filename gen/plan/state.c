@@ -3,6 +3,7 @@
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
+#include "gen/plan/shard.h"
 
 int64_t state_bytes(const struct state *state) {
   return arena_aligned(state->count * dtype_size(state->dtype));
@@ -12,7 +13,8 @@ int64_t state_copy_bytes(const struct program *program) {
   int64_t bytes = 0;
   const struct job *job = program->job;
   if (!job->checkpoint.background || (job->checkpoint.every == 0 && job->checkpoint.minutes == 0)) return 0;
-  for (int i = 0; i < program->states.count; i++) bytes += state_bytes(&program->states.items[i]);
+  for (int i = 0; i < program->states.count; i++)
+    if (program->states.items[i].whole == 0) bytes += state_bytes(&program->states.items[i]);
   return bytes;
 }
 
@@ -85,6 +87,14 @@ static void add_sliced(struct program *program, const char *name, const char *me
   if (state.n_slices > 0) add(program, state);
 }
 
+/* Of the state that was added last, a rank has its part alone. */
+static void divide(struct program *program) {
+  struct state *state = &program->states.items[program->states.count - 1];
+  if (!is_divided(program)) return;
+  state->whole = state->count;
+  state->count = program->own_elements;
+}
+
 /* A state of each element, as the job wants it stored. */
 static void add_element_state(struct program *program, const char *name, int number, int64_t elements) {
   struct arena *arena = program->arena;
@@ -94,10 +104,12 @@ static void add_element_state(struct program *program, const char *name, int num
   if (stored != STATE_8BIT && program->trained != program) {
     bool whole = optimizer_is_by_tensor(program->job);
     add_sliced(program, name, moment, dtype, whole ? &program->tensors : &program->parts, WHOLE);
+    divide(program);
     return;
   }
   if (stored != STATE_8BIT) {
     add(program, (struct state){"optimizer", name, moment, .dtype = dtype, .count = elements});
+    divide(program);
     return;
   }
   add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, &program->tensors, WHOLE);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gen/spec/sharding.h"
+
 const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
 
 int64_t job_data_ranks(const struct job *job) {
@@ -32,11 +34,8 @@ int64_t parallel_ranks(const struct spec_node *job) {
 static const struct {
   const char *axis, *why;
 } unbuilt[] = {
-    {"dp_shard", "weights and states are whole on every rank"},
-    {"pp", "every rank has all layers"},
-    {"cp", "every rank has whole sequences"},
-    {"sp", "every rank has whole sequences"},
-    {"tp", "every rank has whole products"},
+    {"pp", "every rank has all layers"},      {"cp", "every rank has whole sequences"},
+    {"sp", "every rank has whole sequences"}, {"tp", "every rank has whole products"},
     {"ep", "every rank has all experts"},
 };
 
@@ -49,17 +48,8 @@ static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
     const struct spec_node *axis = axis_of(job, unbuilt[i].axis);
     if (axis == NULL || axis->integer == 1) continue;
     diag_error(diags, axis->where, "'parallelism.%s' can only be 1 so far: %s", unbuilt[i].axis, unbuilt[i].why);
-    diag_help(diags, "leave it out, and let all ranks be parallelism.dp_replicate");
+    diag_help(diags, "leave it out, and let all ranks be parallelism.dp_replicate or dp_shard");
   }
-}
-
-static void check_product(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *replicas = axis_of(job, "dp_replicate");
-  int64_t ranks = parallel_ranks(job);
-  if (replicas == NULL || replicas->integer == ranks) return;
-  diag_error(diags, replicas->where, "'parallelism.dp_replicate' is %lld, but the job has %lld %s",
-             (long long)replicas->integer, (long long)ranks, ranks > 1 ? "ranks" : "rank");
-  diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)replicas->integer);
 }
 
 /* ---- What does not go together ---- */
@@ -170,7 +160,7 @@ static void check_rest(const struct spec_node *job, struct diagnostics *diags) {
 
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_axes(job, diags);
-  check_product(job, diags);
+  sharding_check(job, parallel_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
   check_ordered(job, diags);
@@ -187,7 +177,9 @@ void parallel_bind(struct job *job) {
   job->devices.nodes = spec_find(job->tree, "devices.nodes")->integer;
   job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
-  job->parallelism.axes[AXIS_DP_REPLICATE] = job->devices.ranks;
+  struct data_grid grid = data_grid_of(job->tree, job->devices.ranks);
+  job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas;
+  job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
   const char *hook = spec_find(job->tree, "parallelism.ddp.comm_hook")->text;
   job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16
                           : strcmp(hook, "fp16") == 0 ? PRECISION_FP16

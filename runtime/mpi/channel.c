@@ -4,7 +4,9 @@
 #include "runtime/stopwatch.h"
 #include "runtime/world.h"
 
+#include <limits.h>
 #include <sched.h>
+#include <stdlib.h>
 
 static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL;
 static MPI_Comm axes[ACCEL_AXES];
@@ -57,6 +59,20 @@ MPI_Comm rt_channel_between(void) {
 
 MPI_Comm rt_channel_here(void) {
   return here;
+}
+
+int *rt_piece_counts(int ranks, size_t piece, size_t last) {
+  int *counts = malloc(2 * (size_t)ranks * sizeof *counts);
+  struct problem problem;
+  rt_problem(&problem, "no memory to count the pieces of %d ranks", ranks);
+  if (counts == NULL) rt_fail(&problem, 1);
+  rt_problem(&problem, "%zu elements in one collective are more than MPI counts", piece * (size_t)ranks + last);
+  if (piece * (size_t)ranks + last > INT_MAX) rt_fail(&problem, 1);
+  for (int i = 0; i < ranks; i++) {
+    counts[i] = (int)(i + 1 < ranks ? piece : last);
+    counts[ranks + i] = i * (int)piece;
+  }
+  return counts;
 }
 
 /* ---- Waiting ---- */

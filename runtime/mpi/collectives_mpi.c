@@ -34,6 +34,22 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
 }
 
+/* NaN is larger than any number. */
+static void keep_larger(void *from, void *to, int *count, MPI_Datatype *type) {
+  const double *a = from;
+  double *b = to;
+  (void)type;
+  for (int i = 0; i < *count; i++) b[i] = a[i] > b[i] || a[i] != a[i] ? a[i] : b[i];
+}
+
+void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
+  static const char what[] = "the largest gradient";
+  static MPI_Op larger = MPI_OP_NULL;
+  if (larger == MPI_OP_NULL) rt_mpi_check(MPI_Op_create(keep_larger, 1, &larger), what);
+  MPI_Request request = begin(axis, values, count, MPI_DOUBLE, larger, what);
+  rt_mpi_wait(&request, what);
+}
+
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
   all_reduce(axis, values, count, MPI_DOUBLE, "the sum of losses");
 }
@@ -52,6 +68,7 @@ struct begun {
   float *values; /* NULL: they travel as they are */
   const uint16_t *wire;
   size_t count;
+  int *counts; /* of a collective of pieces, which MPI reads until it ends */
 };
 
 static struct {
@@ -80,6 +97,34 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
     add(begin(axis, values + at, n, MPI_FLOAT, MPI_SUM, sum_of_gradients), (struct begun){0});
   }
 }
+
+/* ---- Pieces ---- */
+
+static int ranks_along(enum accel_axis axis) {
+  int ranks;
+  MPI_Comm_size(rt_channel_along(axis), &ranks);
+  return ranks;
+}
+
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
+  MPI_Request request;
+  int *counts = rt_piece_counts(ranks_along(axis), piece, last);
+  rt_mpi_check(MPI_Ireduce_scatter(values, own, counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
+               sum_of_gradients);
+  add(request, (struct begun){.counts = counts});
+}
+
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+  static const char what[] = "the weights of all ranks";
+  MPI_Request request;
+  int ranks = ranks_along(axis), *counts = rt_piece_counts(ranks, piece, last);
+  rt_mpi_check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, counts + ranks, MPI_FLOAT,
+                               rt_channel_along(axis), &request),
+               what);
+  add(request, (struct begun){.counts = counts});
+}
+
+/* ---- Getting on ---- */
 
 void accel_advance_collectives(void) {
   int done;
@@ -132,7 +177,7 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     add(begin(axis, wire + at, n, MPI_UINT16_T, sum_of(dtype), sum_of_gradients),
-        (struct begun){dtype, values + at, wire + at, n});
+        (struct begun){.dtype = dtype, .values = values + at, .wire = wire + at, .count = n});
   }
 }
 
@@ -140,6 +185,7 @@ void accel_wait_collectives(void) {
   for (int i = 0; i < begun.count; i++) {
     rt_mpi_wait(&begun.requests[i], sum_of_gradients);
     if (begun.items[i].values != NULL) widen(&begun.items[i]);
+    free(begun.items[i].counts);
   }
   begun.count = 0;
 }

@@ -75,6 +75,22 @@ void rt_world_gather(const void *own, void *all, size_t size) {
   rt_mpi_wait(&request, "what ranks compare");
 }
 
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {
+  MPI_Comm channel = rt_channel_along(axis);
+  MPI_Request request;
+  int ranks, along;
+  MPI_Comm_size(channel, &ranks);
+  MPI_Comm_rank(channel, &along);
+  if (along != world.rank) return;
+  size_t width = piece % 4 == 0 && last % 4 == 0 ? 4 : 2;
+  int *counts = rt_piece_counts(ranks, piece / width, last / width);
+  rt_mpi_check(MPI_Igatherv(own, counts[along], width == 4 ? MPI_FLOAT : MPI_UINT16_T, whole, counts, counts + ranks,
+                            width == 4 ? MPI_FLOAT : MPI_UINT16_T, 0, channel, &request),
+               "gather");
+  rt_mpi_wait(&request, "what rank 0 saves");
+  free(counts);
+}
+
 void rt_world_leave(void) {
   rt_channels_close();
   MPI_Finalize();

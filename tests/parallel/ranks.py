@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
@@ -109,5 +110,33 @@ def trained(ranks, job, *flags, **environment):
     return trainer, trainer.run(*flags, **environment)
 
 
-__all__ = ["CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of", "library_flags",
-           "load_file", "relative", "save_file", "start", "trained", "windows"]
+class BesideOne(unittest.TestCase):
+    """Ranks beside one process that takes their batches as one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.known = {}
+
+    def one(self, batch, steps, **groups):
+        groups = {name: keys for name, keys in groups.items() if name != "parallelism"}
+        key = repr((batch, steps, groups))
+        if key not in self.known:
+            self.known[key] = trained(1, job_of(1, batch, steps, **groups))
+        return self.known[key]
+
+    def check(self, ranks, batch, steps=50, tolerance=1e-6, **groups):
+        several, lines = trained(ranks, job_of(ranks, batch, steps, **groups))
+        one, wanted = self.one(ranks * batch, steps, **groups)
+        self.assertEqual(len(lines), steps)
+        for line, want in zip(lines, wanted, strict=True):
+            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy", "eval_f1_macro")]:
+                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
+        after = one.weights()
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+        return several, lines
+
+
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of",
+           "library_flags", "load_file", "relative", "save_file", "start", "trained", "windows"]

@@ -2,36 +2,11 @@
 
 import unittest
 
-from ranks import CONFIG, Ranks, job_of, relative, trained
-
-STEPS = 50
+from ranks import CONFIG, BesideOne, Ranks, job_of, trained
 
 
-class OneProcess(unittest.TestCase):
+class OneProcess(BesideOne):
     """Ranks with batches of B give what one process gives with batches of ranks times B, as shards of the same order."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.known = {}
-
-    def one(self, batch, steps, **groups):
-        key = repr((batch, steps, groups))
-        if key not in self.known:
-            self.known[key] = trained(1, job_of(1, batch, steps, **groups))
-        return self.known[key]
-
-    def check(self, ranks, batch, steps=STEPS, tolerance=1e-6, **groups):
-        several, lines = trained(ranks, job_of(ranks, batch, steps, **groups))
-        one, wanted = self.one(ranks * batch, steps, **groups)
-        self.assertEqual(len(lines), steps)
-        for line, want in zip(lines, wanted, strict=True):
-            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy", "eval_f1_macro")]:
-                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
-            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
-        after = one.weights()
-        for name, value in several.weights().items():
-            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
-        return several, lines
 
     def test_two_ranks(self):
         self.check(2, 6, training={"eval_interval": 25, "eval_iters": "all"})

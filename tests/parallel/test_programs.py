@@ -24,6 +24,11 @@ CASES = {
     "topology_of_tokens": {"parallelism": {"reproducible": "topology"}, "accumulation": {**TOKENS, "num_steps": 2},
                            "precision": {"mixed_precision": "fp16"}, "training": {"eval_interval": 2, "eval_iters": 3}},
     "topology_at_once": {"parallelism": {"reproducible": "topology"}, "training": ALL},
+    "states": {"parallelism": {"zero_stage": 1, "dp_shard": 2}, "accumulation": {"num_steps": 2}, "training": ALL},
+    "states_in_bf16": {"parallelism": {"zero_stage": 1}, "precision": {"mixed_precision": "bf16"},
+                       "optimizer": {"state_dtype": "bf16", "norm_type": "inf"}, "training": {"on_nonfinite": "skip"}},
+    "states_in_groups": {"parallelism": {"zero_stage": 1}, "accumulation": TOKENS,
+                         "optimizer": {"param_groups": [{"match": "*.bias", "weight_decay": 0}]}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 
@@ -63,6 +68,16 @@ class Programs(unittest.TestCase):
             result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
             self.assertEqual(result.returncode, 1, after)
             self.assertRegex(result.stdout, r"\n  broken +same-collectives ", after)
+
+    def test_pieces_that_leave_their_arrays_are_noticed(self):
+        trainer = Ranks(4, job_of(4, 3, 4, **CASES["states_in_groups"]))
+        text, source = trainer.generate(), trainer.folder / "trainer.c"
+        before = "shard * span->piece"
+        self.assertEqual(text.count(before), 1)
+        source.write_text(text.replace(before, "(shard + 1) * span->piece"))
+        result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, r"\n  (broken|cannot tell) +in-bounds ")
 
     def test_one_rank_has_no_trace(self):
         text = Ranks(1, job_of(1, 3, 4, **CASES["accumulating"])).generate()

@@ -17,21 +17,23 @@ class Traffic(unittest.TestCase):
                        check=True)
 
     def counted(self, trainer):
-        """By rank: the calls, the bytes and the largest of the gradients' group."""
+        """By rank and group: the calls, the bytes and the largest."""
         result = trainer.launch(LD_PRELOAD=str(self.counter), TRAFFIC=str(trainer.folder / "traffic"))
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = [(trainer.folder / f"traffic.{rank}").read_text().splitlines() for rank in range(trainer.ranks)]
         tables = [{line.split("\t")[0]: [int(x) for x in line.split("\t")[1:]] for line in of} for of in lines]
-        return [table["dp_replicate"] for table in tables]
+        return tables
 
-    def check(self, ranks, **groups):
+    def check(self, ranks, axes=("dp_replicate",), **groups):
         trainer = Ranks(ranks, job_of(ranks, 2, STEPS, **groups))
         trainer.build()
         plan = trainer.plan()["collectives"]
-        calls = STEPS * sum(c["times"] for c in plan)
-        bytes = STEPS * sum(c["times"] * c["bytes"] for c in plan)
-        for rank, counted in enumerate(self.counted(trainer)):
-            self.assertEqual(counted, [calls, bytes, max(c["bytes"] for c in plan)], f"rank {rank}")
+        self.assertEqual({c["axis"] for c in plan}, set(axes))
+        for rank, table in enumerate(self.counted(trainer)):
+            for axis in axes:
+                own = [c for c in plan if c["axis"] == axis]
+                calls, bytes = STEPS * sum(c["times"] for c in own), STEPS * sum(c["times"] * c["bytes"] for c in own)
+                self.assertEqual(table[axis], [calls, bytes, max(c["bytes"] for c in own)], f"{axis} of rank {rank}")
         return plan, trainer
 
     def test_buckets(self):
@@ -51,6 +53,11 @@ class Traffic(unittest.TestCase):
         plan, trainer = self.check(2, parallelism={"ddp": {"comm_hook": "fp16"}})
         self.assertEqual(2 * sum(c["bytes"] for c in plan[:-1]), trainer.plan()["arena_bytes"]["gradients"])
 
+    def test_divided(self):
+        plan, trainer = self.check(4, ("dp_replicate", "dp_shard"), parallelism={"zero_stage": 1, "dp_shard": 2})
+        kinds = [c["kind"] for c in plan]
+        self.assertEqual(kinds.count("reduce-scatter"), kinds.count("all-gather"))
+
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})
@@ -62,8 +69,8 @@ class Traffic(unittest.TestCase):
         plan = trainer.plan()["collectives"]
         self.assertEqual([c["kind"] for c in plan], ["tree all-reduce", "tree all-reduce"])
         self.assertEqual(plan[0]["bytes"], trainer.plan()["arena_bytes"]["gradients"] * 2 * 3 // 4)
-        for rank, counted in enumerate(self.counted(trainer)):
-            self.assertEqual(counted[1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
+        for rank, table in enumerate(self.counted(trainer)):
+            self.assertEqual(table["dp_replicate"][1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
 
 
 if __name__ == "__main__":

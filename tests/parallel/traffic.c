@@ -31,6 +31,26 @@ int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op 
   return PMPI_Iallreduce(from, to, n, type, op, comm, request);
 }
 
+/* Of a collective of pieces, the whole. */
+static int sum_of(const int counts[], MPI_Comm comm) {
+  int ranks, sum = 0;
+  PMPI_Comm_size(comm, &ranks);
+  for (int i = 0; i < ranks; i++) sum += counts[i];
+  return sum;
+}
+
+int MPI_Ireduce_scatter(const void *from, void *to, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Request *request) {
+  count(comm, sum_of(counts, comm), type);
+  return PMPI_Ireduce_scatter(from, to, counts, type, op, comm, request);
+}
+
+int MPI_Iallgatherv(const void *from, int n, MPI_Datatype own, void *to, const int counts[], const int places[],
+                    MPI_Datatype type, MPI_Comm comm, MPI_Request *request) {
+  count(comm, sum_of(counts, comm), type);
+  return PMPI_Iallgatherv(from, n, own, to, counts, places, type, comm, request);
+}
+
 int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   count(comm, n, type);
   return PMPI_Allreduce(from, to, n, type, op, comm);

@@ -134,12 +134,26 @@ def ranks_of(job):
     return devices.get("nodes", 1) * devices.get("per_node", 1)
 
 
+def divides(job):
+    """What gen/spec/sharding.c says."""
+    optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
+    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
+    hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
+    ordered = job.get("parallelism", {}).get("reproducible") == "topology"
+    by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
+    return not (whole or hook or ordered or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
+
+
 def ranks_hold(job):
     """What gen/spec/parallel.c says."""
     axes, ranks = job.get("parallelism", {}), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("dp_shard", "pp", "cp", "sp", "tp", "ep")):
+    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "tp", "ep")):
         return False
-    if axes.get("dp_replicate", ranks) != ranks:
+    stage, replicas = axes.get("zero_stage", 0), axes.get("dp_replicate", 1)
+    shards = axes.get("dp_shard", ranks // replicas if stage > 0 else 1)
+    if axes.get("dp_replicate", ranks // max(shards, 1)) * shards != ranks or shards > 1 and stage == 0:
+        return False
+    if shards > 1 and not divides(job):
         return False
     if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
         return False
@@ -304,7 +318,7 @@ class Drawer:
             devices.pop("nodes", None)
             devices.pop("per_node", None)
             devices.pop("numa_affinity", None)
-        for axis in ("dp_replicate", "dp_shard", "tp", "pp", "cp", "sp", "ep"):
+        for axis in ("dp_replicate", "dp_shard", "zero_stage", "tp", "pp", "cp", "sp", "ep"):
             axes.pop(axis, None)
 
     def tidy_model(self, model, job):

@@ -1,0 +1,34 @@
+/* Shard: which elements of the weights each rank along dp_shard has the optimizer's states of, and updates.
+ *
+ * Neighbours that the update treats alike and whose gradients are complete together are a span, and every span is cut
+ * into as many pieces as there are ranks: alike ones of whole lines of memory, the last one with what is left. So the
+ * first element of a rank's piece is its rank times a constant, and no piece reaches behind its span. */
+#ifndef ACCEL_PLAN_SHARD_H
+#define ACCEL_PLAN_SHARD_H
+
+#include "gen/plan/program.h"
+
+/* Pieces are of so many elements, times something. */
+enum { SHARD_LINE = 16 };
+
+/* Whether ranks divide anything in this program. */
+bool is_divided(const struct program *program);
+
+/* Whether a weight can be one span with those that were added last: beside them among the weights as among the
+ * gradients, and updated by the same numbers. */
+bool shard_accepts(const struct program *program, const struct weight *weight);
+
+/* Makes a weight the first one of a span in program->spans; or one more of the last. */
+void shard_begin(struct program *program, const struct weight *weight);
+void shard_extend(struct program *program, const struct weight *weight);
+
+/* Cuts all spans: their pieces, where each begins among what is a rank's own, and the length of that. */
+void shard_cut(struct program *program);
+
+/* What the last rank has of a span; all others have span->piece. */
+int64_t shard_last(const struct program *program, const struct span *span);
+
+/* Adds what makes pieces whole again: the all-gathers behind the update. */
+void shard_gather(struct program *program);
+
+#endif
