@@ -224,6 +224,7 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
                         : job_optimizer(program->job)->averages ? "gradients"
                                                                 : "weights";
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
+  set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->forward)->random);
   if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->forward;
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
   set_text(arena, context, "evaluation_counted",

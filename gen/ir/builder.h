@@ -101,6 +101,10 @@ struct value *builder_cast(struct builder *builder, struct value *x, enum dtype 
 /* Whether the gradient of `value` is wanted (in an operation's gradient function). */
 bool builder_wants_gradient(const struct builder *builder, const struct value *value);
 
+/* How many random nodes the open region has so far: the next one's place among them, which tells its draws from theirs
+ * (attribute "site"). */
+int64_t builder_random_count(const struct builder *builder);
+
 /* A name for a value that helps a reader of the program: the model's variable. Kept if the value has none yet. */
 void builder_name(struct builder *builder, struct value *value, const char *name);
 

@@ -72,6 +72,10 @@ static int64_t count_random(const struct region *region) {
   return count;
 }
 
+int64_t builder_random_count(const struct builder *builder) {
+  return count_random(builder->frame->region);
+}
+
 /* Moves the nodes of a region without parameters into its caller. Its loops go along: they are found by node ids. */
 static void dissolve(struct builder *builder, const struct frame *inner, struct frame *outer) {
   int64_t before = count_random(outer->region);

@@ -10,27 +10,11 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
 }
 
-/* Word i of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011, section 4.3) at counter (i / 4, site) under the key 0:
- * the numbers of a kernel whose stream is 0. */
-static uint32_t word(uint64_t i, uint32_t site) {
-  uint32_t w[4] = {(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), site, 0}, key[2] = {0};
-  for (int round = 0; round < 10; round++) {
-    uint64_t a = (uint64_t)0xD2511F53u * w[0], b = (uint64_t)0xCD9E8D57u * w[2];
-    w[0] = (uint32_t)(b >> 32) ^ w[1] ^ key[0];
-    w[1] = (uint32_t)b;
-    w[2] = (uint32_t)(a >> 32) ^ w[3] ^ key[1];
-    w[3] = (uint32_t)a;
-    key[0] += 0x9E3779B9u;
-    key[1] += 0xBB67AE85u;
-  }
-  return w[i % 4];
-}
-
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   double p = node_real(node, "p"), threshold = round(p * 4294967296.0);
   uint32_t site = (uint32_t)node_int(node, "site");
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++)
-    outputs[0][i] = word((uint64_t)i, site) < threshold ? 0 : inputs[0][i] / (1 - p);
+    outputs[0][i] = op_random_word((uint64_t)i, site) < threshold ? 0 : inputs[0][i] / (1 - p);
 }
 
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site) {
@@ -60,13 +44,6 @@ static const struct op_kind kind = {
     .evaluated = evaluated,
 };
 
-/* The number of random nodes in the region so far: another one for each in the region. */
-static int64_t next_site(const struct region *region) {
-  int64_t site = 0;
-  for (int i = 0; i < region->nodes.count; i++) site += region->nodes.items[i]->kind->random;
-  return site;
-}
-
 /* dropout(x, p): x itself when p is 0. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
@@ -77,7 +54,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
     builder_error(builder, "dropout: the probability must be at least 0 and below 1, not %g", p);
     return NULL;
   }
-  return p == 0 ? x : op_dropout(builder, x, p, next_site(x->region));
+  return p == 0 ? x : op_dropout(builder, x, p, builder_random_count(builder));
 }
 
 const struct op_file op_file_dropout = {

@@ -125,12 +125,8 @@ static struct value *part(struct adapting *adapting, const struct parameter *wei
   return builder_parameter(adapting->builder, &scope, name, shape, init);
 }
 
-/* Of an adapter's dropout: above those that the model's own dropouts have in the region. */
-static int64_t next_site(const struct region *region) {
-  int64_t site = (int64_t)1 << 16;
-  for (int i = 0; i < region->nodes.count; i++) site += region->nodes.items[i]->kind->random;
-  return site;
-}
+/* The draws of adapters stand above those that the model's own nodes have in a region. */
+static const int64_t first_site = (int64_t)1 << 16;
 
 /* A starts as torch.nn.Linear's weight, B at 0. */
 static struct value *extend(void *context, const struct node *node, const char *marks) {
@@ -146,7 +142,7 @@ static struct value *extend(void *context, const struct node *node, const char *
   builder_enter(builder, node->region);
   builder_at(builder, node->where);
   if (adapting->job->model.lora.dropout > 0)
-    x = op_dropout(builder, x, adapting->job->model.lora.dropout, next_site(node->region));
+    x = op_dropout(builder, x, adapting->job->model.lora.dropout, first_site + builder_random_count(builder));
   struct value *a = part(adapting, &weight, "lora_A.weight", shape_of(2, rank, in),
                          (struct initializer){INIT_UNIFORM, -bound, bound});
   struct value *b =

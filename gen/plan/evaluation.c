@@ -146,11 +146,41 @@ static bool refuse_sum(const struct program *program, const struct value *sum, s
   return false;
 }
 
+/* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
+static const struct node *drawing(const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    const struct node *inner = node->call != NULL ? drawing(node->call->callee) : node->kind->random ? node : NULL;
+    if (inner != NULL) return inner;
+  }
+  return NULL;
+}
+
+bool check_settled(const struct graph *graph, struct diagnostics *diags) {
+  const struct node *node = drawing(graph->entry);
+  if (node == NULL) return true;
+  diag_error(diags, node->where, "%s draws random numbers, which only a program that trains gives a model",
+             node->kind->name);
+  diag_help(diags, "let 'predict' take what it needs from its inputs");
+  return false;
+}
+
+/* The last batch is filled up with copies of a sample, which would get other numbers than the sample. */
+static bool refuse_drawing(const struct program *program, const struct node *node, struct diagnostics *diags) {
+  diag_error(diags, node->where, "%s draws random numbers, so an evaluation cannot take each sample once",
+             node->kind->name);
+  diag_note(diags, job_where(program->job, "training.eval_iters"), "'training.eval_iters' is all here");
+  diag_help(diags, "set training.eval_iters to a number of batches");
+  return false;
+}
+
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct region *entry = program->evaluation_entry != NULL ? program->evaluation_entry : program->graph->entry;
   bool known = program->evaluation_entry == NULL && program->border.mean.form != MEAN_NONE;
-  const struct node *cause;
+  const struct node *drawn = drawing(entry), *cause;
+  if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
+    return refuse_drawing(program, drawn, diags);
   struct mean mean = known ? program->border.mean : loss_mean(builder, entry, &cause);
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);

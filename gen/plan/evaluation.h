@@ -14,11 +14,15 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
 
 /* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
  * more or fewer of that: a further result of what is evaluated. After plan_border, whose count serves if it is there.
- * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch. */
+ * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch, or of random
+ * numbers, which would be others for each copy of a sample. */
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Makes the graph what it is in evaluation, in place, for programs that never train; a second result becomes classes as
  * above. */
 bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+/* Whether nothing of it draws random numbers then; an error otherwise. */
+bool check_settled(const struct graph *graph, struct diagnostics *diags);
 
 #endif

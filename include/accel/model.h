@@ -163,6 +163,18 @@ tensor matmul(tensor a, tensor b);
 /* a times the transpose of b: b is [...][n][k] or [n][k]. */
 tensor matmul_transposed(tensor a, tensor b);
 
+/* einsum("bij,bjk->bik", a, b): the sum of products by labels of dimensions, as NumPy's: a letter for each dimension of
+ * each operand, "..." for any number of leading ones; behind the arrow those of the result, all others are summed over.
+ * A label that an operand has twice takes its diagonal; extents of 1 broadcast. */
+#define einsum(spec, ...) einsum_of((spec), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor einsum_of(const char *spec, int count, ...);
+
+/* A sparse matrix of so many rows times x [columns][n]: y[rows[e]] is the sum of values[e] x[columns[e]]. Rows and
+ * columns are int32 [elements], values [elements]; or, where the elements lie row by row, those of row r from starts[r]
+ * to starts[r + 1], starts is int32 [rows + 1]. */
+tensor sparse_matmul(tensor rows, tensor columns, tensor values, tensor x, int count);
+tensor sparse_matmul_csr(tensor starts, tensor columns, tensor values, tensor x);
+
 /* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL
  * hides the keys that come after the query (Vaswani et al., arXiv:1706.03762, section 3.2.1). k and v may have fewer
  * heads: each then serves as many of q's in a row (grouped queries, arXiv:2305.13245). */
@@ -237,6 +249,16 @@ tensor cast_float(tensor x);
 /* In training each element becomes 0 with probability p and is scaled by 1 / (1 - p) otherwise; else it is x. */
 tensor dropout(tensor x, double p);
 
+/* random_normal(3, 4): float32 [3][4], drawn anew in each run of the model: normal with mean 0 and deviation 1; uniform
+ * in [0, 1); integers from 0 on below a bound, int32. They follow from training.seed and the step, as dropout's; an
+ * evaluation draws the same ones each time. */
+#define random_normal(...) random_normal_of(ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define random_uniform(...) random_uniform_of(ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define random_int(bound, ...) random_int_of((bound), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+tensor random_normal_of(int rank, ...);
+tensor random_uniform_of(int rank, ...);
+tensor random_int_of(int bound, int rank, ...);
+
 /* constant(0.5, 3, 4): float32 [3][4], each element 0.5. */
 #define constant(value, ...) constant_of((value), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor constant_of(double value, int rank, ...);
@@ -267,6 +289,9 @@ tensor slice(tensor x, int axis, int start, int count);
 /* concat(1, a, b, c): one behind the other along an axis. */
 #define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor concat_of(int axis, int count, ...);
+
+/* x backwards along an axis. */
+tensor flip(tensor x, int axis);
 
 /* Zeros around x along an axis: so many before it and behind it. */
 tensor pad(tensor x, int axis, int before, int after);

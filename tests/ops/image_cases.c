@@ -149,23 +149,34 @@ static void grouped_eps(struct lab *lab) {
 /* ---- Windows and sizes ---- */
 
 /* x, kernel, stride, padding; elements that differ by more than central differences move them. */
-static void pooled(struct lab *lab, int rank) {
+static void pooled(struct lab *lab, int rank, bool largest) {
   struct along along = random_along(lab, 1);
   if (2 * along.padding > along.kernel) along.padding = along.kernel / 2;
   int64_t width = along.extent + along.kernel;
-  lab_tensor(lab, image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, width + lab_random(lab, 3), width),
-             AROUND_ZERO);
+  struct shape x = image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, width + lab_random(lab, 3), width);
+  if (largest)
+    lab_apart(lab, x);
+  else
+    lab_tensor(lab, x, AROUND_ZERO);
   lab_int(lab, along.kernel);
   lab_int(lab, along.stride);
   lab_int(lab, along.padding);
 }
 
+static void signal_largest(struct lab *lab) {
+  pooled(lab, 1, true);
+}
+
+static void picture_largest(struct lab *lab) {
+  pooled(lab, 2, true);
+}
+
 static void signal_pooled(struct lab *lab) {
-  pooled(lab, 1);
+  pooled(lab, 1, false);
 }
 
 static void picture_pooled(struct lab *lab) {
-  pooled(lab, 2);
+  pooled(lab, 2, false);
 }
 
 static void resized(struct lab *lab, int rank) {
@@ -203,8 +214,8 @@ const struct op_case image_cases[] = {
     {"batch_norm_with", batch_with},
     {"group_norm", grouped},
     {"group_norm_eps", grouped_eps},
-    {"max_pool1d", signal_pooled},
-    {"max_pool2d", picture_pooled},
+    {"max_pool1d", signal_largest},
+    {"max_pool2d", picture_largest},
     {"avg_pool1d", signal_pooled},
     {"avg_pool2d", picture_pooled},
     {"adaptive_avg_pool1d", signal_resized},

@@ -90,6 +90,13 @@ struct value *lab_tensor(struct lab *lab, struct shape shape, enum range range) 
   return value;
 }
 
+void lab_apart(struct lab *lab, struct shape shape) {
+  lab_tensor(lab, shape, COMB_A);
+  double *elements = lab->parameters.items[lab->parameters.count - 1].elements;
+  int64_t count = shape_count(shape);
+  for (int64_t i = 0; i < count; i++) elements[i] += 0.2 / (double)count * (double)i; /* on a comb of 0.2 */
+}
+
 static struct value *new_input(struct lab *lab, struct shape shape, enum dtype dtype, double *elements) {
   const char *name = arena_printf(lab->arena, "in%d", lab->inputs.count);
   struct lab_tensor tensor = {name, shape, elements};
@@ -119,6 +126,10 @@ void lab_int(struct lab *lab, int64_t value) {
 
 void lab_real(struct lab *lab, double value) {
   push(lab, (struct argument){.kind = ARGUMENT_REAL, .real = value});
+}
+
+void lab_string(struct lab *lab, const char *value) {
+  push(lab, (struct argument){.kind = ARGUMENT_STRING, .string = value});
 }
 
 struct value *lab_call(struct lab *lab, const char *function) {
@@ -220,6 +231,9 @@ static void print_argument(FILE *out, const struct argument *argument) {
     break;
   case ARGUMENT_INT:
     fprintf(out, "%lld", (long long)argument->integer);
+    break;
+  case ARGUMENT_STRING:
+    fprintf(out, "\"%s\"", argument->string);
     break;
   case ARGUMENT_REAL:
     fprintf(out, "%.17g", argument->real);

@@ -45,12 +45,15 @@ struct shape lab_shape(struct lab *lab, int rank, int64_t most);
 
 /* Arguments for the function, in order. Tensors are parameters of the graph, with random elements. */
 struct value *lab_tensor(struct lab *lab, struct shape shape, enum range range);
+/* The same with no two elements that are closer than what central differences take; of at most 900 elements. */
+void lab_apart(struct lab *lab, struct shape shape);
 void lab_tokens(struct lab *lab, struct shape shape, int64_t bound);
 /* An input, which has no gradient; its elements may be changed until another one is made. */
 struct lab_tensor *lab_fixed(struct lab *lab, struct shape shape);
 void lab_scope(struct lab *lab);
 void lab_int(struct lab *lab, int64_t value);
 void lab_real(struct lab *lab, double value);
+void lab_string(struct lab *lab, const char *value);
 
 /* Calls the function with the arguments; NULL after an error, which is then in lab->diags. */
 struct value *lab_call(struct lab *lab, const char *function);

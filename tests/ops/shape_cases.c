@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "tests/ops/cases.h"
 
 /* ---- Shapes ---- */
@@ -47,12 +49,9 @@ static void padded(struct lab *lab) {
   lab_int(lab, lab_random(lab, 4));
 }
 
-/* A tensor of no two elements that are closer than what central differences take. */
 static struct shape apart(struct lab *lab) {
   struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
-  lab_tensor(lab, shape, COMB_A);
-  struct lab_tensor *x = &lab->parameters.items[0];
-  for (int64_t i = 0; i < shape_count(shape); i++) x->elements[i] += 0.2 / MOST * (double)i; /* on a comb of 0.2 */
+  lab_apart(lab, shape);
   return shape;
 }
 
@@ -127,6 +126,88 @@ static void dropped(struct lab *lab) {
   lab_real(lab, 0.3);
 }
 
+/* ---- Sparse products ---- */
+
+/* Places of elements by rows and columns, their values, and what is multiplied; some rows and columns have none, some
+ * places have two. */
+static void sparse(struct lab *lab) {
+  int64_t rows = lab_extent(lab), columns = lab_extent(lab), elements = 1 + lab_random(lab, 20);
+  lab_tokens(lab, shape_of(1, elements), rows);
+  lab_tokens(lab, shape_of(1, elements), columns);
+  lab_tensor(lab, shape_of(1, elements), AROUND_ZERO);
+  lab_tensor(lab, shape_of(2, columns, lab_extent(lab)), AROUND_ZERO);
+  lab_int(lab, rows);
+}
+
+static void sparse_by_rows(struct lab *lab) {
+  int64_t rows = lab_extent(lab), columns = lab_extent(lab), elements = 0;
+  lab_tokens(lab, shape_of(1, rows + 1), 1);
+  double *starts = lab->inputs.items[0].elements;
+  for (int64_t r = 0; r < rows; r++) starts[r + 1] = (double)(elements += lab_random(lab, 4));
+  if (elements == 0) starts[rows] = (double)++elements;
+  lab_tokens(lab, shape_of(1, elements), columns);
+  lab_tensor(lab, shape_of(1, elements), AROUND_ZERO);
+  lab_tensor(lab, shape_of(2, columns, lab_extent(lab)), AROUND_ZERO);
+}
+
+/* ---- Einstein's sums ---- */
+
+/* Extents of labels a to e, and of the two dimensions that "..." may be. */
+static const int64_t label_extents[] = {3, 2, 4, 1, 3}, dot_extents[] = {2, 3};
+enum { LABELS = 5 };
+
+static void add_label(struct shape *shape, char *spec, char label, int64_t extent) {
+  size_t length = strlen(spec);
+  spec[length] = label;
+  spec[length + 1] = 0;
+  shape->dim[shape->rank++] = extent;
+}
+
+static void add_dots(struct shape *shape, char *spec, int64_t count) {
+  strcat(spec, "...");
+  for (int64_t i = 2 - count; i < 2; i++) shape->dim[shape->rank++] = dot_extents[i];
+}
+
+/* A random operand; one of its labels may have extent 1 here alone, and broadcasts. */
+static void push_labelled(struct lab *lab, char *spec) {
+  struct shape shape = {0};
+  int64_t letters = lab_random(lab, 4), dots = lab_random(lab, 4) - 1, narrow = lab_random(lab, 3 * LABELS);
+  int64_t before = lab_random(lab, letters + 1);
+  for (int64_t i = 0; i <= letters; i++) {
+    int64_t label = lab_random(lab, LABELS);
+    if (i == before && dots >= 0) add_dots(&shape, spec, dots);
+    if (i < letters) add_label(&shape, spec, (char)('a' + label), label == narrow ? 1 : label_extents[label]);
+  }
+  lab_tensor(lab, shape, AROUND_ZERO);
+}
+
+/* Some of the labels that there are, in another order. */
+static void add_result(struct lab *lab, char *spec) {
+  struct shape ignored = {0};
+  char labels[LABELS + 1] = "";
+  int64_t first = lab_random(lab, LABELS);
+  for (int64_t i = 0; i < LABELS; i++) {
+    char label = (char)('a' + (3 * i + first) % LABELS);
+    if (strchr(spec, label) != NULL && lab_random(lab, 2) == 0) add_label(&ignored, labels, label, 1);
+  }
+  const char *dots = strchr(spec, '.') != NULL ? "..." : "";
+  bool behind = lab_random(lab, 2) == 0;
+  strcat(spec, "->");
+  strcat(strcat(spec, behind ? labels : dots), behind ? dots : labels);
+}
+
+static void contracted(struct lab *lab) {
+  char *spec = arena_alloc(lab->arena, 64);
+  int64_t operands = 1 + lab_random(lab, 3);
+  lab_string(lab, spec);
+  lab_int(lab, operands);
+  for (int64_t i = 0; i < operands; i++) {
+    if (i > 0) strcat(spec, ",");
+    push_labelled(lab, spec);
+  }
+  if (lab_random(lab, 4) > 0) add_result(lab, spec);
+}
+
 /* ---- Sequences ---- */
 
 static void recurrent(struct lab *lab) {
@@ -167,6 +248,10 @@ const struct op_case shape_cases[] = {
     {"transpose", with_axes},
     {"slice", sliced},
     {"split", parted},
+    {"flip", with_axis},
+    {"sparse_matmul", sparse},
+    {"sparse_matmul_csr", sparse_by_rows},
+    {"einsum_of", contracted},
     {"concat_of", joined},
     {"dropout", dropped},
     {"top_k", best},

@@ -110,6 +110,10 @@ def selective_scan(p, u, delta, a, b, c):
     return torch.stack(steps, 1)
 
 
+def sparse_matmul(p, rows, columns, values, x, count):
+    return torch.sparse.mm(torch.sparse_coo_tensor(torch.stack((rows, columns)), values, (count, len(x))), x)
+
+
 def contrastive(p, similarity):
     return F.cross_entropy(similarity, torch.arange(len(similarity)))
 
@@ -222,6 +226,11 @@ FUNCTIONS = {
     "transpose": lambda p, x, a, b: x.transpose(a, b),
     "slice": lambda p, x, axis, start, count: x.narrow(axis, start, count),
     "split": lambda p, x, axis, parts, which: torch.chunk(x, parts, axis)[which],
+    "flip": lambda p, x, axis: x.flip(axis),
+    "sparse_matmul": sparse_matmul,
+    "sparse_matmul_csr": lambda p, starts, columns, values, x: sparse_matmul(
+        p, torch.repeat_interleave(starts.diff()), columns, values, x, len(starts) - 1),
+    "einsum_of": lambda p, spec, count, *operands: torch.einsum(spec, *operands),
     "concat_of": lambda p, axis, count, *parts: torch.cat(parts, axis),
     # The random numbers are ours: what was kept is read off the result, and its scale is checked.
     "dropout": lambda p, x, probability: torch.where(p["y"] != 0, x / (1 - probability), torch.zeros_like(x)),
@@ -248,7 +257,7 @@ def check(case):
     weights = tensors.pop("weights")
     floats = {name: t.requires_grad_() for name, t in tensors.items() if not name.startswith("in")}
     made = {**floats, "y": tensor_of("y", case["y"])}
-    arguments = [tensors[a] if isinstance(a, str) else a for a in case["arguments"] if a is not None]
+    arguments = [tensors.get(a, a) if isinstance(a, str) else a for a in case["arguments"] if a is not None]
     theirs = FUNCTIONS[case["function"]](made, *arguments)
     wrong = deviation(made["y"], theirs)
     if wrong:

@@ -74,6 +74,12 @@ struct op_moments {
 };
 struct op_moments op_moments(const double *x, int64_t count, double eps);
 
+/* ---- Random numbers ---- */
+
+/* Word i of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011, section 4.3) at counter (i / 4, site) under the key 0:
+ * the numbers of a kernel whose stream is 0. */
+uint32_t op_random_word(uint64_t i, uint32_t site);
+
 /* ---- Costs ---- */
 
 /* No floating-point work: views and copies. */

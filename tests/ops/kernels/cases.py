@@ -249,23 +249,9 @@ def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
     return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))})
 
 
-def philox(counter, key):
-    """Philox-4x32-10 over arrays of counters, [4, n]."""
-    w, mask = [c.astype(np.uint64) for c in counter], np.uint64(0xFFFFFFFF)
-    for _ in range(10):
-        a, b = w[0] * np.uint64(0xD2511F53), w[2] * np.uint64(0xCD9E8D57)
-        w = [(b >> np.uint64(32)) ^ w[1] ^ np.uint64(key[0]), b & mask,
-             (a >> np.uint64(32)) ^ w[3] ^ np.uint64(key[1]), a & mask]
-        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return np.stack(w)
-
-
 def build_dropout(name, rng, shape=(1,), p=0.1, site=0, in_place=False):
     x, stream = normal(rng, *shape), int(rng.integers(0, 2**63))
-    n = x.size
-    blocks = np.arange((n + 3) // 4, dtype=np.uint64)
-    zeros = np.zeros_like(blocks)
-    words = philox([blocks, zeros, zeros + np.uint64(site), zeros], [stream & 0xFFFFFFFF, stream >> 32]).T.ravel()[:n]
+    words = sequence_cases.words_of(x.size, site, stream)
     truth = np.where(words < round(p * 2**32), 0, x.ravel() / (1 - p)).reshape(shape)
     kernel = Kernel("dropout", [Operand("y", shape)], [Operand("x", shape)], name, random=True, p=p, site=site)
     return Case(kernel, {"x": x}, {"y": truth}, {"y": "x"} if in_place else None, stream=stream)

@@ -1,5 +1,7 @@
 """Cases of the kinds that work along an axis: recurrences, sums up to a place, and indices, with the float64 truth."""
 
+import functools
+
 import numpy as np
 
 from case import Case, normal
@@ -134,7 +136,78 @@ def build_selective_scan_backward(name, rng, b=1, t=1, d=1, n=1):
     return Case(kernel, inputs, truths)
 
 
+def build_flip(name, rng, shape=(1,), axis=0):
+    x = normal(rng, *shape)
+    return Case(Kernel("flip", [Operand("y", shape)], [Operand("x", shape)], name, axis=axis), {"x": x}, {"y": np.flip(x, axis)})
+
+
+def places(rng, rows, columns, elements):
+    """Rows and columns of a sparse matrix's elements, some in one place."""
+    return {"rows": rng.integers(0, rows, elements).astype(np.int32), "columns": rng.integers(0, columns, elements).astype(np.int32)}
+
+
+def build_sparse_matmul(name, rng, rows=1, columns=1, elements=1, width=1, accumulate=False):
+    at, values, x, matrix = places(rng, rows, columns, elements), normal(rng, elements), normal(rng, columns, width), np.zeros((rows, columns))
+    np.add.at(matrix, (at["rows"], at["columns"]), values)
+    inputs = [Operand("rows", [elements], dtype="int32_t"), Operand("columns", [elements], dtype="int32_t"),
+              Operand("values", [elements]), Operand("x", x.shape)]
+    kernel = Kernel("sparse_matmul", [Operand("y", [rows, width], accumulate=accumulate)], inputs, name)
+    return Case(kernel, {**at, "values": values, "x": x}, {"y": matrix @ x})
+
+
+def build_sparse_dot(name, rng, rows=1, columns=1, elements=1, width=1):
+    at, a, b = places(rng, rows, columns, elements), normal(rng, rows, width), normal(rng, columns, width)
+    truth = (a.astype(np.float64)[at["rows"]] * b[at["columns"]]).sum(1)
+    inputs = [Operand("rows", [elements], dtype="int32_t"), Operand("columns", [elements], dtype="int32_t"), Operand("a", a.shape),
+              Operand("b", b.shape)]
+    return Case(Kernel("sparse_dot", [Operand("y", [elements])], inputs, name), {**at, "a": a, "b": b}, {"y": truth})
+
+
+def build_sparse_rows(name, rng, rows=1, most=4):
+    counts = rng.integers(0, most, rows)
+    counts[-1] += not counts.any()
+    starts = np.concatenate(([0], counts.cumsum())).astype(np.int32)
+    kernel = Kernel("sparse_rows", [Operand("y", [counts.sum()], dtype="int32_t")], [Operand("starts", [rows + 1], dtype="int32_t")], name)
+    return Case(kernel, {"starts": starts}, {"y": np.repeat(np.arange(rows), counts)})
+
+
+def philox(counter, key):
+    """Philox-4x32-10 over arrays of counters, [4, n]."""
+    w, mask = [c.astype(np.uint64) for c in counter], np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        a, b = w[0] * np.uint64(0xD2511F53), w[2] * np.uint64(0xCD9E8D57)
+        w = [(b >> np.uint64(32)) ^ w[1] ^ np.uint64(key[0]), b & mask,
+             (a >> np.uint64(32)) ^ w[3] ^ np.uint64(key[1]), a & mask]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return np.stack(w)
+
+
+def words_of(count, site, stream):
+    """Words of a kernel's stream."""
+    blocks = np.arange((count + 3) // 4, dtype=np.uint64)
+    zeros = np.zeros_like(blocks)
+    return philox([blocks, zeros, zeros + np.uint64(site), zeros], [stream & 0xFFFFFFFF, stream >> 32]).T.ravel()[:count]
+
+
+def build_random(kind, name, rng, shape=(1,), site=0, bound=None):
+    stream, count = int(rng.integers(0, 2**63)), int(np.prod(shape))
+    words = words_of(count + count % 2, site, stream)
+    upper = (words >> np.uint64(8)).astype(np.float64) / 2**24
+    if kind == "random_normal":
+        far, angle = np.sqrt(-2 * np.log(upper[::2] + 2.0**-24)), 2 * np.pi * upper[1::2]
+        truth = np.stack((far * np.cos(angle), far * np.sin(angle)), -1).ravel()
+    else:
+        truth = upper if bound is None else (words * np.uint64(bound)) >> np.uint64(32)
+    made = Operand("y", shape, dtype="float" if bound is None else "int32_t")
+    return Case(Kernel(kind, [made], [], name, random=True, site=site, bound=bound), {}, {"y": truth[:count].reshape(shape)}, stream=stream)
+
+
 BUILDERS = {
+    "flip": build_flip,
+    "sparse_matmul": build_sparse_matmul,
+    "sparse_dot": build_sparse_dot,
+    "sparse_rows": build_sparse_rows,
+    **{kind: functools.partial(build_random, kind) for kind in ("random_uniform", "random_normal", "random_int")},
     "arange": build_arange,
     "top_k_mask": build_top_k_mask,
     "lstm": build_lstm,
@@ -148,7 +221,16 @@ BUILDERS = {
     "gather_backward": build_gather_backward,
 }
 ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(shape=(33, 5)), dict(shape=(3, 7, 5), axis=1)]
+SPARSE = [dict(), dict(rows=5, columns=7, elements=9, width=3), dict(rows=90, columns=33, elements=200, width=130)]
+DRAWN = [dict(), dict(shape=(5, 7), site=3), dict(shape=(130,))]
 FIXED = {
+    "flip": ALONG,
+    "sparse_matmul": SPARSE + [dict(rows=100, columns=17, elements=500, width=16, accumulate=True)],
+    "sparse_dot": SPARSE,
+    "sparse_rows": [dict(), dict(rows=7), dict(rows=40, most=9)],
+    "random_uniform": DRAWN,
+    "random_normal": DRAWN,
+    "random_int": [dict(bound=bound, **drawn) for bound, drawn in zip((2**31 - 1, 7, 1000), DRAWN)],
     "arange": [dict(count=n) for n in (1, 7, 1000)],
     "top_k_mask": [dict(), dict(shape=(5, 8), k=2), dict(shape=(3, 5, 33), k=7), dict(shape=(9, 4), k=4)],
     "lstm": [dict(), dict(b=3, t=5, h=7), dict(b=2, t=9, h=32)],
@@ -185,7 +267,22 @@ def fuzzed_top_k(rng):
     return dict(shape=shape, k=int(rng.integers(1, shape[-1] + 1)))
 
 
+def fuzzed_sparse(rng):
+    return dict(rows=size(rng), columns=size(rng), elements=size(rng), width=size(rng))
+
+
+def fuzzed_draws(rng):
+    return dict(shape=fuzzed_along(rng)["shape"], site=int(rng.integers(100)))
+
+
 FUZZED = {
+    "flip": fuzzed_along,
+    "sparse_matmul": fuzzed_sparse,
+    "sparse_dot": fuzzed_sparse,
+    "sparse_rows": lambda rng: dict(rows=size(rng)),
+    "random_uniform": fuzzed_draws,
+    "random_normal": fuzzed_draws,
+    "random_int": lambda rng: dict(fuzzed_draws(rng), bound=size(rng)),
     "lstm": fuzzed_lstm,
     "lstm_backward": fuzzed_lstm,
     "selective_scan": fuzzed_scan,

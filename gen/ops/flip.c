@@ -1,0 +1,52 @@
+/* y[i] = x[n - 1 - i] along an axis; dx is the same of dy. */
+#include <string.h>
+
+#include "gen/ops/support/support.h"
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!op_check_float(arena, node, 0, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
+  for (int64_t o = 0; o < block.outer; o++)
+    for (int64_t e = 0; e < block.extent; e++)
+      memcpy(outputs[0] + (o * block.extent + e) * block.inner,
+             inputs[0] + ((o + 1) * block.extent - 1 - e) * block.inner, (size_t)block.inner * sizeof(double));
+}
+
+static struct value *flip(struct builder *builder, struct value *x, int64_t axis) {
+  struct attribute attribute = attribute_int("axis", axis);
+  return builder_op(builder, "flip", &x, 1, &attribute, 1);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = flip(builder, dy[0], node_int(node, "axis"));
+}
+
+static const struct op_kind kind = {
+    .name = "flip",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .flops = op_flops_none,
+    .reference = reference,
+};
+
+/* flip(x, axis) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  int axis = x != NULL ? op_axis(builder, "flip", x, &arguments[1]) : -1;
+  return axis < 0 ? NULL : flip(builder, x, axis);
+}
+
+const struct op_file op_file_flip = {
+    .name = "flip",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"flip", .build = build}, {0}},
+};

@@ -1,0 +1,189 @@
+/* A sparse matrix times a dense one: y = the sum over its elements e of values[e] x[columns[e]] in row rows[e]; of equal
+ * places they add up. With dy: dx is the product of the transposed matrix, which has rows and columns exchanged, and dy;
+ * dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products again. */
+#include <string.h>
+
+#include "gen/ops/support/support.h"
+
+/* Whether inputs 0 and 1 are the rows and columns of as many elements. */
+static bool good_places(struct arena *arena, const struct node *node, const char **error) {
+  for (int i = 0; i < 2; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_INT32, error)) return false;
+  if (node->inputs[0]->shape.rank != 1) {
+    op_fail(arena, node, error, "%s must have one dimension", op_operand_text(arena, node, 0));
+    return false;
+  }
+  return op_check_shape(arena, node, 1, node->inputs[0]->shape, "one for each element, as the rows", error);
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  if (!good_places(arena, node, error)) return 0;
+  for (int i = 2; i < 4; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_shape(arena, node, 2, node->inputs[0]->shape, "one for each element, as the rows", error)) return 0;
+  struct shape x = node->inputs[3]->shape;
+  if (x.rank != 2)
+    return op_fail(arena, node, error, "%s must be [rows][columns]", op_operand_text(arena, node, 3));
+  return op_result(shapes, dtypes, op_with_extent(x, 0, node_int(node, "rows")), DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = op_columns(node->outputs[0]->shape);
+  memset(outputs[0], 0, (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
+  for (int64_t e = 0; e < shape_count(node->inputs[0]->shape); e++)
+    for (int64_t c = 0; c < width; c++)
+      outputs[0][(int64_t)inputs[0][e] * width + c] += inputs[2][e] * inputs[3][(int64_t)inputs[1][e] * width + c];
+}
+
+static struct value *product(struct builder *builder, struct value *rows, struct value *columns, struct value *values,
+                             struct value *x, int64_t count) {
+  struct attribute attribute = attribute_int("rows", count);
+  return builder_op(builder, "sparse_matmul", (struct value *[]){rows, columns, values, x}, 4, &attribute, 1);
+}
+
+static struct value *dot(struct builder *builder, struct value *rows, struct value *columns, struct value *a,
+                         struct value *b) {
+  return builder_op(builder, "sparse_dot", (struct value *[]){rows, columns, a, b}, 4, NULL, 0);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *rows = node->inputs[0], *columns = node->inputs[1], *values = node->inputs[2], *x = node->inputs[3];
+  if (builder_wants_gradient(builder, values)) dx[2] = dot(builder, rows, columns, dy[0], x);
+  if (builder_wants_gradient(builder, x)) dx[3] = product(builder, columns, rows, values, dy[0], x->shape.dim[0]);
+}
+
+static double flops(const struct node *node) {
+  return op_flops_each(node, 0, 2 * (double)op_columns(node->inputs[3]->shape));
+}
+
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 0 ? node_int(node, "rows") : input == 1 ? node->inputs[3]->shape.dim[0] : 0;
+}
+
+static const struct op_kind kind = {
+    .name = "sparse_matmul",
+    .class = OP_KERNEL,
+    .template_name = "sparse",
+    .input_names = {"rows", "columns", "values", "x"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .accumulates = 1,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .index_limit = index_limit,
+    .reference = reference,
+};
+
+/* ---- One element's product of rows: y[e] = the sum of a[rows[e]] b[columns[e]] ---- */
+
+static int infer_dot(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                     const char **error) {
+  if (!good_places(arena, node, error)) return 0;
+  if (!op_check_rank(arena, node, 2, 2, error) || !op_check_rank(arena, node, 3, 2, error)) return 0;
+  struct shape b = node->inputs[3]->shape;
+  if (!op_check_shape(arena, node, 2, op_with_extent(b, 0, node->inputs[2]->shape.dim[0]), "b's columns", error))
+    return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, DTYPE_FLOAT32);
+}
+
+static void reference_dot(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = op_columns(node->inputs[2]->shape);
+  for (int64_t e = 0; e < shape_count(node->inputs[0]->shape); e++) {
+    outputs[0][e] = 0;
+    for (int64_t c = 0; c < width; c++)
+      outputs[0][e] += inputs[2][(int64_t)inputs[0][e] * width + c] * inputs[3][(int64_t)inputs[1][e] * width + c];
+  }
+}
+
+static void gradient_dot(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *rows = node->inputs[0], *columns = node->inputs[1], *a = node->inputs[2], *b = node->inputs[3];
+  if (builder_wants_gradient(builder, a)) dx[2] = product(builder, rows, columns, dy[0], b, a->shape.dim[0]);
+  if (builder_wants_gradient(builder, b)) dx[3] = product(builder, columns, rows, dy[0], a, b->shape.dim[0]);
+}
+
+static int64_t index_limit_dot(const struct node *node, int input) {
+  return input < 2 ? node->inputs[2 + input]->shape.dim[0] : 0;
+}
+
+static const struct op_kind kind_dot = {
+    .name = "sparse_dot",
+    .class = OP_KERNEL,
+    .template_name = "sparse",
+    .input_names = {"rows", "columns", "a", "b"},
+    .output_names = {"y"},
+    .infer = infer_dot,
+    .gradient = gradient_dot,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .index_limit = index_limit_dot,
+    .reference = reference_dot,
+};
+
+/* ---- Rows of elements that lie by rows: y[e] = the last row that starts at e or before ---- */
+
+static int infer_rows(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_INT32, error)) return 0;
+  if (node->inputs[0]->shape.rank != 1 || node->inputs[0]->shape.dim[0] < 2)
+    return op_fail(arena, node, error, "%s must be [rows + 1]", op_operand_text(arena, node, 0));
+  return op_result(shapes, dtypes, shape_of(1, node_int(node, "count")), DTYPE_INT32);
+}
+
+static void reference_rows(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t row = 0, rows = node->inputs[0]->shape.dim[0] - 1;
+  for (int64_t e = 0; e < node_int(node, "count"); e++) {
+    while (row + 1 < rows && inputs[0][row + 1] <= (double)e) row++;
+    outputs[0][e] = (double)row;
+  }
+}
+
+static void range_rows(const struct node *node, int64_t *low, int64_t *high) {
+  *low = 0;
+  *high = node->inputs[0]->shape.dim[0] - 2;
+}
+
+static const struct op_kind kind_rows = {
+    .name = "sparse_rows",
+    .class = OP_KERNEL,
+    .template_name = "sparse",
+    .input_names = {"starts"},
+    .output_names = {"y"},
+    .infer = infer_rows,
+    .flops = op_flops_none,
+    .range = range_rows,
+    .reference = reference_rows,
+};
+
+/* ---- Functions ---- */
+
+/* sparse_matmul(rows, columns, values, x, count) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  if (arguments[4].integer >= 1)
+    return product(builder, op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2),
+                   op_tensor(arguments, 3), arguments[4].integer);
+  builder_error(builder, "sparse_matmul: the number of rows must be at least 1, not %lld",
+                (long long)arguments[4].integer);
+  return NULL;
+}
+
+/* sparse_matmul_csr(starts, columns, values, x) */
+static struct value *build_csr(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *starts = op_tensor(arguments, 0), *columns = op_tensor(arguments, 1);
+  if (starts == NULL || columns == NULL) return NULL;
+  struct attribute elements = attribute_int("count", shape_count(columns->shape));
+  struct value *rows = builder_op(builder, "sparse_rows", &starts, 1, &elements, 1);
+  if (rows == NULL) return NULL;
+  return product(builder, rows, columns, op_tensor(arguments, 2), op_tensor(arguments, 3), starts->shape.dim[0] - 1);
+}
+
+const struct op_file op_file_sparse_matmul = {
+    .name = "sparse_matmul",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_dot, &kind_rows, NULL},
+    .functions =
+        (const struct op_function[]){
+            {"sparse_matmul", .build = build}, {"sparse_matmul_csr", .build = build_csr}, {0}},
+};
