@@ -34,15 +34,13 @@ static struct adjacency normalized(int nodes) {
   }
   for (int i = 0; i < nodes; i++) from[2 * GRAPH_EDGES + i] = to[2 * GRAPH_EDGES + i] = i;
   for (int i = 0; i < count; i++) weight[i] = 1 / sqrt(degree[from[i]] * degree[to[i]]);
-  struct adjacency a = {int_table_of(count, from), int_table_of(count, to), table_of(count, weight)};
-  a.weight = reshape(a.weight, count, 1);
-  return a;
+  return (struct adjacency){int_table_of(count, from), int_table_of(count, to), table_of(count, weight)};
 }
 
 /* Each node gets the weighted sum of what its neighbours and itself send. */
 static tensor convolve(scope s, tensor x, int channels, struct adjacency a) {
   x = linear_no_bias(at(s, "lin"), x, channels);
-  x = index_add(mul(take(x, a.from), a.weight), a.to, dim(x, 0));
+  x = sparse_matmul(a.to, a.from, a.weight, x, dim(x, 0));
   return add(x, parameter(init_zeros(s), "bias", channels));
 }
 

@@ -191,7 +191,7 @@ static bool read_labels(struct einsum *e, const char *at, const char *end, int r
     bool ellipsis = end - at >= 3 && strncmp(at, "...", 3) == 0 && !seen;
     if (!ellipsis && !isalpha((unsigned char)*at))
       return fail(e, arena_printf(arena_of(e), "'%c' is no label; labels are letters and one ... an operand", *at));
-    if (labels->count + (ellipsis ? dots : 1) > MAX_RANK || dots < 0)
+    if (labels->count + (ellipsis ? dots : 1) > MAX_RANK || (ellipsis && dots < 0))
       return fail(e, "a term has more labels than its tensor dimensions");
     if (!ellipsis) labels->items[labels->count++] = *at;
     if (!ellipsis) continue;
@@ -246,8 +246,8 @@ static bool read_spec(struct einsum *e) {
   for (int i = 0; i < e->n; i++) {
     const char *comma = memchr(at, ',', (size_t)(stop - at));
     if ((comma == NULL) != (i + 1 == e->n))
-      return fail(e, arena_printf(arena_of(e), "it must have one part for each of %d operand%s", e->n,
-                                  e->n == 1 ? "" : "s"));
+      return fail(
+          e, arena_printf(arena_of(e), "it must have one part for each of %d operand%s", e->n, e->n == 1 ? "" : "s"));
     if (!read_operand(e, i, at, comma != NULL ? comma : stop)) return false;
     if (comma != NULL) at = comma + 1;
   }

@@ -1,6 +1,6 @@
-/* A sparse matrix times a dense one: y = the sum over its elements e of values[e] x[columns[e]] in row rows[e]; of equal
- * places they add up. With dy: dx is the product of the transposed matrix, which has rows and columns exchanged, and dy;
- * dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products again. */
+/* A sparse matrix times a dense one: y = the sum over its elements e of values[e] x[columns[e]] in row rows[e]; of
+ * equal places they add up. With dy: dx is the product of the transposed matrix, which has rows and columns exchanged,
+ * and dy; dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products again. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -23,8 +23,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
     if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
   if (!op_check_shape(arena, node, 2, node->inputs[0]->shape, "one for each element, as the rows", error)) return 0;
   struct shape x = node->inputs[3]->shape;
-  if (x.rank != 2)
-    return op_fail(arena, node, error, "%s must be [rows][columns]", op_operand_text(arena, node, 3));
+  if (x.rank != 2) return op_fail(arena, node, error, "%s must be [rows][columns]", op_operand_text(arena, node, 3));
   return op_result(shapes, dtypes, op_with_extent(x, 0, node_int(node, "rows")), DTYPE_FLOAT32);
 }
 
@@ -184,6 +183,5 @@ const struct op_file op_file_sparse_matmul = {
     .name = "sparse_matmul",
     .kinds = (const struct op_kind *const[]){&kind, &kind_dot, &kind_rows, NULL},
     .functions =
-        (const struct op_function[]){
-            {"sparse_matmul", .build = build}, {"sparse_matmul_csr", .build = build_csr}, {0}},
+        (const struct op_function[]){{"sparse_matmul", .build = build}, {"sparse_matmul_csr", .build = build_csr}, {0}},
 };

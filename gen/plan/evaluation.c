@@ -119,9 +119,28 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   return decide(program, builder, program->evaluation_entry, diags);
 }
 
+/* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
+static const struct node *drawing(const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    const struct node *inner = node->call != NULL ? drawing(node->call->callee) : node->kind->random ? node : NULL;
+    if (inner != NULL) return inner;
+  }
+  return NULL;
+}
+
+static bool refuse_draws(const struct node *node, struct diagnostics *diags) {
+  diag_error(diags, node->where, "%s draws random numbers, which only a program that trains gives a model",
+             node->kind->name);
+  diag_help(diags, "let the model take what it needs from its inputs");
+  return false;
+}
+
 bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct graph *graph = program->graph;
   for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
+  const struct node *draws = drawing(graph->entry);
+  if (draws != NULL) return refuse_draws(draws, diags);
   return graph->entry->results.count == 1 || decide(program, builder, graph->entry, diags);
 }
 
@@ -143,25 +162,6 @@ static bool refuse_sum(const struct program *program, const struct value *sum, s
              "a loss must be a mean over samples to be evaluated over all of them; this one is a sum over a batch");
   diag_note(diags, job_where(program->job, "training.eval_iters"), "'training.eval_iters' is all here");
   diag_help(diags, "divide the sum by the number of samples, or take mean_all; or set training.eval_iters to a number");
-  return false;
-}
-
-/* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
-static const struct node *drawing(const struct region *region) {
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct node *node = region->nodes.items[i];
-    const struct node *inner = node->call != NULL ? drawing(node->call->callee) : node->kind->random ? node : NULL;
-    if (inner != NULL) return inner;
-  }
-  return NULL;
-}
-
-bool check_settled(const struct graph *graph, struct diagnostics *diags) {
-  const struct node *node = drawing(graph->entry);
-  if (node == NULL) return true;
-  diag_error(diags, node->where, "%s draws random numbers, which only a program that trains gives a model",
-             node->kind->name);
-  diag_help(diags, "let 'predict' take what it needs from its inputs");
   return false;
 }
 

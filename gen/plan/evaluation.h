@@ -19,10 +19,7 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Makes the graph what it is in evaluation, in place, for programs that never train; a second result becomes classes as
- * above. */
+ * above. False with an error where that fails, or where the model then still draws random numbers. */
 bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
-
-/* Whether nothing of it draws random numbers then; an error otherwise. */
-bool check_settled(const struct graph *graph, struct diagnostics *diags);
 
 #endif

@@ -50,6 +50,18 @@ static const struct bad_call calls[] = {
      {S(3, 4), S(2)},
      {5},
      "embedding_backward: dy [3][4] and tokens ('in0') [2] differ before the last dimension"},
+    {"sparse_matmul",
+     "kktti",
+     {S(5), S(4), S(5), S(3, 2)},
+     {2},
+     "sparse_matmul: columns ('in1') [4] must be [5], one for each element, as the rows"},
+    {"sparse_matmul",
+     "kktti",
+     {S(5), S(5), S(5), S(3, 2)},
+     {0},
+     "sparse_matmul: the number of rows must be at least 1, not 0"},
+    {"random_int_of", "iii", {{0}}, {0, 1, 3}, "random_int: the bound must be from 1 to 2147483647, not 0"},
+    {"flip", "ti", {S(3)}, {1}, "flip: axis 1 is out of range for [3], which has 1 dimension"},
     {"cumsum", "ti", {S(3)}, {1}, "cumsum: axis 1 is out of range for [3], which has 1 dimension"},
     {"pad", "tiii", {S(3)}, {0, -1, 2}, "pad: -1 and 2 places; slice takes places away"},
     {"one_hot", "ki", {S(3)}, {0}, "one_hot: 0 classes of tokens [3]"},
@@ -238,6 +250,34 @@ static void check_call(void **state) {
   lab_free(lab);
 }
 
+/* A sum of products that its spec or its operands do not allow. */
+static void sums_of_products(void **state) {
+  (void)state;
+  static const struct {
+    const char *spec, *message;
+  } bad[] = {
+      {"ij", "einsum: \"ij\": it must have one part for each of 2 operands"},
+      {"ij,jk,kl", "einsum: \"ij,jk,kl\": it must have one part for each of 2 operands"},
+      {"ijk,jk", "einsum: \"ijk,jk\": operand 1 has 3 labels, and 2 dimensions: [3][4]"},
+      {"ij,jk->im", "einsum: \"ij,jk->im\": no operand has the result's m"},
+      {"ij,jk->ii", "einsum: \"ij,jk->ii\": the result has i twice"},
+      {"ij,ik", "einsum: \"ij,ik\": i is 4 in [4][5] but 3 elsewhere"},
+      {"i2,jk", "einsum: \"i2,jk\": '2' is no label; labels are letters and one ... an operand"},
+      {"ijk...,jk", "einsum: \"ijk...,jk\": a term has more labels than its tensor dimensions"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    struct lab *lab = lab_new(1);
+    lab_string(lab, bad[i].spec);
+    lab_int(lab, 2);
+    lab_tensor(lab, (struct shape){2, {3, 4}}, AROUND_ZERO);
+    lab_tensor(lab, (struct shape){2, {4, 5}}, AROUND_ZERO);
+    assert_null(lab_call(lab, "einsum_of"));
+    assert_int_equal(lab->diags.errors, 1);
+    assert_string_equal(lab->diags.items[0].message, bad[i].message);
+    lab_free(lab);
+  }
+}
+
 /* What is known of an index when the model is read is checked then. */
 static void known_indices_are_checked(void **state) {
   (void)state;
@@ -271,10 +311,11 @@ static void errors_are_told_once(void **state) {
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 int main(void) {
-  struct CMUnitTest tests[CALLS + 2] = {cmocka_unit_test(errors_are_told_once),
-                                        cmocka_unit_test(known_indices_are_checked)};
+  struct CMUnitTest tests[CALLS + 3] = {cmocka_unit_test(errors_are_told_once),
+                                        cmocka_unit_test(known_indices_are_checked),
+                                        cmocka_unit_test(sums_of_products)};
   for (int i = 0; i < CALLS; i++)
-    tests[i + 2] =
+    tests[i + 3] =
         (struct CMUnitTest){.name = calls[i].message, .test_func = check_call, .initial_state = (void *)&calls[i]};
   return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
 }
