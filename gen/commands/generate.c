@@ -46,6 +46,20 @@ static int dump(struct travel *travel) {
   return finish(travel, STATUS_OK);
 }
 
+/* The second text lies beside the first. */
+static bool write_beside(const struct travel *travel) {
+  const struct options *options = travel->options;
+  const char *suffix = travel->program->target->suffixes[1];
+  size_t length = strlen(options->output);
+  if (length < 3 || strcmp(options->output + length - 2, ".c") != 0) {
+    fprintf(stderr, "accel-gen: this program is two files, %s and %s: -o must end with .c\n", "NAME.c",
+            arena_printf(options->arena, "NAME%s", suffix));
+    return false;
+  }
+  const char *path = arena_printf(options->arena, "%.*s%s", (int)length - 2, options->output, suffix);
+  return write_file(options->arena, path, travel->beside, strlen(travel->beside));
+}
+
 int generate(const struct options *options, const char *program, struct manifest **manifest) {
   struct travel travel;
   struct origins origins = {0};
@@ -54,6 +68,7 @@ int generate(const struct options *options, const char *program, struct manifest
   if (status == STATUS_OK && options->dump != NULL) return dump(&travel);
   if (status == STATUS_OK) status = travel_to_text(&travel, program != NULL ? &origins : NULL, &text);
   if (status != STATUS_OK) return finish(&travel, status);
+  if (travel.beside != NULL && !write_beside(&travel)) return STATUS_CANNOT;
   if (!write_file(options->arena, options->output, text, strlen(text))) return STATUS_CANNOT;
   if (program != NULL) *manifest = describe(&travel, program, text, &origins);
   if (options->manifest) find_keys(&travel, text, *manifest);
@@ -77,7 +92,7 @@ int command_plan(const struct options *options) {
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
   const char *people = arena_printf(travel.arena, "%s%s%s", report_text(travel.program), traffic_text(travel.program),
-                                    target_text(travel.arena, travel.program->low, travel.job->training.deterministic));
+                                    target_products(travel.arena, travel.program->low, travel.job->training.deterministic));
   const char *text = options->json ? report_json(travel.program) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
   return finish(&travel, STATUS_OK);

@@ -10,6 +10,7 @@
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
 #include "gen/plan/solve.h"
+#include "gen/plan/target.h"
 
 /* ---- From the job to the model's inputs ---- */
 
@@ -138,6 +139,9 @@ int travel_to_text(struct travel *travel, struct origins *origins, const char **
                                     .model = model_digest(travel->model),
                                     .plan_text = report_text(travel->program),
                                     .summary = report_summary(travel->program)};
-  *text = emit_program(travel->program, &emit, origins, &travel->diags);
-  return *text != NULL ? STATUS_OK : STATUS_CANNOT;
+  const struct target *target = travel->program->target;
+  *text = emit_program(travel->program, 0, &emit, origins, &travel->diags);
+  if (*text != NULL && target->n_texts > 1)
+    travel->beside = emit_program(travel->program, 1, &emit, NULL, &travel->diags);
+  return *text != NULL && (target->n_texts == 1 || travel->beside != NULL) ? STATUS_OK : STATUS_CANNOT;
 }

@@ -18,6 +18,7 @@ struct travel {
   struct tree *model; /* set before: a model that was read before serves, and the job's hooks are good */
   struct templates *templates; /* set before: they serve */
   struct program *program;
+  const char *beside; /* the program's second text, where its target has two */
   const char *dumped; /* the IR behind options->dump */
 };
 

@@ -5,8 +5,11 @@
 
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
+#include "gen/ir/op.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/state.h"
+#include "gen/plan/target.h"
 
 /* ---- The job's part of the context ---- */
 
@@ -189,6 +192,16 @@ static struct jinja_value bytes_value(const struct program *program) {
   return value;
 }
 
+/* What the plan gives a device: {progress, workspace, sums}. */
+static struct jinja_value device_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "progress", program->target->progress_bytes);
+  set_int(arena, value, "workspace", program->target->workspace_bytes);
+  set_int(arena, value, "sums", program->target->sums);
+  return value;
+}
+
 static const char *model_name(struct arena *arena, const struct job *job) {
   const char *name = name_in_folder(job->model.source), *dot = strrchr(name, '.');
   return arena_copy(arena, name, dot != NULL ? (size_t)(dot - name) : strlen(name));
@@ -282,6 +295,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "mesh", mesh_value(program));
   jinja_set(arena, context, "tree", tree_value(program));
   jinja_set(arena, context, "bytes", bytes_value(program));
+  jinja_set(arena, context, "device", device_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));
   jinja_set(arena, context, "start", start_value(program));
@@ -312,11 +326,26 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
   }
 }
 
-const char *emit_program(struct program *program, const struct emit_options *options, struct origins *origins,
-                         struct diagnostics *diags) {
+/* Each of the program's kernels has a template on the device. */
+static bool check_kernels(struct program *program, const struct templates *templates, struct diagnostics *diags) {
+  for (int i = 0; i < program->n_kernels; i++) {
+    const struct node *node = program->kernels[i]->node;
+    if (templates_has(templates, kernel_template(program, node->kind))) continue;
+    diag_error(diags, node->where, "there is no kernel of '%s' for devices.kind '%s' yet", node->kind->name,
+               program->target->name);
+    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s", kernel_template(program, node->kind));
+  }
+  return diags->errors == 0;
+}
+
+const char *emit_program(struct program *program, int index, const struct emit_options *options,
+                         struct origins *origins, struct diagnostics *diags) {
   struct jinja_output output;
   struct jinja_error error;
-  const char *name = arena_printf(program->arena, "cpu/%s.c.j2", program_kind_name(program->kind));
+  const struct target *target = program->target;
+  const char *name =
+      arena_printf(program->arena, "%s/%s%s.j2", target->name, program_kind_name(program->kind), target->suffixes[index]);
+  if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;

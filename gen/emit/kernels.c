@@ -5,6 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/target.h"
 
 /* Loops shorter than this cost more to share between threads than to run. */
 enum { PARALLEL_FROM = 8192 };
@@ -51,8 +52,12 @@ static void set_attributes(struct arena *arena, struct jinja_value map, const st
   }
 }
 
-static const char *template_file(struct arena *arena, const struct op_kind *kind) {
-  return arena_printf(arena, "cpu/%s.c.j2", kind->template_name != NULL ? kind->template_name : kind->name);
+static const char *template_of(struct arena *arena, const char *folder, const struct op_kind *kind) {
+  return arena_printf(arena, "%s/%s.c.j2", folder, kind->template_name != NULL ? kind->template_name : kind->name);
+}
+
+const char *kernel_template(const struct program *program, const struct op_kind *kind) {
+  return template_of(program->arena, program->target->name, kind);
 }
 
 /* The C variable that holds what a part uses: "x0" loaded from input 0, "t3" made by part 3. */
@@ -65,10 +70,11 @@ static const char *variable(struct arena *arena, const struct kernel *kernel, co
   return "";
 }
 
+/* A part is an expression of C, which is the same on all devices. */
 static struct jinja_value part_value(struct arena *arena, const struct kernel *kernel, int index) {
   const struct node *part = kernel->node->body.items[index];
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena), attributes = jinja_map(arena);
-  set_text(arena, value, "template", template_file(arena, part->kind));
+  set_text(arena, value, "template", template_of(arena, "cpu", part->kind));
   set_text(arena, value, "macro", part->kind->name);
   set_text(arena, value, "variable", arena_printf(arena, "t%d", index));
   set_attributes(arena, attributes, part);
@@ -127,10 +133,11 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));
+  set_int(arena, k, "sums", program->target->sums);
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->random);
   if (node->body.count > 0) set_loops(arena, k, kernel);
-  set_text(arena, value, "template", template_file(arena, node->kind));
+  set_text(arena, value, "template", kernel_template(program, node->kind));
   set_text(arena, value, "macro", node->kind->name);
   jinja_set(arena, value, "k", k);
   return value;

@@ -1,5 +1,6 @@
 /* What outlives a step. */
 #include "gen/emit/values.h"
+#include "gen/plan/state.h"
 #include "gen/spec/keys.h"
 
 static struct jinja_value slices_value(const struct program *program, const struct state *state) {
@@ -26,7 +27,7 @@ struct jinja_value checkpoint_value(const struct program *program) {
   set_int(arena, value, "iteration", job->checkpoint.iteration);
   set_int(arena, value, "total_limit", job->checkpoint.total_limit);
   set_int(arena, value, "max_shard_bytes", job->checkpoint.max_shard_bytes);
-  set_int(arena, value, "copy_bytes", program->bytes.checkpoint);
+  set_int(arena, value, "copy_bytes", state_copy_bytes(program));
   set_literal(arena, value, "resume", job->checkpoint.resume);
   set_bool(arena, value, "saves_on_signal", job->checkpoint.saves_on_signal);
   set_bool(arena, value, "outlives_errors", job->checkpoint.outlives_errors);

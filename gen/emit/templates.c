@@ -37,6 +37,10 @@ static const char *load(void *context, const char *name) {
   return text;
 }
 
+bool templates_has(const struct templates *templates, const char *name) {
+  return find_template(templates, name) != NULL;
+}
+
 struct templates *templates_open(struct arena *arena, const char *folder) {
   struct templates *templates = arena_alloc(arena, sizeof *templates);
   templates->arena = arena;

@@ -16,6 +16,9 @@ struct templates {
   int n_read, read_capacity;
 };
 
+/* Whether there is one of the name. */
+bool templates_has(const struct templates *templates, const char *name);
+
 /* None read yet, from a folder in the place of the generator's own ones; NULL: its own. They live in `arena`. */
 struct templates *templates_open(struct arena *arena, const char *folder);
 

@@ -67,6 +67,10 @@ struct jinja_value keys_value(const struct program *program, const char *model);
 /* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
 struct jinja_value memories_value(const struct program *program);
 
+/* The template of a kind's kernels: "cuda/layer_norm.c.j2". */
+struct op_kind;
+const char *kernel_template(const struct program *program, const struct op_kind *kind);
+
 /* All kernels, as docs/operations.md describes them to their templates, with `template` and `macro`. */
 struct jinja_value kernels_value(const struct program *program);
 

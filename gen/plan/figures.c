@@ -7,6 +7,7 @@
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/state.h"
+#include "gen/plan/target.h"
 
 static double product_flops(const struct node *node) {
   if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
@@ -48,7 +49,9 @@ static void count_bytes(struct program *program) {
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;
   program->bytes.optimizer -= program->bytes.averages;
-  program->bytes.checkpoint = state_copy_bytes(program);
+  const struct target *target = program->target;
+  bool mirrored = target->progress_bytes > 0; /* the host has the copy that checkpoints are written from */
+  program->bytes.checkpoint = mirrored ? 0 : state_copy_bytes(program);
   for (int i = 0; i < entry->inputs.count; i++)
     program->bytes.batch +=
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
@@ -71,6 +74,8 @@ static void count_bytes(struct program *program) {
   if (program->evaluation != NULL && program->evaluation->scratch_bytes > program->bytes.scratch)
     program->bytes.scratch = program->evaluation->scratch_bytes;
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
+  program->bytes.scratch += target->workspace_bytes + target->sums * dtype_size(DTYPE_FLOAT32);
+  program->bytes.batch += target->progress_bytes;
   program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
                          program->bytes.averages + program->bytes.checkpoint + program->bytes.activations +
                          program->bytes.scratch + program->bytes.batch;

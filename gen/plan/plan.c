@@ -25,6 +25,7 @@
 #include "gen/plan/signatures.h"
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
+#include "gen/plan/target.h"
 #include "gen/plan/tree.h"
 #include "gen/plan/weights.h"
 
@@ -198,6 +199,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->arena = arena;
   program->job = job;
   program->kind = kind;
+  program->target = target_of(job, kind);
   program->graph = builder_graph(builder);
   program->trained = program;
   struct context context = {program, builder, diags};

@@ -16,6 +16,8 @@ enum program_kind { PROGRAM_TRAIN, PROGRAM_EVALUATE, PROGRAM_GENERATE, PROGRAM_K
 const char *program_kind_name(enum program_kind kind);
 bool program_kind_find(const char *name, enum program_kind *kind);
 
+struct target;
+
 /* ---- Memory ---- */
 
 enum storage_kind {
@@ -253,6 +255,7 @@ struct program {
   struct arena *arena;
   const struct job *job;
   enum program_kind kind;
+  const struct target *target;
   struct graph *graph;
   struct place *places; /* by value id */
   int n_places;

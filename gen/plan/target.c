@@ -1,5 +1,19 @@
 #include "gen/plan/target.h"
 
+static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1};
+
+/* 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest rows that are usual. */
+static const struct target cuda = {.name = "cuda",
+                                   .suffixes = {".c", ".cu"},
+                                   .n_texts = 2,
+                                   .progress_bytes = 256,
+                                   .workspace_bytes = 32 << 20,
+                                   .sums = 4 << 20};
+
+const struct target *target_of(const struct job *job, enum program_kind kind) {
+  return kind == PROGRAM_TRAIN && job->devices.kind == DEVICE_CUDA ? &cuda : &cpu;
+}
+
 /* The processor at hand stands for the one on which the program will run: trainers are built with -march=native. */
 #if defined __x86_64__ && defined __GNUC__
 static bool multiplies(enum dtype dtype) {
@@ -13,7 +27,7 @@ static bool multiplies(enum dtype dtype) {
 }
 #endif
 
-const char *target_text(struct arena *arena, enum dtype dtype, bool in_blocks) {
+const char *target_products(struct arena *arena, enum dtype dtype, bool in_blocks) {
   if (!dtype_is_low(dtype)) return "";
   const char *name = dtype_name(dtype);
   if (in_blocks) return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);

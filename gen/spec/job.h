@@ -51,7 +51,7 @@ enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
-enum device_kind { DEVICE_CPU };
+enum device_kind { DEVICE_CPU, DEVICE_CUDA };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };

@@ -121,7 +121,7 @@ static const struct enumeration enumerations[] = {
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
-    {CHOICE(devices.kind), {"cpu"}},
+    {CHOICE(devices.kind), {"cpu", "cuda"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/spec/device.h"
 #include "gen/spec/parallel.h"
 
 /* One rule: `key` must be at most, or at least, `bound`. A key of 0 that stands for "not given" is free. */
@@ -130,4 +131,5 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   check_masking(arena, job, diags);
   check_parts(job, diags);
   parallel_check(job, diags);
+  device_check(job, diags);
 }

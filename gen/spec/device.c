@@ -1,0 +1,44 @@
+#include "gen/spec/device.h"
+
+#include <string.h>
+
+/* A key of which a device's programs take these values alone; none: the key must be away. */
+struct limit {
+  const char *key, *values[10], *cure;
+};
+
+/* Of CUDA, what its templates do not write. */
+static const struct limit cuda[] = {
+    {"precision.mixed_precision", {"no"}, "precision.mixed_precision: no"},
+    {"precision.param_dtype", {"fp32"}, "precision.param_dtype: fp32"},
+    {"optimizer.name",
+     {"sgd", "adam", "adamw", "adamax", "radam", "adagrad", "rmsprop", "lion"},
+     "an optimizer that steps each element by itself, such as adamw"},
+    {"optimizer.state_dtype", {"float32"}, "optimizer.state_dtype: float32"},
+    {"training.eval_interval", {"0"}, "accel-gen --program evaluate, which runs on the processor"},
+    {"training.ema", {NULL}, "no training.ema"},
+    {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
+    {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
+    {"hooks", {NULL}, "no hooks"},
+    {"devices.per_node", {"1"}, "one rank"},
+    {"devices.nodes", {"1"}, "one rank"},
+};
+
+static bool allows(const struct limit *limit, const struct spec_node *value) {
+  for (int i = 0; limit->values[i] != NULL; i++)
+    if (spec_is(value, limit->values[i])) return true;
+  return false;
+}
+
+void device_check(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *kind = spec_find(job, "devices.kind");
+  if (!spec_is(kind, "cuda")) return;
+  for (size_t i = 0; i < sizeof cuda / sizeof *cuda; i++) {
+    const struct spec_node *value = spec_find(job, cuda[i].key);
+    if (value == NULL || value->kind == SPEC_NULL || allows(&cuda[i], value)) continue;
+    bool given = !value->is_default;
+    diag_error(diags, given ? value->where : kind->where, "'%s' does not go with devices.kind 'cuda' yet", cuda[i].key);
+    if (given) diag_note(diags, kind->where, "'devices.kind' is 'cuda' here");
+    diag_help(diags, "use %s", cuda[i].cure);
+  }
+}

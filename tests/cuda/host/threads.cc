@@ -1,0 +1,141 @@
+/* The threads of a block, one after the other, each on a stack of its own until it waits for others or ends. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <accel/cuda/launch.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+#if !defined __x86_64__
+#error "stacks are switched by instructions of x86-64"
+#endif
+
+/* Keeps the registers that a call preserves on the stack at hand, notes it in *from, and goes on on another one. */
+extern "C" void host_switch(void **from, void *to);
+__asm__(".text\n"
+        ".globl host_switch\n"
+        "host_switch:\n"
+        "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
+        "  movq %rsp, (%rdi)\n"
+        "  movq %rsi, %rsp\n"
+        "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
+        "  retq\n");
+
+namespace {
+
+enum { STACK = 128 << 10, MOST_THREADS = 1024, WARP = 32 };
+enum state { READY, AT_WARP, AT_BLOCK, ENDED };
+
+struct thread {
+  enum state state;
+  uint3 index;
+  void *stack;
+};
+
+char *stacks; /* of all threads */
+struct thread threads[MOST_THREADS];
+uint64_t lanes[MOST_THREADS];
+unsigned n_threads, current;
+void *scheduler; /* the stack of whoever launched */
+void (*body)(const void *);
+const void *given;
+
+void run_thread(void) {
+  body(given);
+  threads[current].state = ENDED;
+  void *nowhere;
+  host_switch(&nowhere, scheduler);
+  abort();
+}
+
+void wait(enum state state) {
+  const unsigned me = current;
+  threads[me].state = state;
+  host_switch(&threads[me].stack, scheduler);
+}
+
+/* A thread that begins at run_thread, as host_switch will find it. */
+void prepare(unsigned t, dim3 block) {
+  void **top = (void **)(stacks + (size_t)(t + 1) * STACK);
+  *--top = NULL; /* so that the stack is aligned as at a call */
+  *--top = (void *)run_thread;
+  for (int i = 0; i < 6; i++) *--top = NULL;
+  threads[t] = {READY, {t % block.x, t / block.x % block.y, t / block.x / block.y}, top};
+}
+
+/* Runs the threads of a warp until none can go on. Whether one did. */
+bool run_warp(unsigned first) {
+  const unsigned end = first + WARP < n_threads ? first + WARP : n_threads;
+  bool moved = false;
+  for (bool again = true; again;) {
+    bool all_wait = true;
+    again = false;
+    for (unsigned t = first; t < end; t++) {
+      if (threads[t].state == READY) {
+        current = t;
+        threadIdx = threads[t].index;
+        host_switch(&scheduler, threads[t].stack);
+        moved = true;
+      }
+      if (threads[t].state == AT_BLOCK) all_wait = false;
+    }
+    for (unsigned t = first; t < end && all_wait; t++)
+      if (threads[t].state == AT_WARP) {
+        threads[t].state = READY;
+        again = true;
+      }
+  }
+  return moved;
+}
+
+void run_block(const char *call) {
+  for (;;) {
+    bool moved = false, ended = true, all_at_block = true;
+    for (unsigned first = 0; first < n_threads; first += WARP) moved |= run_warp(first);
+    for (unsigned t = 0; t < n_threads; t++) {
+      ended &= threads[t].state == ENDED;
+      all_at_block &= threads[t].state == ENDED || threads[t].state == AT_BLOCK;
+    }
+    if (ended) return;
+    if (!all_at_block && !moved) {
+      fprintf(stderr, "%s: threads of a block wait for each other for ever\n", call);
+      exit(1);
+    }
+    for (unsigned t = 0; t < n_threads && all_at_block; t++)
+      if (threads[t].state == AT_BLOCK) threads[t].state = READY;
+  }
+}
+
+} // namespace
+
+void __syncthreads(void) {
+  wait(AT_BLOCK);
+}
+
+void __syncwarp(unsigned) {
+  wait(AT_WARP);
+}
+
+uint64_t *host_lanes(void) {
+  return lanes + current / WARP * WARP;
+}
+
+void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *arguments), const void *arguments) {
+  if (stacks == NULL) stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
+  n_threads = block.x * block.y * block.z;
+  if (n_threads > MOST_THREADS || n_threads == 0 || grid.y > 65535 || grid.z > 65535 || grid.x == 0) {
+    fprintf(stderr, "%s: no GPU takes a launch of %u x %u x %u blocks of %u threads\n", call, grid.x, grid.y, grid.z,
+            n_threads);
+    exit(1);
+  }
+  body = run;
+  given = arguments;
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned b = 0; b < grid.x * grid.y * grid.z; b++) {
+    blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+    for (unsigned t = 0; t < n_threads; t++) prepare(t, block);
+    run_block(call);
+  }
+}
