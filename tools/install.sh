@@ -12,7 +12,7 @@ put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
 for header in trainer collectives evaluator generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
 put 644 build/libaccel-cuda.a lib
-for header in device product attention collectives; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
+for header in device product attention collectives launch; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
 put 644 share/accel-gen.1 share/man/man1

@@ -15,7 +15,7 @@ struct travel {
   enum program_kind kind;
   const char *text; /* the job's text, where it is not to be read from options->argument, which names it all the same */
   struct job *job;
-  struct tree *model; /* set before: a model that was read before serves, and the job's hooks are good */
+  struct tree *model;          /* set before: a model that was read before serves, and the job's hooks are good */
   struct templates *templates; /* set before: they serve */
   struct program *program;
   const char *beside; /* the program's second text, where its target has two */

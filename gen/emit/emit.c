@@ -343,8 +343,8 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   struct jinja_output output;
   struct jinja_error error;
   const struct target *target = program->target;
-  const char *name =
-      arena_printf(program->arena, "%s/%s%s.j2", target->name, program_kind_name(program->kind), target->suffixes[index]);
+  const char *name = arena_printf(program->arena, "%s/%s%s.j2", target->name, program_kind_name(program->kind),
+                                  target->suffixes[index]);
   if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);

@@ -15,7 +15,8 @@ struct emit_options {
 };
 
 /* Text number `index` of the program, of program->target->n_texts; NULL with an error in `diags`, which an operation is
- * that the device has no kernel for. `origins` is filled with who wrote each of its lines; NULL: it is not asked for. */
+ * that the device has no kernel for. `origins` is filled with who wrote each of its lines; NULL: it is not asked for.
+ */
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags);
 

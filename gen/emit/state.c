@@ -1,6 +1,6 @@
 /* What outlives a step. */
-#include "gen/emit/values.h"
 #include "gen/plan/state.h"
+#include "gen/emit/values.h"
 #include "gen/spec/keys.h"
 
 static struct jinja_value slices_value(const struct program *program, const struct state *state) {

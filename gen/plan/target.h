@@ -10,16 +10,17 @@ struct target {
    * its name with this ending instead. */
   const char *suffixes[2];
   int n_texts;
-  int64_t progress_bytes; /* of the arena: where the device itself keeps what a step ends with */
+  int64_t progress_bytes;  /* of the arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: what its libraries work in */
-  int64_t sums; /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
+  int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
 };
 
 /* The device of a job's program. One that does not train runs on the processor, whatever trained its weights. */
 const struct target *target_of(const struct job *job, enum program_kind kind);
 
 /* How products of a type run, as a line for people; "" for float32. in_blocks: the job asks for the same bits with any
- * number of threads. Says of this machine what the runtime would choose on it; it is no part of a program's text, which is the same wherever it is made. */
+ * number of threads. Says of this machine what the runtime would choose on it; it is no part of a program's text, which
+ * is the same wherever it is made. */
 const char *target_products(struct arena *arena, enum dtype dtype, bool in_blocks);
 
 #endif

@@ -1,0 +1,70 @@
+"""CUDA programs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
+the place of the toolkit's. What runs is the text that nvcc would compile."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+HOST = TREE / "tests" / "cuda" / "host"
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import GENERATOR, Trainer  # noqa: E402
+
+OUT = TREE / "build" / "tests" / "cuda"
+C = ["-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+# A kernel gets all operands of its launcher, used or not.
+CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
+       "-Wno-maybe-uninitialized"]  # gcc does not see that both loops end at the same column
+
+
+def headers():
+    """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
+    folder = OUT / "include" / "accel"
+    (folder / "cuda").mkdir(parents=True, exist_ok=True)
+    wanted = {path.name: path for path in (TREE / "runtime").glob("*.h")}
+    wanted |= {f"cuda/{path.name}": path for path in (TREE / "runtime" / "cuda").glob("*.h")}
+    wanted["cuda/launch.h"] = HOST / "accel" / "cuda" / "launch.h"
+    for name, path in wanted.items():
+        link = folder / name
+        if not link.is_symlink() or os.readlink(link) != str(path):
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
+    return f"-I{folder.parent}"
+
+
+def compile_all(*commands):
+    running = [(command, subprocess.Popen([str(word) for word in command])) for command in commands]
+    for command, process in running:
+        if process.wait() != 0:
+            raise AssertionError(f"failed: {' '.join(map(str, command))}")
+
+
+def objects():
+    """What stands for the GPU and the runtime's device."""
+    include = headers()
+    made = {HOST / "device.c": ["gcc", "-std=c17", "-O3", "-march=native", "-ffast-math", "-Wall", "-Wextra", "-Werror"],
+            HOST / "threads.cc": ["g++", *CXX, "-O2"], HOST / "launches.cc": ["g++", *CXX]}
+    compile_all(*([*command, include, "-c", source, "-o", OUT / (source.name + ".o")] for source, command in made.items()))
+    return [OUT / (source.name + ".o") for source in made]
+
+
+class HostTrainer(Trainer):
+    """A job for devices.kind cuda whose kernels run on the processor."""
+
+    def __init__(self, job, parts):
+        super().__init__({**job, "devices": {**job.get("devices", {}), "kind": "cuda"}})
+        self.parts = parts
+
+    def build(self):
+        self.generate()
+        source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
+        compile_all(["gcc", *C, include, "-c", source, "-o", f"{program}.o"],
+                    ["g++", *CXX, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
+        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program,
+                     TREE / "build" / "libaccel-runtime.a", "-ljansson", "-ldnnl", "-fopenmp", "-lm"])
+        return program
+
+
+__all__ = ["HostTrainer", "Trainer", "objects", "GENERATOR", "TREE"]
