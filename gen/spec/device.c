@@ -20,6 +20,7 @@ static const struct limit cuda[] = {
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"hooks", {NULL}, "no hooks"},
+    {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
     {"devices.per_node", {"1"}, "one rank"},
     {"devices.nodes", {"1"}, "one rank"},
 };
