@@ -11,7 +11,7 @@ for version in 21 20 19 18 17; do
 done
 [ -n "$llvm" ] || packages="$packages libclang-LLVM-dev"
 if [ "${1:-}" = --test ]; then
-  packages="$packages clang-LLVM clang-format-LLVM libclang-rt-LLVM-dev libomp-LLVM-dev libcmocka-dev python3 python3-venv"
+  packages="$packages clang-LLVM clang-format-LLVM libclang-rt-LLVM-dev libomp-LLVM-dev libcmocka-dev python3 python3-venv iproute2 slurm-wlm munge"
 fi
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then

@@ -28,7 +28,7 @@ expect "--help" 0 'accel-gen build JOB' "$gen" --help
 expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*$' "$gen" --version
 ranks=build/tests/scratch/commands/ranks.yaml
 sed 's/^data:/devices: {nodes: 2, per_node: 4}\ndata:/' "$job" >"$ranks"
-expect "launch by mpirun" 0 '^mpirun --bind-to none -n 8 --host a:4,b:4 ./trainer --steps 3$' \
+expect "launch by mpirun" 0 'mpirun --bind-to none -n 8 --host a:4,b:4 ./trainer --steps 3$' \
   "$gen" launch --by mpirun --hosts a,b --print "$ranks" trainer --steps 3
 expect "launch by srun" 0 '^srun --nodes=2 --ntasks-per-node=4 --kill-on-bad-exit=1 ./trainer$' \
   "$gen" launch --by srun --print "$ranks" trainer

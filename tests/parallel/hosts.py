@@ -75,12 +75,9 @@ class Hosts:
         if self.switch is not None:
             self.switch.kill()
             self.switch.communicate()
+        self.end_all()
         for name in self.namespaces:
-            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
-            for pid in map(int, pids):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            subprocess.run(["ip", "netns", "delete", name])
+            ip("netns", "delete", name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- What is done to them ----
@@ -93,13 +90,18 @@ class Hosts:
     def environment(self):
         return {**os.environ, **MPI, "OMPI_MCA_plm_rsh_agent": str(self.agent), "OMPI_MCA_btl": "tcp,self"}
 
-    def names(self, each):
-        return ",".join(f"host{i}:{each}" for i in range(self.count))
+    def names(self):
+        return ",".join(f"host{i}" for i in range(self.count))
 
     def processes(self, host):
         """The numbers of what runs on a host."""
         text = subprocess.run(["ip", "netns", "pids", f"{self.key}host{host}"], capture_output=True, text=True).stdout
         return [int(word) for word in text.split()]
+
+    def end_all(self):
+        for process in [process for host in range(self.count) for process in self.processes(host)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def shape(self, host, delay=0.0, loss=0.0, rate=0.0):
         """What leaves a host: seconds on the way, the share that is lost, bytes a second (0: any number)."""

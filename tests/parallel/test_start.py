@@ -1,13 +1,18 @@
-"""How ranks start: the processors that each takes of its machine, of topologies that hwloc makes up and of this one."""
+"""How ranks start: by the convention of torchrun; the processors that each takes of its machine, of topologies that hwloc
+makes up and of this one."""
 
 import os
 import pathlib
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import time
 import unittest
 
-from ranks import MPI, Ranks, Running, job_of
+from ranks import GENERATOR, MPI, Ranks, Running, job_of
 
 # Topologies, and for three ranks the processors of each.
 SHARES = {
@@ -58,6 +63,72 @@ class Processors(unittest.TestCase):
         result = self.launch(OMP_PROC_BIND="true")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("devices.numa_affinity: OMP_PROC_BIND binds threads, too", result.stderr)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Convention(unittest.TestCase):
+    """RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.trainer = Ranks(3, job_of(3, 2, 8, devices={"timeout": 3}))
+        cls.trainer.build()
+        cls.command = [GENERATOR, "launch", cls.trainer.folder / "job.yaml", "trainer"]
+
+    def setUp(self):
+        shutil.rmtree(self.trainer.folder / "run", ignore_errors=True)
+
+    def begin(self, rank, port, *flags, command=None, **environment):
+        return subprocess.Popen([*(command or self.command), *flags], cwd=self.trainer.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, **MPI, "RANK": str(rank), "WORLD_SIZE": "3", "LOCAL_RANK": str(rank),
+                                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **environment})
+
+    def end(self, began):
+        return [(*process.communicate(timeout=60), process.returncode) for process in began]
+
+    def test_torchrun(self):
+        result = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--no-python",
+                                 f"--master-port={free_port()}", *self.command], cwd=self.trainer.folder,
+                                capture_output=True, text=True, timeout=60, env={**os.environ, **MPI})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(len((self.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()), 8)
+        self.assertEqual(result.stdout.count("3 ranks x 1 threads"), 1)
+
+    def test_signal(self):
+        """All are asked to end, as on a preemption: the ranks save, and all end well."""
+        port = free_port()
+        began = [self.begin(rank, port, "--steps", "1000000") for rank in range(3)]
+        lines, limit = self.trainer.folder / "run" / "metrics.jsonl", time.monotonic() + 30
+        while not (lines.exists() and lines.read_text().count("\n") > 2) and time.monotonic() < limit:
+            time.sleep(0.02)
+        for process in began:
+            process.send_signal(signal.SIGTERM)
+        ends = self.end(began)
+        self.assertEqual([status for _, _, status in ends], [0, 0, 0], ends)
+        self.assertEqual(len(list((self.trainer.folder / "run").rglob("manifest.json"))), 1)
+
+    def test_one_does_not_come(self):
+        port = free_port()
+        ends = self.end([self.begin(rank, port) for rank in (0, 1)])
+        self.assertEqual([status for _, _, status in ends], [1, 1])
+        self.assertEqual(ends[0][1], "accel-gen launch: the process of RANK 2 did not come within devices.timeout\n")
+
+    def test_other_number(self):
+        (_, err, status), = self.end([self.begin(0, free_port(), WORLD_SIZE="4")])
+        self.assertNotEqual(status, 0)
+        self.assertIn("WORLD_SIZE is 4, but the job has 3 ranks: devices.nodes times devices.per_node", err)
+
+    def test_program_itself(self):
+        """The program has no mpirun and says who has."""
+        (_, err, status), = self.end([self.begin(0, free_port(), command=[self.trainer.folder / "trainer"])])
+        self.assertNotEqual(status, 0)
+        self.assertIn("RANK and WORLD_SIZE are set: let what set them start accel-gen launch JOB PROGRAM", err)
 
 
 if __name__ == "__main__":
