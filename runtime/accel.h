@@ -1,7 +1,13 @@
-/* The runtime that every emitted program links: what a user's own code may include. */
+/* The runtime that every emitted program links: what a user's own code may include. docs/runtime.md says which of
+ * Accelerate's names is which of these. */
 #ifndef ACCEL_H
 #define ACCEL_H
 
 #define ACCEL_VERSION "0.1.0"
+
+#include "logger.h"
+#include "operations.h"
+#include "process.h"
+#include "value.h"
 
 #endif

@@ -12,6 +12,8 @@ static const struct {
 } dtypes[] = {
     [ACCEL_FLOAT32] = {"F32", 4}, [ACCEL_FLOAT16] = {"F16", 2}, [ACCEL_BFLOAT16] = {"BF16", 2},
     [ACCEL_INT32] = {"I32", 4},   [ACCEL_INT64] = {"I64", 8},   [ACCEL_UINT8] = {"U8", 1},
+    [ACCEL_FLOAT64] = {"F64", 8}, [ACCEL_INT8] = {"I8", 1},     [ACCEL_INT16] = {"I16", 2},
+    [ACCEL_BOOL] = {"BOOL", 1},
 };
 
 size_t rt_dtype_size(enum accel_dtype dtype) {

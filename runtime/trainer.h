@@ -6,14 +6,14 @@
 #ifndef ACCEL_TRAINER_H
 #define ACCEL_TRAINER_H
 
+#include "dtype.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
 enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
-
-enum accel_dtype { ACCEL_FLOAT32, ACCEL_FLOAT16, ACCEL_BFLOAT16, ACCEL_INT32, ACCEL_INT64, ACCEL_UINT8 };
 
 /* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
 struct accel_tensor {

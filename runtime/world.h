@@ -60,6 +60,21 @@ void rt_world_gather(const void *own, void *all, size_t size);
  * 0: `piece` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once. */
 void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last);
 
+/* How many seconds a rank waits for others, from now on. */
+void rt_world_wait_at_most(int seconds);
+
+/* ---- For user code, on a channel of its own: a call that a rank leaves out meets no call of the run ----
+ *
+ * `what` names the call when others do not come to it. */
+
+/* As rt_world_gather. */
+void rt_user_gather(const void *own, void *all, size_t size, const char *what);
+
+/* The bytes of rank `from` become those of all. */
+void rt_user_share(void *bytes, size_t size, int from, const char *what);
+
+/* ---- The end ---- */
+
 /* Leaves the others, at a good end. */
 void rt_world_leave(void);
 

@@ -10,7 +10,7 @@ put() { # MODE FILE FOLDER [NAME]
 put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
-for header in trainer collectives evaluator generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
+for header in trainer accel dtype logger operations process value collectives evaluator generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
 put 644 build/libaccel-cuda.a lib
 for header in device product attention collectives launch; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done

@@ -122,7 +122,7 @@ static bool view_of(const struct stored_tensor *stored, struct tensor_view *view
                                .bytes = (char *)(uintptr_t)stored->bytes,
                                .size = stored->size};
   memcpy(view->shape, stored->shape, sizeof view->shape);
-  for (enum accel_dtype dtype = ACCEL_FLOAT32; dtype <= ACCEL_UINT8; dtype++)
+  for (enum accel_dtype dtype = ACCEL_FLOAT32; dtype < ACCEL_DTYPES; dtype++)
     if (strcmp(rt_dtype_name(dtype), stored->dtype) == 0) return view->dtype = dtype, true;
   return rt_problem(problem, "tensor '%s' is of dtype %s, which is not written", stored->name, stored->dtype);
 }

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL;
+static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL, user = MPI_COMM_NULL;
 static MPI_Comm axes[ACCEL_AXES];
 static double timeout = 600; /* until a program says another */
 
@@ -28,6 +28,8 @@ void rt_channels_open(void) {
   MPI_Comm_rank(between, &rank);
   rt_mpi_check(MPI_Comm_split_type(between, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here), "start");
   named(here, "this machine");
+  rt_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &user), "start");
+  named(user, "user code");
   for (int i = 0; i < ACCEL_AXES; i++) axes[i] = MPI_COMM_NULL;
 }
 
@@ -50,6 +52,7 @@ void rt_channels_close(void) {
   for (int i = 0; i < ACCEL_AXES; i++)
     if (axes[i] != MPI_COMM_NULL) MPI_Comm_free(&axes[i]);
   MPI_Comm_free(&here);
+  MPI_Comm_free(&user);
   MPI_Comm_free(&between);
 }
 
@@ -59,6 +62,10 @@ MPI_Comm rt_channel_between(void) {
 
 MPI_Comm rt_channel_here(void) {
   return here;
+}
+
+MPI_Comm rt_channel_user(void) {
+  return user;
 }
 
 int *rt_piece_counts(int ranks, size_t piece, size_t last) {
@@ -76,6 +83,10 @@ int *rt_piece_counts(int ranks, size_t piece, size_t last) {
 }
 
 /* ---- Waiting ---- */
+
+void rt_world_wait_at_most(int seconds) {
+  timeout = seconds;
+}
 
 void rt_mpi_check(int code, const char *what) {
   char text[MPI_MAX_ERROR_STRING] = "";

@@ -6,13 +6,15 @@
 
 #include <mpi.h>
 
-/* Makes the channel for what is told between steps; those of the mesh once the program's is known. */
+/* Makes the channels for what is told between steps, by the run and by user code; those of the mesh once the program's
+ * is known. */
 void rt_channels_open(void);
 void rt_channels_divide(const struct accel_program *program);
 void rt_channels_close(void);
 
 MPI_Comm rt_channel_between(void);
 MPI_Comm rt_channel_here(void); /* the ranks of this machine */
+MPI_Comm rt_channel_user(void);
 MPI_Comm rt_channel_along(enum accel_axis axis);
 
 /* By rank, elements of pieces, and behind these where each begins: `piece` for all but the last one. The caller's to

@@ -53,13 +53,21 @@ bool rt_world_take_processors(bool bind, struct processors *own, struct problem 
 /* MPI counts in int. */
 enum { MOST_AT_ONCE = 1 << 30 };
 
-void rt_world_share(void *bytes, size_t size) {
+static void share(MPI_Comm channel, void *bytes, size_t size, int from, const char *what) {
   MPI_Request request;
   for (size_t at = 0; at < size; at += MOST_AT_ONCE) {
     int count = size - at < MOST_AT_ONCE ? (int)(size - at) : MOST_AT_ONCE;
-    rt_mpi_check(MPI_Ibcast((char *)bytes + at, count, MPI_BYTE, 0, rt_channel_between(), &request), "broadcast");
-    rt_mpi_wait(&request, "what rank 0 shares");
+    rt_mpi_check(MPI_Ibcast((char *)bytes + at, count, MPI_BYTE, from, channel, &request), what);
+    rt_mpi_wait(&request, what);
   }
+}
+
+void rt_world_share(void *bytes, size_t size) {
+  share(rt_channel_between(), bytes, size, 0, "what rank 0 shares");
+}
+
+void rt_user_share(void *bytes, size_t size, int from, const char *what) {
+  share(rt_channel_user(), bytes, size, from, what);
 }
 
 int64_t rt_world_largest(int64_t value) {
@@ -70,11 +78,24 @@ int64_t rt_world_largest(int64_t value) {
   return largest;
 }
 
-void rt_world_gather(const void *own, void *all, size_t size) {
+/* What is more than MPI counts goes from each rank to all, one after the other. */
+static void gather(MPI_Comm channel, const void *own, void *all, size_t size, const char *what) {
   MPI_Request request;
-  int count = (int)size;
-  rt_mpi_check(MPI_Iallgather(own, count, MPI_BYTE, all, count, MPI_BYTE, rt_channel_between(), &request), "gather");
-  rt_mpi_wait(&request, "what ranks compare");
+  if (size <= MOST_AT_ONCE) {
+    rt_mpi_check(MPI_Iallgather(own, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, channel, &request), what);
+    rt_mpi_wait(&request, what);
+    return;
+  }
+  memcpy((char *)all + (size_t)world.rank * size, own, size);
+  for (int rank = 0; rank < world.ranks; rank++) share(channel, (char *)all + (size_t)rank * size, size, rank, what);
+}
+
+void rt_world_gather(const void *own, void *all, size_t size) {
+  gather(rt_channel_between(), own, all, size, "what ranks compare");
+}
+
+void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
+  gather(rt_channel_user(), own, all, size, what);
 }
 
 void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -27,6 +28,12 @@ def start(program, ranks, *flags, cwd=None, timeout=60, **environment):
                           timeout=timeout, env={**os.environ, **MPI, **environment})
 
 
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
 def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
     job = {
         "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config or CONFIG)},
@@ -40,9 +47,9 @@ def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
     return job
 
 
-def library_flags(*words):
+def library_flags(*words, package="accel-runtime-mpi"):
     environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
-    return subprocess.check_output(["pkg-config", *words, "accel-runtime-mpi"], env=environment, text=True).split()
+    return subprocess.check_output(["pkg-config", *words, package], env=environment, text=True).split()
 
 
 class Ranks(Trainer):
@@ -138,5 +145,5 @@ class BesideOne(unittest.TestCase):
         return several, lines
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "job_of",
-           "library_flags", "load_file", "relative", "save_file", "start", "trained", "windows"]
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
+           "job_of", "library_flags", "load_file", "relative", "save_file", "start", "trained", "windows"]

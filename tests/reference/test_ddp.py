@@ -5,7 +5,6 @@ import contextlib
 import json
 import multiprocessing
 import pathlib
-import socket
 import sys
 import unittest
 
@@ -15,15 +14,9 @@ from rows import SEED, TRAIN, Mlp, Order, Rows, relative
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
 
-from ranks import start  # noqa: E402
+from ranks import free_port, start  # noqa: E402
 
 STEPS, LR = 50, 0.01
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def train(rows, ranks, batch, micro, hook, rank, port, out):

@@ -1,0 +1,19 @@
+/* The types of a tensor's elements. */
+#ifndef ACCEL_DTYPE_H
+#define ACCEL_DTYPE_H
+
+enum accel_dtype {
+  ACCEL_FLOAT32,
+  ACCEL_FLOAT16,
+  ACCEL_BFLOAT16,
+  ACCEL_INT32,
+  ACCEL_INT64,
+  ACCEL_UINT8,
+  ACCEL_FLOAT64,
+  ACCEL_INT8,
+  ACCEL_INT16,
+  ACCEL_BOOL, /* a byte, 0 or 1 */
+  ACCEL_DTYPES
+};
+
+#endif
