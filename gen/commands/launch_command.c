@@ -45,6 +45,16 @@ struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, 
   return command;
 }
 
+/* Where Slurm has PMIx, which MPI starts by, it need not be what srun takes by itself. */
+static bool offers_pmix(struct arena *arena) {
+  struct words ask = words_in(arena);
+  words_add(&ask, "sh");
+  words_add(&ask, "-c");
+  words_add(&ask, "srun --mpi=list 2>&1");
+  const char *kinds = process_read(&ask);
+  return kinds != NULL && strstr(kinds, "pmix") != NULL;
+}
+
 struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct job *job) {
   struct words command = words_in(arena);
   const char *each = getenv("SLURM_CPUS_PER_TASK"); /* srun does not take it from the job by itself */
@@ -53,6 +63,7 @@ struct words launch_by_srun(struct arena *arena, const struct launch *launch, co
   words_add(&command,
             arena_printf(arena, "--ntasks-per-node=%lld", (long long)(job->devices.ranks / job->devices.nodes)));
   words_add(&command, "--kill-on-bad-exit=1");
+  if (getenv("SLURM_MPI_TYPE") == NULL && offers_pmix(arena)) words_add(&command, "--mpi=pmix");
   if (each != NULL) words_add(&command, arena_printf(arena, "--cpus-per-task=%s", each));
   add_program(&command, launch);
   return command;
