@@ -9,7 +9,7 @@ toolkit=$(dirname "$0")/cuda-toolkit.sh
 
 if [ "$1" = --pc ]; then
   version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
-  requires= libs= traffic=
+  requires='' libs='' traffic=''
   if sh "$toolkit" --libs cudart >/dev/null 2>&1; then
     libs=$(sh "$toolkit" --libs cudart cublasLt cudnn 2>/dev/null || sh "$toolkit" --libs cudart)
     traffic=$(sh "$toolkit" --libs nccl 2>/dev/null || true)
@@ -23,7 +23,19 @@ fi
 
 archive=$1 folder=$2
 shift
-if flags=$(sh "$toolkit" --cflags 2>/dev/null); then
+
+# Whether all headers of CUDA's libraries that the folder includes are there.
+has_headers() {
+  [ -n "$flags" ] || return 1
+  probe=$(mktemp)
+  sed -n 's/^#include <\(cu[A-Za-z_]*\|nccl\|nvtx3.nvToolsExt\)\.h>.*/#include <\1.h>/p' "$folder"/*.[ch] | sort -u >"$probe"
+  # shellcheck disable=SC2086
+  ${CC:-cc} $flags -E -o /dev/null -x c "$probe" 2>/dev/null || { rm -f "$probe" && return 1; }
+  rm -f "$probe"
+}
+
+flags=$(sh "$toolkit" --cflags 2>/dev/null || true)
+if has_headers; then
   # shellcheck disable=SC2086
   exec sh tools/compile.sh "$archive" "$@" $flags
 fi

@@ -28,6 +28,7 @@ compile() { # FOLDER ARCHIVE FLAG...
 }
 
 compile runtime "$out/lib/runtime.a" -fopenmp
+compile runtime/tcp "$out/lib/tcp.a"
 for folder in gen/*/ gen/*/*/; do
   folder=${folder%/}
   compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags
@@ -39,6 +40,7 @@ compile "$out/generated" "$out/lib/gen-generated.a"
 # The libraries that a group's targets are linked with.
 libraries() {
   case $1 in
+  tcp) echo "$out/lib/tcp.a $out/lib/runtime.a -fopenmp -ljansson -lm" ;;
   runtime) echo "$out/lib/runtime.a -fopenmp -ljansson -lm" ;;
   *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lm" ;;
   esac

@@ -11,7 +11,7 @@ put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
 for header in trainer accel dtype logger operations process value collectives evaluator generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
-put 644 build/libaccel-cuda.a lib
+for library in cuda nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
 for header in device product attention collectives launch; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
 for schema in job manifest; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
@@ -22,4 +22,5 @@ mkdir -p "$root/lib/pkgconfig"
 sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"
 sh tools/mpi.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-mpi.pc.in >"$root/lib/pkgconfig/accel-runtime-mpi.pc"
 sh tools/cuda.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-cuda.pc.in >"$root/lib/pkgconfig/accel-runtime-cuda.pc"
+sh tools/cuda.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-cuda-ranks.pc.in >"$root/lib/pkgconfig/accel-runtime-cuda-ranks.pc"
 echo "installed below $root"

@@ -71,9 +71,10 @@ static bool fits(const struct cuda_device *device, size_t bytes, struct problem 
                  "memory.activation_checkpointing)");
 }
 
-/* GPUDirect RDMA lets the network's adapters of other machines reach the arena. */
+/* GPUDirect RDMA lets the network's adapters of other machines reach the arena, the handle other processes here. */
 static CUmemAllocationProp kind_of_memory(int number) {
   CUmemAllocationProp kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
   int rdma = 0;
   RT_CUDA(cudaDeviceGetAttribute(&rdma, cudaDevAttrGPUDirectRDMASupported, number));

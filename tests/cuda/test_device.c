@@ -1,9 +1,9 @@
 /* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, products.
  */
 #include "runtime/cuda/product.h"
-#include "tests/cuda/child.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
+#include "tests/tcp/children.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void test_start(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[2048];
-    int status = in_child(nothing, cases[i].environment, text, sizeof text);
+    int status = ended(nothing, cases[i].environment, text, sizeof text);
     bool right = cases[i].said == NULL ? status == 0 : status == 1 && strstr(text, cases[i].said) != NULL;
     if (!right) print_error("%s: status %d, '%s'\n", cases[i].environment, status, text);
     assert_true(right);
@@ -122,10 +122,10 @@ static void ten_steps(void) {
 static void test_steps(void **state) {
   char text[1024];
   (void)state;
-  int status = in_child(ten_steps, "ACCEL_GRAPHS=yes", text, sizeof text);
+  int status = ended(ten_steps, "ACCEL_GRAPHS=yes", text, sizeof text);
   if (status != 0) print_error("%s\n", text);
   assert_int_equal(status, 0);
-  status = in_child(ten_steps, "ACCEL_GRAPHS=no", text, sizeof text);
+  status = ended(ten_steps, "ACCEL_GRAPHS=no", text, sizeof text);
   if (status != 0) print_error("%s\n", text);
   assert_int_equal(status, 0);
 }
@@ -154,11 +154,11 @@ static void fails_late(void) {
 static void test_breaks(void **state) {
   char text[1024];
   (void)state;
-  assert_int_equal(in_child(reads_without_take, "", text, sizeof text), STANDIN_STATUS);
+  assert_int_equal(ended(reads_without_take, "", text, sizeof text), STANDIN_STATUS);
   assert_non_null(strstr(text, "without waiting for sum of stream 1"));
-  assert_int_equal(in_child(forgets_wait, "", text, sizeof text), STANDIN_STATUS);
+  assert_int_equal(ended(forgets_wait, "", text, sizeof text), STANDIN_STATUS);
   assert_non_null(strstr(text, "without waiting for cudaMemsetAsync"));
-  assert_int_equal(in_child(fails_late, "STANDIN_FAIL=cudaStreamSynchronize", text, sizeof text), 1);
+  assert_int_equal(ended(fails_late, "STANDIN_FAIL=cudaStreamSynchronize", text, sizeof text), 1);
   assert_non_null(strstr(text, "rank 0: error: runtime/cuda/device.c:"));
   assert_non_null(strstr(text, "an illegal memory access was encountered"));
   assert_non_null(strstr(text, "compute-sanitizer"));
@@ -266,10 +266,10 @@ static void no_algorithm(void) {
 static void test_products(void **state) {
   char text[1024];
   (void)state;
-  int status = in_child(products, "", text, sizeof text);
+  int status = ended(products, "", text, sizeof text);
   if (status != 0) print_error("%s\n", text);
   assert_int_equal(status, 0);
-  assert_int_equal(in_child(no_algorithm, "STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic", text, sizeof text), 1);
+  assert_int_equal(ended(no_algorithm, "STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic", text, sizeof text), 1);
   assert_non_null(strstr(text, "no algorithm for the product of test, 8 x 24 x 16"));
 }
 

@@ -1,7 +1,7 @@
 /* The stand-ins find what they are there to find: each case breaks one rule on purpose, and its twin keeps it. */
-#include "tests/cuda/child.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
+#include "tests/tcp/children.h"
 
 #include <cublasLt.h>
 #include <stdlib.h>
@@ -320,7 +320,7 @@ static void test_cases(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[1024];
-    int status = in_child(cases[i].body, "", text, sizeof text);
+    int status = ended(cases[i].body, "", text, sizeof text);
     bool right =
         cases[i].found == NULL ? status == 0 : status == STANDIN_STATUS && strstr(text, cases[i].found) != NULL;
     if (!right) print_error("%s: status %d, '%s'\n", cases[i].name, status, text);

@@ -198,6 +198,23 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
   return ncclSuccess;
 }
 
+/* A window lies at the same place of all ranks. */
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes, ncclWindow_t *window, int flags) {
+  struct ncclComm *own = object_of(comm, COMM, "ncclCommWindowRegister");
+  memory_require(buffer, bytes, DEVICE, "ncclCommWindowRegister");
+  if (call("ncclCommWindowRegister")) return ncclInvalidUsage;
+  if ((uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT != 0) fault("ncclCommWindowRegister: memory that is not aligned");
+  ask(own, "ncclCommWindowRegister", bytes, flags, 0);
+  *window = object_new(WINDOW, 1);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  object_of(comm, COMM, "ncclCommWindowDeregister");
+  object_end(window, WINDOW, "ncclCommWindowDeregister");
+  return ncclSuccess;
+}
+
 /* ---- Collectives ---- */
 
 static size_t width(ncclDataType_t type) {

@@ -1,0 +1,124 @@
+#include "runtime/nccl/groups.h"
+
+#include "runtime/cuda/collectives.h"
+#include "runtime/cuda/state.h"
+#include "runtime/world.h"
+
+#include <stdlib.h>
+
+/* A group of ranks, and what NCCL was told of the arena. */
+struct group {
+  ncclComm_t comm; /* NULL: the axis has one rank */
+  int length, stride;
+  void *registered; /* NULL: it was not taken */
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  ncclWindow_t window; /* NULL: none */
+#endif
+};
+
+static struct group groups[ACCEL_AXES];
+static ncclComm_t all_ranks;
+
+void rt_nccl_check(ncclResult_t result, const char *call, const char *file, int line) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  struct refusal refusal = {"NCCL", call, file, line, ncclGetErrorString(result), ncclGetLastError(NULL)};
+  rt_refused(&refusal, "NCCL_DEBUG=WARN in the environment makes NCCL say more");
+}
+
+ncclComm_t rt_nccl_along(enum accel_axis axis) {
+  return groups[axis].comm;
+}
+
+static int place(const struct group *group, int rank) {
+  return rank / group->stride % group->length;
+}
+
+bool rt_nccl_is_beside(enum accel_axis axis, int rank) {
+  const struct group *group = &groups[axis];
+  int own = rt_world()->rank;
+  if (group->comm == NULL) return rank == own;
+  return rank - place(group, rank) * group->stride == own - place(group, own) * group->stride;
+}
+
+/* ---- The arena ---- */
+
+/* NCCL then reads and writes there itself, and with windows of equal places all at once (NVLink SHARP); where it
+ * cannot, it copies through rooms of its own. All ranks are answered alike. */
+static void register_arena(struct group *group) {
+  const struct cuda_device *device = rt_cuda_device();
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  int version = 0;
+  RT_NCCL(ncclGetVersion(&version));
+  if (version >= NCCL_VERSION(2, 27, 0) &&
+      ncclCommWindowRegister(group->comm, device->arena, device->mapped, &group->window, NCCL_WIN_COLL_SYMMETRIC) ==
+          ncclSuccess &&
+      group->window != NULL)
+    return;
+  group->window = NULL;
+#endif
+  if (ncclCommRegister(group->comm, device->arena, device->mapped, &group->registered) != ncclSuccess)
+    group->registered = NULL;
+}
+
+static void forget_arena(struct group *group) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  if (group->window != NULL) RT_NCCL(ncclCommWindowDeregister(group->comm, group->window));
+#endif
+  if (group->registered != NULL) RT_NCCL(ncclCommDeregister(group->comm, group->registered));
+}
+
+/* ---- Beginning and end ---- */
+
+static ncclComm_t join_all(void) {
+  const struct world *world = rt_world();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  ncclUniqueId id;
+  ncclComm_t comm;
+  if (world->rank == 0) RT_NCCL(ncclGetUniqueId(&id));
+  rt_world_share(&id, sizeof id);
+  RT_NCCL(ncclCommInitRankConfig(&comm, world->ranks, id, world->rank, &config));
+  return comm;
+}
+
+/* Groups share what NCCL holds for all ranks. Ranks are numbered with the last axis running fastest. */
+static void divide(const struct accel_program *program) {
+  int rank = rt_world()->rank, stride = 1;
+  for (int i = ACCEL_AXES - 1; i >= 0; i--) {
+    struct group *group = &groups[i];
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.splitShare = 1;
+    *group = (struct group){.length = program->mesh[i] > 1 ? program->mesh[i] : 1, .stride = stride};
+    if (group->length == 1) continue;
+    int along = place(group, rank);
+    RT_NCCL(ncclCommSplit(all_ranks, rank - along * stride, along, &group->comm, &config));
+    register_arena(group);
+    stride *= group->length;
+  }
+}
+
+static void close_collectives(void) {
+  rt_nccl_watch_end();
+  for (int i = 0; i < ACCEL_AXES; i++) {
+    if (groups[i].comm == NULL) continue;
+    forget_arena(&groups[i]);
+    RT_NCCL(ncclCommFinalize(groups[i].comm));
+    RT_NCCL(ncclCommDestroy(groups[i].comm));
+    groups[i].comm = NULL;
+  }
+  RT_NCCL(ncclCommFinalize(all_ranks));
+  RT_NCCL(ncclCommDestroy(all_ranks));
+  rt_nccl_close_order();
+}
+
+void accel_cuda_open_collectives(const struct accel_program *program) {
+  static ncclComm_t watched[ACCEL_AXES + 1];
+  int count = 0;
+  rt_cuda_close_collectives = close_collectives;
+  rt_nccl_open_order();
+  all_ranks = join_all();
+  divide(program);
+  watched[count++] = all_ranks;
+  for (int i = 0; i < ACCEL_AXES; i++)
+    if (groups[i].comm != NULL) watched[count++] = groups[i].comm;
+  rt_nccl_watch(watched, count);
+}

@@ -1,0 +1,27 @@
+/* NCCL's communicators of a run: one for each axis of the mesh that has more than one rank. */
+#ifndef RUNTIME_NCCL_GROUPS_H
+#define RUNTIME_NCCL_GROUPS_H
+
+#include "runtime/trainer.h"
+
+#include <nccl.h>
+
+/* Ends all ranks when a call of NCCL has failed. */
+void rt_nccl_check(ncclResult_t result, const char *call, const char *file, int line);
+#define RT_NCCL(call) rt_nccl_check((call), #call, __FILE__, __LINE__)
+
+ncclComm_t rt_nccl_along(enum accel_axis axis);
+
+/* Whether a rank differs from this one along `axis` alone, or is this one. */
+bool rt_nccl_is_beside(enum accel_axis axis, int rank);
+
+/* The events that order the traffic stream and the compute stream. */
+void rt_nccl_open_order(void);
+void rt_nccl_close_order(void);
+
+/* A thread that asks the communicators whether an error has come, ten times a second, and ends all ranks over one:
+ * first the communicators, so that nothing on the device waits for ranks that will not come. */
+void rt_nccl_watch(const ncclComm_t *comms, int count);
+void rt_nccl_watch_end(void);
+
+#endif

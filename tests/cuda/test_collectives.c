@@ -1,0 +1,186 @@
+/* Collectives of eight ranks over the stand-in of NCCL: what comes out, in and out of graphs, the order of streams, and
+ * ranks that do not do the same. */
+#include "runtime/cuda/collectives.h"
+#include "runtime/world.h"
+#include "tests/cuda/standin/standin.h"
+#include "tests/runtime/cmocka_all.h"
+#include "tests/tcp/children.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 40000 }; /* more than the stand-in moves at once */
+
+struct arena {
+  _Alignas(64) float values[COUNT];
+  _Alignas(64) float whole[8 * 512], own[512];
+  _Alignas(64) uint16_t narrow[512];
+  _Alignas(64) double doubles[4];
+  _Alignas(256) char workspace[256];
+};
+
+static const char *const architectures[] = {"sm_90", NULL};
+static const struct accel_program program = {.mesh = {2, 4}, .timeout = 20, .arena_bytes = sizeof(struct arena)};
+static const struct accel_cuda_plan plan = {.architectures = architectures,
+                                            .arena_bytes = sizeof(struct arena),
+                                            .workspace_offset = offsetof(struct arena, workspace),
+                                            .workspace_bytes = 256,
+                                            .ahead = 2};
+static struct arena *arena, host;
+
+static void open_all(void) {
+  struct problem problem;
+  rt_world_join();
+  if (!rt_world_divide(&program, &problem)) rt_fail_together(&problem, 2);
+  accel_cuda_open(&program, &plan);
+  accel_cuda_open_collectives(&program);
+  arena = accel_cuda_arena();
+}
+
+static void close_all(void) {
+  accel_cuda_close();
+  rt_world_leave();
+}
+
+static void require(bool good, const char *what) {
+  if (good) return;
+  fprintf(stderr, "rank %d: wrong: %s\n", rt_world()->rank, what);
+  exit(9);
+}
+
+/* Ranks 0 … 3 and 4 … 7 are neighbours along dp_shard; r and r + 4 along dp_replicate. */
+static float sum_along(enum accel_axis axis, float each) {
+  float rank = (float)rt_world()->rank, first = rank < 4 ? 0.0f : 4.0f;
+  return each * (axis == ACCEL_DP_SHARD ? 4.0f * first + 6.0f : (float)(rt_world()->rank % 4) * 2.0f + 4.0f);
+}
+
+static void record_sums(void) {
+  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
+  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->doubles, sizeof arena->doubles); /* beside it */
+  accel_cuda_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 512);
+  accel_wait_collectives();
+  accel_cuda_start_reduce_scatter(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->whole, arena->own, 512);
+  accel_wait_collectives();
+  accel_cuda_start_all_reduce(ACCEL_DP_SHARD, ACCEL_BFLOAT16, arena->narrow, 512);
+  accel_wait_collectives();
+}
+
+static void fill(void) {
+  float rank = (float)rt_world()->rank;
+  for (int i = 0; i < COUNT; i++) host.values[i] = rank * (float)(i % 7);
+  for (int i = 0; i < 512; i++) host.own[i] = rank + (float)i;
+  for (int i = 0; i < 512; i++) host.narrow[i] = 0x3f80; /* 1 */
+  accel_cuda_write(arena, &host, sizeof host);
+}
+
+static void check(void) {
+  int rank = rt_world()->rank, first = rank < 4 ? 0 : 4;
+  accel_cuda_read(&host, arena, sizeof host);
+  for (int i = 0; i < COUNT; i++)
+    require(host.values[i] == sum_along(ACCEL_DP_REPLICATE, (float)(i % 7)), "a sum over replicas");
+  for (int r = 0; r < 4; r++)
+    for (int i = 0; i < 512; i++) require(host.whole[r * 512 + i] == (float)(first + r + i), "what was gathered");
+  for (int i = 0; i < 512; i++) require(host.own[i] == 4.0f * (float)(rank + i), "what was scattered");
+  for (int i = 0; i < 512; i++) require(host.narrow[i] == 0x4080, "a sum in 16 bits");
+}
+
+static void sums(void) {
+  open_all();
+  struct accel_graph *graph = accel_cuda_capture("sums", record_sums);
+  for (int i = 0; i < 3; i++) {
+    fill();
+    accel_cuda_launch(graph);
+    check();
+  }
+  double doubles[] = {(double)rt_world()->rank, 1.0};
+  accel_all_reduce_doubles(ACCEL_DP_SHARD, doubles, 2);
+  require(doubles[0] == sum_along(ACCEL_DP_SHARD, 1.0f) && doubles[1] == 4.0, "doubles of the host");
+  int64_t counts[] = {rt_world()->rank};
+  accel_all_reduce_counts(ACCEL_DP_REPLICATE, counts, 1);
+  require(counts[0] == (int64_t)sum_along(ACCEL_DP_REPLICATE, 1.0f), "counts of the host");
+  close_all();
+}
+
+static void forgets_to_wait(void) {
+  open_all();
+  fill();
+  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
+  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->values, 4);
+  accel_wait_collectives();
+  close_all();
+}
+
+static void forgets_to_join(void) {
+  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
+}
+static void leaves_a_capture_open(void) {
+  open_all();
+  accel_cuda_capture("sums", forgets_to_join);
+}
+
+static void another_count(void) {
+  open_all();
+  accel_all_reduce(ACCEL_DP_SHARD, arena->values, rt_world()->rank == 6 ? 8 : 16);
+  close_all();
+}
+
+static void another_kind(void) {
+  open_all();
+  if (rt_world()->rank == 6)
+    accel_cuda_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 16);
+  else
+    accel_start_all_reduce(ACCEL_DP_SHARD, arena->values, 16);
+  accel_wait_collectives();
+  close_all();
+}
+
+static void one_less(void) {
+  open_all();
+  if (rt_world()->rank != 6) accel_all_reduce(ACCEL_DP_SHARD, arena->values, 16);
+  close_all();
+}
+
+static void waits_for_error(void) {
+  open_all();
+  rt_world_await_end(0);
+}
+
+static void expect(struct ends ends, const char *said, const int *status, int otherwise) {
+  bool right = strstr(ends.text, said) != NULL;
+  for (int i = 0; i < 8; i++) right = right && (ends.status[i] == *status || ends.status[i] == otherwise);
+  if (!right) {
+    print_error("expected %d and '%s', got", *status, said);
+    for (int i = 0; i < 8; i++) print_error(" %d", ends.status[i]);
+    print_error("\n%s\n", ends.text);
+  }
+  assert_true(right);
+}
+
+static void test_collectives(void **state) {
+  const int good = 0;
+  (void)state;
+  expect(in_ranks(sums, 8, "", NULL), "", &good, 0);
+  expect(in_ranks(sums, 8, "ACCEL_GRAPHS=no", NULL), "", &good, 0);
+  /* Without windows, and without any registration: slower on a GPU, and no other result. */
+  expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclCommWindowRegister", NULL), "", &good, 0);
+}
+
+static void test_breaks(void **state) {
+  const int found = STANDIN_STATUS, told = 1;
+  (void)state;
+  expect(in_ranks(forgets_to_wait, 8, "", NULL), "without waiting for ncclAllReduce of stream 2 that", &found, 1);
+  expect(in_ranks(leaves_a_capture_open, 8, "", NULL), "is not joined", &found, 1);
+  expect(in_ranks(another_count, 8, "STANDIN_TIMEOUT=3", NULL), "ncclAllReduce of 8 of type 7", &found, 1);
+  expect(in_ranks(another_kind, 8, "STANDIN_TIMEOUT=3", NULL), "ncclAllGather of 16 of type 7", &found, 1);
+  expect(in_ranks(one_less, 8, "STANDIN_TIMEOUT=1", NULL), "did not come", &found, 1);
+  expect(in_ranks(waits_for_error, 8, "STANDIN_ASYNC_ERROR=3", NULL), "rank 3: error: NCCL: unhandled system error",
+         &told, 1);
+  expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclAllReduce", NULL), "ncclAllReduce of NCCL: as the stand-in was asked",
+         &told, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_breaks)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+/* Cases in processes of their own: ranks that meet, and what ends a process. */
+#ifndef TESTS_TCP_CHILDREN_H
+#define TESTS_TCP_CHILDREN_H
+
+enum { MOST_CHILDREN = 16 };
+
+/* How they ended: exit statuses, 128 and the signal where one did it, and what they said on standard error together. */
+struct ends {
+  int status[MOST_CHILDREN];
+  char text[8192];
+};
+
+/* Runs `body` in a child, whose end is exit(0), with an environment of NAME=VALUE words. */
+struct ends in_child(void (*body)(void), const char *environment);
+
+/* The same: the status, and what was said, cut to `size`. */
+int ended(void (*body)(void), const char *environment, char *text, int size);
+
+/* Runs `body` in `count` children at a time, each with its RANK, all with WORLD_SIZE=count and a MASTER_PORT that was
+ * free. `own`, where it is not NULL, holds further words for each of them. */
+struct ends in_ranks(void (*body)(void), int count, const char *environment, const char *const *own);
+
+/* A port that nothing listens at just now. */
+int free_port(void);
+
+#endif
