@@ -55,6 +55,14 @@ static const char *master(const char *name, const char *otherwise) {
   return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
+/* At MASTER_PORT itself torchrun's own server listens. */
+static const char *master_port(char text[16]) {
+  const char *port = master("MASTER_PORT", "29500"), *torchrun = getenv("TORCHELASTIC_USE_AGENT_STORE");
+  if (torchrun == NULL || strcmp(torchrun, "True") != 0) return port;
+  snprintf(text, 16, "%d", atoi(port) + 1);
+  return text;
+}
+
 static double time_to_start(void) {
   double seconds = atof(master("ACCEL_START_TIMEOUT", "300"));
   return seconds > 0 ? seconds : 300;
@@ -154,7 +162,8 @@ static struct hello own_hello(const struct world *world) {
 
 static bool serve(struct peers *peers, struct world *world, struct problem *problem) {
   struct hello *hellos = calloc((size_t)peers->ranks, sizeof *hellos);
-  int listening = rt_listen(master("MASTER_ADDR", "127.0.0.1"), master("MASTER_PORT", "29500"), problem);
+  char port[16];
+  int listening = rt_listen(master("MASTER_ADDR", "127.0.0.1"), master_port(port), problem);
   if (hellos == NULL) rt_problem(problem, "no memory for %d ranks", peers->ranks);
   bool good = hellos != NULL && listening >= 0;
   if (good) {
@@ -177,7 +186,8 @@ static bool greet(struct peers *peers, const struct world *world, enum channel c
   const struct frame frame = {FRAME_HELLO, 0, HELLO_SIZE};
   struct hello hello = own_hello(world);
   uint8_t message[FRAME_HEAD + HELLO_SIZE];
-  int socket = rt_connect(master("MASTER_ADDR", "127.0.0.1"), master("MASTER_PORT", "29500"), deadline, problem);
+  char port[16];
+  int socket = rt_connect(master("MASTER_ADDR", "127.0.0.1"), master_port(port), deadline, problem);
   if (socket < 0) return false;
   peers->sockets[0][channel] = socket;
   hello.channel = channel;
