@@ -4,6 +4,7 @@
 #include "runtime/nccl/groups.h"
 #include "runtime/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,41 @@ void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, c
   RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), traffic()));
 }
 
+/* Pieces of one length are one call of NCCL's; where the last is shorter, each is a call of its own. */
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
+  ncclComm_t comm = rt_nccl_along(axis);
+  int ranks;
+  RT_NCCL(ncclCommCount(comm, &ranks));
+  if (piece == last) {
+    RT_NCCL(ncclReduceScatter(values, own, piece, ncclFloat32, ncclSum, comm, traffic()));
+    return;
+  }
+  accel_stream stream = traffic();
+  RT_NCCL(ncclGroupStart());
+  for (int r = 0; r < ranks; r++)
+    RT_NCCL(ncclReduce(values + (size_t)r * piece, own, r + 1 < ranks ? piece : last, ncclFloat32, ncclSum, r, comm,
+                       stream));
+  RT_NCCL(ncclGroupEnd());
+}
+
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+  ncclComm_t comm = rt_nccl_along(axis);
+  int ranks, own;
+  RT_NCCL(ncclCommCount(comm, &ranks));
+  RT_NCCL(ncclCommUserRank(comm, &own));
+  accel_stream stream = traffic();
+  if (piece == last) {
+    RT_NCCL(ncclAllGather(values + (size_t)own * piece, values, piece, ncclFloat32, comm, stream));
+    return;
+  }
+  RT_NCCL(ncclGroupStart());
+  for (int r = 0; r < ranks; r++) {
+    float *at = values + (size_t)r * piece;
+    RT_NCCL(ncclBroadcast(at, at, r + 1 < ranks ? piece : last, ncclFloat32, r, comm, stream));
+  }
+  RT_NCCL(ncclGroupEnd());
+}
+
 /* ---- Values of the host, between steps ---- */
 
 /* The values of all ranks, one behind the other; the caller frees them. */
@@ -99,6 +135,16 @@ void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count
   memset(values, 0, count * sizeof *values);
   for (int r = 0; r < rt_world()->ranks; r++)
     for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) values[i] += all[(size_t)r * count + i];
+  free(all);
+}
+
+void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
+  double *all = gathered(values, count * sizeof *all);
+  for (int r = 0; r < rt_world()->ranks; r++)
+    for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) {
+      double other = all[(size_t)r * count + i];
+      if (other > values[i] || isnan(other)) values[i] = other;
+    }
   free(all);
 }
 

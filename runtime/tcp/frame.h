@@ -10,7 +10,16 @@
 
 /* HELLO comes first on a connection, from a rank to rank 0; WELCOME answers it once all are there. ABORT and LEAVE are
  * an end, bad and good. The others are the operations of world.h. */
-enum frame_kind { FRAME_HELLO, FRAME_WELCOME, FRAME_SHARE, FRAME_GATHER, FRAME_ABORT, FRAME_LEAVE, FRAME_KINDS };
+enum frame_kind {
+  FRAME_HELLO,
+  FRAME_WELCOME,
+  FRAME_SHARE,
+  FRAME_GATHER,
+  FRAME_COLLECT,
+  FRAME_ABORT,
+  FRAME_LEAVE,
+  FRAME_KINDS
+};
 
 struct frame {
   enum frame_kind kind;
@@ -25,8 +34,9 @@ void rt_frame_write(const struct frame *frame, uint8_t head[FRAME_HEAD]);
 /* Fails on a head that is none, and on a body that its kind does not have. */
 bool rt_frame_read(const uint8_t head[FRAME_HEAD], struct frame *frame, struct problem *problem);
 
-/* Each rank makes two connections: one for operations, one on which only its end is told. */
-enum channel { CHANNEL_TALK, CHANNEL_LIFE, CHANNELS };
+/* The connections that each rank makes: for the run's operations, for those of user code, and one on which only its end
+ * is told. */
+enum channel { CHANNEL_TALK, CHANNEL_USER, CHANNEL_LIFE, CHANNELS };
 
 /* What HELLO's body says. */
 struct hello {

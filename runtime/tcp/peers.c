@@ -87,7 +87,9 @@ static bool tell_missing(const struct peers *peers, double waited, struct proble
   char missing[128] = "";
   int count = 0;
   for (int r = 1; r < peers->ranks; r++) {
-    if (peers->sockets[r][CHANNEL_TALK] >= 0 && peers->sockets[r][CHANNEL_LIFE] >= 0) continue;
+    bool is_there = true;
+    for (int c = 0; c < CHANNELS; c++) is_there = is_there && peers->sockets[r][c] >= 0;
+    if (is_there) continue;
     size_t length = strlen(missing);
     if (++count <= 8) snprintf(missing + length, sizeof missing - length, "%s%d", length > 0 ? ", " : "", r);
   }
@@ -201,8 +203,8 @@ static bool join(struct peers *peers, struct world *world, struct problem *probl
   double deadline = rt_now() + time_to_start();
   uint8_t message[FRAME_HEAD + 8];
   struct frame frame;
-  if (!greet(peers, world, CHANNEL_TALK, deadline, problem) || !greet(peers, world, CHANNEL_LIFE, deadline, problem))
-    return false;
+  for (int c = 0; c < CHANNELS; c++)
+    if (!greet(peers, world, (enum channel)c, deadline, problem)) return false;
   if (!rt_receive_all(peers->sockets[0][CHANNEL_TALK], message, sizeof message, deadline + 1)) {
     rt_problem(problem, "rank 0 did not welcome rank %d", world->rank);
     return rt_help(problem, "rank 0 says why: another rank may be missing, or be started with another WORLD_SIZE");

@@ -1,4 +1,5 @@
-/* The connections of a run: rank 0 has two to each other rank, every other rank two to rank 0. */
+/* The connections of a run: rank 0 has one of each channel to each other rank, every other rank to
+ * rank 0. */
 #ifndef RUNTIME_TCP_PEERS_H
 #define RUNTIME_TCP_PEERS_H
 

@@ -14,8 +14,9 @@
 
 static struct world world = {0, 1, 0, 1};
 static struct peers peers;
-static double timeout = 600; /* until a program says another */
-static uint64_t number;      /* of operations so far */
+static double timeout = 600;                         /* until a program says another */
+static uint64_t numbers[CHANNELS];                   /* of operations so far */
+static int lengths[ACCEL_AXES], strides[ACCEL_AXES]; /* of the mesh */
 static pthread_t watcher;
 static atomic_bool is_leaving;
 static bool joined;
@@ -109,12 +110,32 @@ void rt_world_join(void) {
 
 bool rt_world_divide(const struct accel_program *program, struct problem *problem) {
   int64_t ranks = rt_mesh_ranks(program);
+  int stride = 1;
   if (program->timeout > 0) timeout = program->timeout;
+  for (int i = ACCEL_AXES - 1; i >= 0; i--) {
+    strides[i] = stride;
+    lengths[i] = program->mesh[i] > 1 ? program->mesh[i] : 1;
+    stride *= lengths[i];
+  }
   if (ranks == world.ranks) return true;
   rt_problem(problem, "%d process%s started, but this program is for %lld ranks: devices.nodes times devices.per_node",
              world.ranks, world.ranks > 1 ? "es" : "", (long long)ranks);
   return rt_help(problem, "start %lld, each with its RANK, WORLD_SIZE=%lld, MASTER_ADDR and MASTER_PORT",
                  (long long)ranks, (long long)ranks);
+}
+
+void rt_world_wait_at_most(int seconds) {
+  timeout = seconds;
+}
+
+/* Equal shares, by number alone: which processors lie together is asked of hwloc, with MPI. */
+bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem) {
+  long all = sysconf(_SC_NPROCESSORS_ONLN);
+  (void)problem;
+  *place = (struct processors){0};
+  if (bind && rt_is_main()) rt_warn("devices.numa_affinity is left out: this program is linked without MPI");
+  if (world.local_ranks > 1) place->cores = all > world.local_ranks ? (int)all / world.local_ranks : 1;
+  return true;
 }
 
 void rt_world_leave(void) {
@@ -129,7 +150,13 @@ void rt_world_leave(void) {
 
 /* ---- Operations ---- */
 
-_Noreturn static void lost(int peer, const char *what) {
+/* What is told on a channel: the operations are numbered, and named for messages. */
+struct talk {
+  enum channel channel;
+  const char *what;
+};
+
+noreturn static void lost(int peer, const char *what) {
   struct problem problem;
   const struct timespec moment = {2, 0}; /* whoever has failed says so itself, and ends this process */
   nanosleep(&moment, NULL);
@@ -143,51 +170,87 @@ static double patience(void) {
   return rt_now() + timeout + (world.rank > 0 ? 3 : 0);
 }
 
-static void say(int peer, enum frame_kind kind, const void *bytes, size_t size, const char *what) {
+static void say(const struct talk *talk, int peer, enum frame_kind kind, const void *bytes, size_t size) {
   uint8_t head[FRAME_HEAD];
-  const struct frame frame = {kind, number, size};
+  const struct frame frame = {kind, numbers[talk->channel], size};
   double deadline = patience();
-  int socket = peers.sockets[peer][CHANNEL_TALK];
+  int socket = peers.sockets[peer][talk->channel];
   rt_frame_write(&frame, head);
   if (!rt_send_all(socket, head, sizeof head, deadline) || !rt_send_all(socket, bytes, size, deadline))
-    lost(peer, what);
+    lost(peer, talk->what);
 }
 
-static void listen_to(int peer, enum frame_kind kind, void *bytes, size_t size, const char *what) {
+static void hear_of(const struct talk *talk, int peer, enum frame_kind kind, void *bytes, size_t size) {
   uint8_t head[FRAME_HEAD];
   struct frame frame;
   struct problem problem;
   double deadline = patience();
-  int socket = peers.sockets[peer][CHANNEL_TALK];
-  if (!rt_receive_all(socket, head, sizeof head, deadline)) lost(peer, what);
+  int socket = peers.sockets[peer][talk->channel];
+  if (!rt_receive_all(socket, head, sizeof head, deadline)) lost(peer, talk->what);
   if (!rt_frame_read(head, &frame, &problem)) rt_fail(&problem, 1);
-  if (frame.kind != kind || frame.number != number || frame.size != size) {
-    rt_problem(&problem, "%s: rank %d is at another place of the program", what, peer);
+  if (frame.kind != kind || frame.number != numbers[talk->channel] || frame.size != size) {
+    rt_problem(&problem, "%s: rank %d is at another place of the program", talk->what, peer);
     rt_fail(&problem, 1);
   }
-  if (!rt_receive_all(socket, bytes, size, deadline)) lost(peer, what);
+  if (!rt_receive_all(socket, bytes, size, deadline)) lost(peer, talk->what);
 }
 
-void rt_world_share(void *bytes, size_t size) {
-  static const char what[] = "what rank 0 shares";
+/* From `from` to rank 0, and from there to all others. */
+static void share(const struct talk *talk, void *bytes, size_t size, int from) {
   if (world.ranks == 1) return;
-  if (world.rank != 0) listen_to(0, FRAME_SHARE, bytes, size, what);
-  for (int r = 1; r < peers.ranks; r++) say(r, FRAME_SHARE, bytes, size, what);
-  number++;
+  if (world.rank != 0 && world.rank == from)
+    say(talk, 0, FRAME_SHARE, bytes, size);
+  else if (world.rank != 0)
+    hear_of(talk, 0, FRAME_SHARE, bytes, size);
+  else if (from != 0)
+    hear_of(talk, from, FRAME_SHARE, bytes, size);
+  for (int r = 1; r < peers.ranks; r++)
+    if (r != from) say(talk, r, FRAME_SHARE, bytes, size);
+  numbers[talk->channel]++;
 }
 
-void rt_world_gather(const void *own, void *all, size_t size) {
-  static const char what[] = "what ranks compare";
+static void gather(const struct talk *talk, const void *own, void *all, size_t size) {
   size_t whole = size * (size_t)world.ranks;
   memcpy((char *)all + size * (size_t)world.rank, own, size);
   if (world.ranks == 1) return;
   if (world.rank != 0) {
-    say(0, FRAME_GATHER, own, size, what);
-    listen_to(0, FRAME_GATHER, all, whole, what);
+    say(talk, 0, FRAME_GATHER, own, size);
+    hear_of(talk, 0, FRAME_GATHER, all, whole);
   }
-  for (int r = 1; r < peers.ranks; r++) listen_to(r, FRAME_GATHER, (char *)all + size * (size_t)r, size, what);
-  for (int r = 1; r < peers.ranks; r++) say(r, FRAME_GATHER, all, whole, what);
-  number++;
+  for (int r = 1; r < peers.ranks; r++) hear_of(talk, r, FRAME_GATHER, (char *)all + size * (size_t)r, size);
+  for (int r = 1; r < peers.ranks; r++) say(talk, r, FRAME_GATHER, all, whole);
+  numbers[talk->channel]++;
+}
+
+void rt_world_share(void *bytes, size_t size) {
+  share(&(struct talk){CHANNEL_TALK, "what rank 0 shares"}, bytes, size, 0);
+}
+
+void rt_world_gather(const void *own, void *all, size_t size) {
+  gather(&(struct talk){CHANNEL_TALK, "what ranks compare"}, own, all, size);
+}
+
+void rt_user_share(void *bytes, size_t size, int from, const char *what) {
+  share(&(struct talk){CHANNEL_USER, what}, bytes, size, from);
+}
+
+void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
+  gather(&(struct talk){CHANNEL_USER, what}, own, all, size);
+}
+
+/* Not all ranks take part, so it counts for none. */
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {
+  const struct talk talk = {CHANNEL_TALK, "what rank 0 saves"};
+  int along = world.rank / strides[axis];
+  if (world.rank % strides[axis] != 0 || along >= lengths[axis]) return;
+  if (world.rank != 0) {
+    say(&talk, 0, FRAME_COLLECT, own, along + 1 < lengths[axis] ? piece : last);
+    return;
+  }
+  memcpy(whole, own, lengths[axis] > 1 ? piece : last);
+  for (int r = 1; r < lengths[axis]; r++)
+    hear_of(&talk, r * strides[axis], FRAME_COLLECT, (char *)whole + (size_t)r * piece,
+            r + 1 < lengths[axis] ? piece : last);
 }
 
 int64_t rt_world_largest(int64_t value) {

@@ -85,6 +85,22 @@ static void check(void) {
   for (int i = 0; i < 512; i++) require(host.narrow[i] == 0x4080, "a sum in 16 bits");
 }
 
+/* Pieces of which the last is shorter: 100, 100, 100 and 40 values. */
+static void pieces(void) {
+  enum { PIECE = 100, LAST = 40 };
+  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4;
+  for (int i = 0; i < 340; i++) host.whole[i] = (float)(rank + i);
+  accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
+  accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, PIECE, LAST);
+  accel_wait_collectives();
+  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + place * PIECE, arena->own,
+                  (place < 3 ? PIECE : LAST) * sizeof(float));
+  accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, PIECE, LAST);
+  accel_wait_collectives();
+  accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
+  for (int i = 0; i < 340; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "pieces of two lengths");
+}
+
 static void sums(void) {
   open_all();
   struct accel_graph *graph = accel_cuda_capture("sums", record_sums);
@@ -93,6 +109,7 @@ static void sums(void) {
     accel_cuda_launch(graph);
     check();
   }
+  pieces();
   double doubles[] = {(double)rt_world()->rank, 1.0};
   accel_all_reduce_doubles(ACCEL_DP_SHARD, doubles, 2);
   require(doubles[0] == sum_along(ACCEL_DP_SHARD, 1.0f) && doubles[1] == 4.0, "doubles of the host");

@@ -26,6 +26,20 @@ static void require(bool good) {
 
 /* ---- What ranks tell each other ---- */
 
+/* Ranks 0 … 3 have the pieces along dp_shard, 0 and 4 those along dp_replicate. */
+static void collect(void) {
+  float own[8], whole[32];
+  for (int i = 0; i < 8; i++) own[i] = (float)(10 * rt_world()->rank + i);
+  for (int i = 0; i < 32; i++) whole[i] = -1.0f;
+  rt_world_collect(ACCEL_DP_SHARD, own, whole, 8 * sizeof *own, 3 * sizeof *own);
+  for (int i = 0; i < 32; i++)
+    require(whole[i] == (rt_world()->rank == 0 && i < 27 ? (float)(10 * (i / 8) + i % 8) : -1.0f));
+  rt_world_collect(ACCEL_DP_REPLICATE, own, whole, 8 * sizeof *own, 8 * sizeof *own);
+  for (int i = 0; i < 16 && rt_world()->rank == 0; i++) require(whole[i] == (float)(40 * (i / 8) + i % 8));
+  rt_world_collect(ACCEL_TP, own, whole, 8 * sizeof *own, 4 * sizeof *own);
+  for (int i = 0; i < 4 && rt_world()->rank == 0; i++) require(whole[i] == (float)i);
+}
+
 static void talk(void) {
   static int64_t values[100000], all[8 * 1000];
   start_of(&eight);
@@ -38,8 +52,15 @@ static void talk(void) {
     for (int i = 0; i < 1000; i++) values[i] = world->rank * 1000 + i + round;
     rt_world_gather(values, all, 1000 * sizeof *values);
     for (int i = 0; i < 8000; i++) require(all[i] == i + round);
+    for (int i = 0; i < 100; i++) values[i] = world->rank == round % 8 ? round + i : -1;
+    rt_user_share(values, 100 * sizeof *values, round % 8, "a value");
+    for (int i = 0; i < 100; i++) require(values[i] == round + i);
+    values[0] = world->rank;
+    rt_user_gather(values, all, sizeof *values, "values");
+    for (int i = 0; i < 8; i++) require(all[i] == i);
     require(rt_world_largest(world->rank == round % 8 ? 1000 + round : world->rank) == 1000 + round);
   }
+  collect();
   rt_world_leave();
 }
 

@@ -336,6 +336,69 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDa
                count * ranks);
 }
 
+/* One rank's piece, or one rank's sum: `root` is part of what all must ask for alike. */
+struct rooted {
+  struct collective of;
+  int root;
+};
+
+static void run_rooted(const void *arguments) {
+  const struct rooted *rooted = arguments;
+  const struct collective *c = &rooted->of;
+  size_t size = width(c->type), at_once = PIECE / size;
+  bool sums = strcmp(c->what, "ncclReduce") == 0, is_root = c->comm->rank == rooted->root;
+  if (sums || is_root) touch(c->send, c->count * size, false);
+  if (!sums || is_root) touch(c->receive, c->count * size, true);
+  ask(c->comm, c->what, c->count, c->type, rooted->root);
+  for (size_t at = 0; at < c->count;) {
+    size_t n = c->count - at < at_once ? c->count - at : at_once;
+    char *to = (char *)c->receive + at * size;
+    memcpy(c->comm->shared->pieces[c->comm->rank], (const char *)c->send + at * size, n * size);
+    meet(c->comm, c->what);
+    if (!sums) memcpy(to, c->comm->shared->pieces[rooted->root], n * size);
+    for (int r = 0; r < c->comm->ranks && sums && is_root; r++)
+      if (r == 0)
+        memcpy(to, c->comm->shared->pieces[r], n * size);
+      else
+        add_to(to, c->comm->shared->pieces[r], n, c->type);
+    meet(c->comm, c->what);
+    at += n;
+  }
+}
+
+static ncclResult_t begin_rooted(struct rooted rooted, const char *what, cudaStream_t stream) {
+  struct collective *c = &rooted.of;
+  c->comm = object_of(c->comm, COMM, what);
+  snprintf(c->what, sizeof c->what, "%s", what);
+  if (rooted.root < 0 || rooted.root >= c->comm->ranks) fault("%s: no rank %d", what, rooted.root);
+  memory_require(c->send, c->count * width(c->type), DEVICE, what);
+  memory_require(c->receive, c->count * width(c->type), DEVICE, what);
+  if (call(what)) return ncclUnhandledCudaError;
+  submit(stream, what, run_rooted, &rooted, sizeof rooted);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
+  if (op != ncclSum) fault("ncclReduce of another kind than a sum");
+  return begin_rooted((struct rooted){{comm, "", send, receive, count, type, op}, root}, "ncclReduce", stream);
+}
+
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return begin_rooted((struct rooted){{comm, "", send, receive, count, type, 0}, root}, "ncclBroadcast", stream);
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
+  *count = ((struct ncclComm *)object_of(comm, COMM, "ncclCommCount"))->ranks;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
+  *rank = ((struct ncclComm *)object_of(comm, COMM, "ncclCommUserRank"))->rank;
+  return ncclSuccess;
+}
+
 ncclResult_t ncclGroupStart(void) {
   call("ncclGroupStart");
   return ncclSuccess;
