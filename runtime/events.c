@@ -15,11 +15,16 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
   int64_t next = sooner(cadences->steps, at, cadences->log_every);
   next = sooner(next, at, cadences->eval_every);
   next = sooner(next, at, cadences->hook_every);
+  next = sooner(next, at, cadences->mean_every);
   return sooner(next, at, cadences->save_every);
 }
 
 bool rt_events_eval(const struct cadences *cadences, int64_t at) {
   return cadences->eval_every > 0 && (at == cadences->steps || is_multiple(at, cadences->eval_every));
+}
+
+bool rt_events_mean(const struct cadences *cadences, int64_t at) {
+  return is_multiple(at, cadences->mean_every);
 }
 
 bool rt_events_save(const struct cadences *cadences, int64_t at) {

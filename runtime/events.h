@@ -10,6 +10,7 @@ struct cadences {
   int64_t steps;
   int64_t log_every, eval_every, save_every;
   int64_t hook_every; /* user code sees these steps */
+  int64_t mean_every; /* ranks average their weights */
 };
 
 /* The next step count above `at` at which something is due; `steps` at most. The first step counts too: the time to
@@ -18,6 +19,9 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at);
 
 /* Due at multiples of eval_every and at the end. */
 bool rt_events_eval(const struct cadences *cadences, int64_t at);
+
+/* Due at multiples of mean_every. */
+bool rt_events_mean(const struct cadences *cadences, int64_t at);
 
 /* Due at multiples of save_every and at the end. */
 bool rt_events_save(const struct cadences *cadences, int64_t at);

@@ -13,6 +13,7 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
   rt_problem(&problem, "step %" PRId64 ": %s is %g; stopped before its update", at + 1, what, value);
   rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
                     "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
+  if (run->program->local_steps > 0) rt_fail(&problem, 1); /* this rank alone knows */
   rt_fail_together(&problem, 1);
 }
 

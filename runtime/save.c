@@ -102,6 +102,10 @@ static bool collect(struct accel_run *run, struct problem *problem) {
   return rt_saver_collect(&run->saver, problem);
 }
 
+bool accel_mean_is_due(struct accel_run *run, int64_t at) {
+  return accel_save_is_due(run, at) || rt_events_mean(&run->cadences, at);
+}
+
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->mixture.taken;

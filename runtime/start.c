@@ -54,7 +54,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   }
   run->program = program;
   run->cadences = (struct cadences){program->steps, program->log_every, program->eval_every, program->save_every,
-                                    program->hooks_steps};
+                                    program->hooks_steps, program->local_steps};
   run->project_dir = program->project_dir;
   run->resume = program->checkpoint.resume;
   run->watch = &watch;

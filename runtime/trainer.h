@@ -173,6 +173,7 @@ struct accel_program {
   uint64_t data_seed;        /* of the samples' order */
   int64_t batch_size;        /* samples of a rank's micro-batch */
   int64_t micro_batches;     /* of a step */
+  int64_t local_steps;       /* that each rank takes alone before weights are averaged; 0: they share gradients */
   int64_t round;             /* batches of all ranks of which an epoch is a multiple; 0: one of each */
   bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
 
@@ -327,6 +328,10 @@ struct accel_report {
  * Called before the update, so that nothing of that step gets into the weights. */
 void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
 void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
+
+/* Whether ranks that step alone are to average their weights once `at` steps are done: at the cadence, and before
+ * anything is saved. The same on all ranks. */
+bool accel_mean_is_due(struct accel_run *run, int64_t at);
 
 /* Tells whether the newest step ended without its update. */
 void accel_tell_skipped(struct accel_run *run, bool skipped);

@@ -331,8 +331,9 @@ static struct value call_other(struct walk *walk, struct syntax *node) {
 
 struct value walk_call(struct walk *walk, struct syntax *node) {
   struct function *function = node->function;
+  bool beside = walk->starts || walk_exchanges(walk->frame->function); /* what it leaves behind is read there */
   bool followed = function != NULL && function->body != NULL &&
-                  (function->role->is_hot || walk->starts || walk_exchanges(function)) && walk->depth < DEEPEST_CALL;
+                  (function->role->is_hot || beside || walk_exchanges(function)) && walk->depth < DEEPEST_CALL;
   if (!followed) return call_other(walk, node);
   struct value *arguments = arena_alloc(walk->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   bool hot = walk->hot;

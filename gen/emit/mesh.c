@@ -24,10 +24,11 @@ static struct jinja_value data_axes_value(struct arena *arena, const struct job 
   return list;
 }
 
-static struct jinja_value buckets_value(const struct program *program) {
+/* The first `count` collectives, of elements in memory. */
+static struct jinja_value pieces_value(const struct program *program, int count) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->n_buckets; i++) {
+  for (int i = 0; i < count; i++) {
     const struct collective *bucket = &program->collectives.items[i];
     struct jinja_value value = jinja_map(arena);
     set_comment(arena, value, "what", bucket->what);
@@ -63,6 +64,9 @@ struct jinja_value mesh_value(const struct program *program) {
   jinja_set(arena, value, "axes", axes_value(arena, job));
   jinja_set(arena, value, "data_axes", data_axes_value(arena, job));
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
-  jinja_set(arena, value, "buckets", buckets_value(program));
+  bool local = job->parallelism.local_steps > 0;
+  set_int(arena, value, "local_steps", job->parallelism.local_steps);
+  jinja_set(arena, value, "buckets", pieces_value(program, program->n_buckets));
+  jinja_set(arena, value, "averaged", pieces_value(program, local ? program->collectives.count : 0));
   return value;
 }

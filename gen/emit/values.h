@@ -85,7 +85,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
 struct jinja_value optimizer_value(const struct program *program);
 
 /* The grid of ranks and what they do together: {ranks, data_ranks, axes: [{name, length}], buckets: [{what, first,
- * count}], asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one rank. */
+ * count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
 /* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, place}]}, a level

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/adapt.h"
+#include "gen/plan/averaging.h"
 #include "gen/plan/border.h"
 #include "gen/plan/cast.h"
 #include "gen/plan/chunk.h"
@@ -146,6 +147,7 @@ static bool pass_kernels(struct context *context) {
 static bool pass_collectives(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
   if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
+  if (context->program->job->parallelism.local_steps > 0) return plan_averaging(context->program, context->diags);
   plan_collectives(context->program);
   return true;
 }

@@ -221,6 +221,7 @@ struct collective {
   int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
   int64_t width;             /* bytes of an element on its way */
   int64_t times;             /* in a step */
+  int64_t every;             /* steps from one to the next; 0: each has it */
   const struct step *behind; /* of gradients: the statement of the backward that completes them */
   int iteration;             /* of that statement */
 };

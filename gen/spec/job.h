@@ -205,6 +205,7 @@ struct job {
     int64_t bucket_bytes;      /* of gradients that are sent at once */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
     enum reproducible reproducible;
+    int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;
 
   struct {

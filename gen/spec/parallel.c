@@ -83,6 +83,18 @@ static const struct refusal ordered[] = {
      "tracking.noise_scale: false"},
 };
 
+/* Of ranks that step alone. */
+static const struct refusal local[] = {
+    {"parallelism.reproducible", "topology", "no gradients add up over ranks", "parallelism.reproducible: run"},
+    {"accumulation.sync_each_batch", "true", "no gradients are exchanged", "accumulation.sync_each_batch: false"},
+    {"parallelism.ddp.comm_hook", "bf16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.zero_stage", "1", "each rank has moved all of its weights", "parallelism.zero_stage: 0"},
+    {"training.ema", NULL, "each rank would have averages of its own weights", "a job without an average"},
+    {"optimizer.name", "schedule_free_adamw", "each rank would have averages of its own weights",
+     "optimizer.name: adamw"},
+};
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* `beside` says what the keys do not go with, `otherwise` what that could be in their favour. */
@@ -118,6 +130,28 @@ static void check_ordered(const struct spec_node *job, struct diagnostics *diags
   if (spec_is(order, "topology"))
     check_refusals(job, ordered, COUNT(ordered), "one order of all sums", order, "parallelism.reproducible: run",
                    diags);
+}
+
+/* What is evaluated and saved is what all ranks have. */
+static void check_cadence(const struct spec_node *job, const char *key, const struct spec_node *local,
+                          struct diagnostics *diags) {
+  const struct spec_node *every = spec_find(job, key);
+  if (every == NULL || every->kind != SPEC_INT || every->integer % local->integer == 0) return;
+  diag_error(diags, every->where, "'%s' must be a multiple of the %lld steps that each rank takes alone", key,
+             (long long)local->integer);
+  diag_note(diags, local->where, "'parallelism.local_sgd_steps' is %lld here", (long long)local->integer);
+  diag_help(diags, "between, ranks have different weights: use %lld",
+            (long long)((every->integer / local->integer + 1) * local->integer));
+}
+
+static void check_local(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *steps = spec_find(job, "parallelism.local_sgd_steps");
+  if (steps == NULL || parallel_ranks(job) == 1) return;
+  check_refusals(job, local, COUNT(local), "ranks that step alone", steps, "a job without parallelism.local_sgd_steps",
+                 diags);
+  check_cadence(job, "training.eval_interval", steps, diags);
+  check_cadence(job, "checkpoint.every", steps, diags);
+  check_cadence(job, "checkpoint.every.steps", steps, diags);
 }
 
 /* ---- Batches ---- */
@@ -164,6 +198,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_alone(job, diags);
   check_affinity(job, diags);
   check_ordered(job, diags);
+  check_local(job, diags);
   check_split(job, diags);
   check_rest(job, diags);
 }
@@ -187,6 +222,8 @@ void parallel_bind(struct job *job) {
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
+  const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
+  job->parallelism.local_steps = local != NULL && job->devices.ranks > 1 ? local->integer : 0;
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
 }

@@ -29,6 +29,8 @@ CASES = {
                        "optimizer": {"state_dtype": "bf16", "norm_type": "inf"}, "training": {"on_nonfinite": "skip"}},
     "states_in_groups": {"parallelism": {"zero_stage": 1}, "accumulation": TOKENS,
                          "optimizer": {"param_groups": [{"match": "*.bias", "weight_decay": 0}]}},
+    "local": {"parallelism": {"local_sgd_steps": 2}, "precision": {"mixed_precision": "bf16"}, "training": ALL},
+    "local_of_some": {"parallelism": {"local_sgd_steps": 4}, "freeze": ["h.0.*", "*.bias"]},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 
@@ -50,7 +52,9 @@ class Programs(unittest.TestCase):
         flags = library_flags("--cflags")
         for name, groups in CASES.items():
             with self.subTest(name):
-                trainer = Ranks(4, job_of(4, 3, 4, **groups))
+                job = job_of(4, 3, 4, **{key: value for key, value in groups.items() if key != "freeze"})
+                job["model"]["freeze"] = groups.get("freeze", [])
+                trainer = Ranks(4, job)
                 trainer.generate()
                 self.check(trainer.folder / "trainer.c", compilers, format, flags)
 

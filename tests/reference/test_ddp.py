@@ -2,24 +2,17 @@
 losses, norms and weights of 50 steps."""
 
 import contextlib
-import json
-import multiprocessing
-import pathlib
-import sys
 import unittest
 
 import torch
 import torch.nn.functional as F
-from rows import SEED, TRAIN, Mlp, Order, Rows, relative
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
-
-from ranks import free_port, start  # noqa: E402
+from peers import own_rows, peers, relative, rows_of, trained
+from rows import Mlp
 
 STEPS, LR = 50, 0.01
 
 
-def train(rows, ranks, batch, micro, hook, rank, port, out):
+def train(rows, micro, hook, rank, ranks, port, out):
     """One of PyTorch's ranks: (loss, norm) of each step by its own batches, the weights at the end."""
     torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
     model = torch.nn.parallel.DistributedDataParallel(Mlp(rows.weights), bucket_cap_mb=0.0001)
@@ -32,8 +25,7 @@ def train(rows, ranks, batch, micro, hook, rank, port, out):
         optimizer.zero_grad()
         total = 0.0
         for i in range(micro):
-            round = (step * micro + i) * ranks * batch
-            own = [rows.order.start(round + rank * batch + k) for k in range(batch)]
+            own = own_rows(rows, step * micro + i, rank, ranks)
             with model.no_sync() if i + 1 < micro else contextlib.nullcontext():
                 loss = F.cross_entropy(model(torch.tensor(rows.features[own])), torch.tensor(rows.labels[own])) / micro
                 loss.backward()
@@ -49,28 +41,11 @@ def train(rows, ranks, batch, micro, hook, rank, port, out):
 
 
 class Ddp(unittest.TestCase):
-    def peers(self, *arguments):
-        context, port = multiprocessing.get_context("fork"), free_port()
-        out = context.Queue()
-        ranks = arguments[1]
-        processes = [context.Process(target=train, args=(*arguments, rank, port, out)) for rank in range(ranks)]
-        for process in processes:
-            process.start()
-        answer = out.get(timeout=120)
-        for process in processes:
-            process.join()
-        return answer
-
     def check(self, ranks, batch, micro, hook="no"):
-        rows = Rows(ranks * batch * 7 * micro, batch, steps=STEPS, devices={"per_node": ranks},
-                    optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5},
-                    accumulation={"num_steps": micro}, parallelism={"ddp": {"bucket_cap_mb": 0.0001, "comm_hook": hook}})
-        rows.order = Order(SEED, TRAIN, True, 0, len(rows.labels), batch=ranks * batch)
-        rows.trainer.build()
-        result = start(rows.trainer.folder / "trainer", ranks, cwd=rows.trainer.folder)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        lines = [json.loads(x) for x in (rows.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
-        wanted, weights = self.peers(rows, ranks, batch, micro, hook)
+        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": {"bucket_cap_mb": 0.0001, "comm_hook": hook}},
+                       optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5})
+        lines = trained(rows, ranks)
+        wanted, weights = peers(train, ranks, rows, micro, hook)
         self.assertEqual(len(lines), STEPS)
         near = 1e-6 if hook == "no" else 3e-5  # a gradient's last bit of 16 may fall to either side
         for line, (loss, norm) in zip(lines, wanted, strict=True):

@@ -8,7 +8,7 @@ static void all_cadences_together(void **state) {
   for (int64_t log = 0; log < 8; log++)
     for (int64_t eval = 0; eval < 8; eval++)
       for (int64_t save = 0; save < 8; save++) {
-        struct cadences cadences = {23, log, eval, save, 0};
+        struct cadences cadences = {23, log, eval, save, 0, 0};
         int64_t at = 0;
         for (int64_t step = 1; step <= 23; step++) {
           bool due = (log && step % log == 0) || (eval && step % eval == 0) || (save && step % save == 0);
@@ -24,7 +24,7 @@ static void all_cadences_together(void **state) {
 
 static void evaluation_and_saving_close_a_run(void **state) {
   (void)state;
-  struct cadences cadences = {100, 10, 30, 40, 0};
+  struct cadences cadences = {100, 10, 30, 40, 0, 0};
   assert_true(rt_events_eval(&cadences, 90) && rt_events_eval(&cadences, 100) && !rt_events_eval(&cadences, 40));
   assert_true(rt_events_save(&cadences, 80) && rt_events_save(&cadences, 100) && !rt_events_save(&cadences, 30));
   cadences.eval_every = cadences.save_every = 0;
@@ -33,14 +33,14 @@ static void evaluation_and_saving_close_a_run(void **state) {
 
 static void a_run_may_begin_anywhere(void **state) {
   (void)state;
-  struct cadences cadences = {100, 10, 30, 0, 0};
+  struct cadences cadences = {100, 10, 30, 0, 0, 0};
   assert_int_equal(rt_events_next(&cadences, 57), 60);
   assert_int_equal(rt_events_next(&cadences, 99), 100);
 }
 
 static void huge_cadences_do_not_overflow(void **state) {
   (void)state;
-  struct cadences cadences = {INT64_MAX, INT64_MAX, INT64_MAX - 1, 3, 0};
+  struct cadences cadences = {INT64_MAX, INT64_MAX, INT64_MAX - 1, 3, 0, 0};
   assert_int_equal(rt_events_next(&cadences, INT64_MAX - 1), INT64_MAX);
   assert_int_equal(rt_events_next(&cadences, 1), 3);
 }
