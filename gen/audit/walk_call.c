@@ -331,7 +331,7 @@ static struct value call_other(struct walk *walk, struct syntax *node) {
 
 struct value walk_call(struct walk *walk, struct syntax *node) {
   struct function *function = node->function;
-  bool beside = walk->starts || walk_exchanges(walk->frame->function); /* what it leaves behind is read there */
+  bool beside = walk->starts || walk->depth > 0; /* what a function leaves behind is read by the followed one there */
   bool followed = function != NULL && function->body != NULL &&
                   (function->role->is_hot || beside || walk_exchanges(function)) && walk->depth < DEEPEST_CALL;
   if (!followed) return call_other(walk, node);
