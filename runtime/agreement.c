@@ -109,13 +109,14 @@ bool rt_agree(struct accel_store *store, enum operation operation, const char *o
   return agree(store, operation, of, &first);
 }
 
-void rt_meet(enum operation operation) {
+void rt_meet(enum operation operation, const char *of) {
   struct problem problem;
   int first;
+  if (rt_world()->ranks == 1) return;
   struct accel_store *store = accel_store_new();
   rt_problem(&problem, "%s: no memory to compare ranks", rt_operation_name(operation));
   if (store == NULL) rt_fail(&problem, 1);
-  bool good = agree(store, operation, "", &first);
+  bool good = agree(store, operation, of, &first);
   if (!good) rt_problem(&problem, "%s", accel_store_error(store));
   accel_store_free(store);
   if (good) return;

@@ -26,8 +26,8 @@ const char *rt_operation_name(enum operation operation);
  * has failed already, and its message is in the store. False with a message on all ranks. */
 bool rt_agree(struct accel_store *store, enum operation operation, const char *of);
 
-/* The same for what has no value and cannot fail: all end when ranks are elsewhere. */
-void rt_meet(enum operation operation);
+/* The same for what gives no value: all end when ranks are elsewhere, or have another text. */
+void rt_meet(enum operation operation, const char *of);
 
 /* How a value is built, after `with`, such as "mean of ": its tensors' types and shapes, or their types and numbers of
  * dimensions alone. NULL with a message: the value is NULL, or a leaf is no tensor. */

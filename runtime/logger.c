@@ -42,9 +42,9 @@ void accel_write(const struct accel_logger *logger, enum accel_level level, enum
   bool in_order = writers == ACCEL_IN_ORDER;
   va_list arguments;
   if (level < logger->level || (writers == ACCEL_MAIN_PROCESS_ONLY && world->rank != 0)) return;
-  for (int turn = 0; in_order && turn < world->rank; turn++) rt_meet(OPERATION_LOG);
+  for (int turn = 0; in_order && turn < world->rank; turn++) rt_meet(OPERATION_LOG, "");
   va_start(arguments, format);
   write_line(logger, level, format, arguments);
   va_end(arguments);
-  for (int turn = world->rank; in_order && turn < world->ranks; turn++) rt_meet(OPERATION_LOG);
+  for (int turn = world->rank; in_order && turn < world->ranks; turn++) rt_meet(OPERATION_LOG, "");
 }

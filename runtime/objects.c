@@ -2,8 +2,10 @@
 #include "include/accel/hooks.h"
 #include "run.h"
 
+#include "agreement.h"
 #include "files.h"
 #include "mapping.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,27 +42,45 @@ static bool fill(const struct accel_run *run, int number, void *object, size_t s
 
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size) {
   struct problem problem;
+  char of[80];
   int number = run->saver.n_objects;
-  if (!add(&run->saver, object, size, &problem) || (run->continues && !fill(run, number, object, size, &problem)))
-    rt_fail(&problem, 1);
+  snprintf(of, sizeof of, "object %d, of %zu bytes", number, size);
+  rt_meet(OPERATION_REGISTER, of);
+  if (!add(&run->saver, object, size, &problem)) rt_fail(&problem, 1);
+  if (!run->continues) return;
+  bool good = !rt_is_main() || fill(run, number, object, size, &problem);
+  rt_world_require(good, &problem, 1);
+  rt_world_share(object, size);
 }
 
 void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size) {
   struct problem problem;
+  if (!rt_is_main()) return;
   if (!rt_saver_add_file(&run->saver, name, bytes, size, &problem)) rt_fail(&problem, 1);
 }
 
-int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most) {
+/* The size of a file; -1: there is none. */
+static int64_t read_file(const struct accel_run *run, const char *name, void *bytes, size_t most) {
   struct problem problem;
   char path[4096];
   struct mapping mapping;
-  if (run->resumed[0] == '\0' || !rt_join(path, sizeof path, run->resumed, name, &problem) || access(path, F_OK) != 0)
-    return -1;
+  if (!rt_join(path, sizeof path, run->resumed, name, &problem) || access(path, F_OK) != 0) return -1;
   if (!rt_map(&mapping, path, "give a whole checkpoint with --resume", &problem)) rt_fail(&problem, 1);
   int64_t size = (int64_t)mapping.size;
   size_t taken = mapping.size < most ? mapping.size : most;
   if (taken > 0) memcpy(bytes, mapping.bytes, taken);
   rt_unmap(&mapping);
+  return size;
+}
+
+int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most) {
+  char of[400];
+  snprintf(of, sizeof of, "'%.255s', %zu bytes at most", name, most);
+  rt_meet(OPERATION_LOAD_FILE, of);
+  if (run->resumed[0] == '\0') return -1;
+  int64_t size = rt_is_main() ? read_file(run, name, bytes, most) : -1;
+  rt_world_share(&size, sizeof size);
+  if (size > 0) rt_world_share(bytes, (size_t)size < most ? (size_t)size : most);
   return size;
 }
 

@@ -24,12 +24,12 @@ void accel_processes_start(int timeout) {
 }
 
 void accel_processes_end(void) {
-  rt_meet(OPERATION_END);
+  rt_meet(OPERATION_END, "");
   rt_world_leave();
 }
 
 void accel_wait_for_everyone(void) {
-  rt_meet(OPERATION_WAIT);
+  rt_meet(OPERATION_WAIT, "");
 }
 
 static bool is_alone(void) {

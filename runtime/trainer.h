@@ -355,6 +355,9 @@ void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 struct accel_progress;
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
 
+/* After such a function in a run of several ranks: that one's user code ended the run is known to all. */
+void accel_agree(struct accel_run *run);
+
 /* Whether something is saved once `at` steps are done: at the cadence, when the minutes are over or a signal came, at
  * the end. The clock and the signals are asked once for each `at`, so the answer is the same before and after. */
 bool accel_save_is_due(struct accel_run *run, int64_t at);

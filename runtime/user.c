@@ -2,6 +2,7 @@
 #include "include/accel/hooks.h"
 #include "run.h"
 
+#include "agreement.h"
 #include "save.h"
 #include "world.h"
 
@@ -31,6 +32,7 @@ void accel_log(struct accel_run *run, const char *name, double value) {
 
 void accel_print(struct accel_run *run, const char *format, ...) {
   va_list arguments;
+  if (!accel_is_local_main_process(run)) return;
   rt_log_clear(&run->log);
   va_start(arguments, format);
   vprintf(format, arguments);
@@ -49,12 +51,17 @@ void accel_stop(struct accel_run *run) {
   if (run->progress.step < run->cadences.steps) run->cadences.steps = run->progress.step;
 }
 
+void accel_agree(struct accel_run *run) {
+  run->cadences.steps = -rt_world_largest(-run->cadences.steps);
+}
+
 void accel_set_trigger(struct accel_run *run) {
   run->trigger = true;
 }
 
 bool accel_check_trigger(struct accel_run *run) {
-  bool set = run->trigger;
+  rt_meet(OPERATION_TRIGGER, "");
+  bool set = rt_world_largest(run->trigger) != 0;
   run->trigger = false;
   return set;
 }

@@ -65,8 +65,6 @@ static const struct refusal alone[] = {
     {"optimizer.name", "adalomo", "gradients are gone before ranks could exchange them", "optimizer.name: adafactor"},
     {"tracking.noise_scale", "true", "it compares a micro-batch's gradient with the step's of one process",
      "tracking.noise_scale: false"},
-    {"hooks", NULL, "user code is called by one process, and what it decides must be known to all",
-     "a job without hooks"},
 };
 
 /* Of gradients that add up in one order, whoever has them. */

@@ -11,8 +11,10 @@
  * weights are saved and on_save after, on_end after the last step. A name begins with "on_", which no
  * function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
  *
- * A trainer is one process, and all calls come from its main thread, between steps. Time spent in them does not count
- * as training. docs/hooks.md has an example. */
+ * All calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
+ * several ranks every rank calls each function, at the same steps; what ranks say to each other is in accel/accel.h. Of
+ * the functions below some are for all ranks, which then call them in the same order: they say so. docs/hooks.md has an
+ * example. */
 #ifndef ACCEL_HOOKS_H
 #define ACCEL_HOOKS_H
 
@@ -35,11 +37,12 @@ struct accel_progress {
 /* ---- What a run tells ---- */
 
 /* Adds a number to the next line of metrics.jsonl, which is the one of this step when it gets a line; a number of the
- * same name that waits is replaced. The name must not be one that a line has anyway ("loss"). */
+ * same name that waits is replaced. The name must not be one that a line has anyway ("loss"). Of several ranks the main
+ * process's counts. */
 void accel_log(struct accel_run *run, const char *name, double value);
 
-/* Prints a line to standard output, as printf with a line end, without disturbing the progress line. On the main
- * process only: of several, one prints. */
+/* Prints a line to standard output, as printf with a line end, without disturbing the progress line. Of several ranks
+ * the main one of each machine prints. */
 void accel_print(struct accel_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The metric `name` ("accuracy") of the evaluation of this step; false where there is none. */
@@ -47,23 +50,27 @@ bool accel_metric(const struct accel_run *run, const char *name, double *value);
 
 /* ---- What a run is told ---- */
 
-/* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights. */
+/* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights.
+ * Any rank may call it, and all end. */
 void accel_stop(struct accel_run *run);
 
-/* A flag for one's own use: set_trigger sets it, check_trigger tells whether it was set and takes it back. */
+/* A flag for one's own use: set_trigger sets it, on any rank; check_trigger tells all ranks, which all call it, whether
+ * one has set it, and takes it back. */
 void accel_set_trigger(struct accel_run *run);
 bool accel_check_trigger(struct accel_run *run);
 
 /* Makes `size` bytes at `object` a part of every checkpoint; where the run goes on from one, they are filled from it
- * here. To be called in on_start, for the same objects in the same order in each run; they must outlive the run. */
+ * here. To be called in on_start, for the same objects in the same order in each run, and on all ranks; they must
+ * outlive the run. The main process's bytes are what is saved, and what all ranks go on with. */
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size);
 
 /* Adds a file to the checkpoint that is about to be saved, to be called in on_pre_save. The bytes are copied here. The
- * name is plain, and none that the checkpoint has anyway ("model.safetensors"). */
+ * name is plain, and none that the checkpoint has anyway ("model.safetensors"). Of several ranks the main process's is
+ * saved; accel_gather_object and accel_to_bytes make one of all. */
 void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size);
 
 /* Copies the first bytes, `most` at most, of a file of the checkpoint from which the run goes on; returns its size. -1:
- * the run goes on from none, or it has no such file. From on_pre_load on. */
+ * the run goes on from none, or it has no such file. From on_pre_load on. All ranks call it; the main process reads. */
 int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most);
 
 /* The folder of the checkpoint from which the run goes on; NULL: from none. From on_pre_load on. */

@@ -1,0 +1,171 @@
+"""Hooks in runs of several ranks: called on all of them, with Accelerate's operations at hand; what one rank asks for all
+do; what they save goes on with another number of ranks; a rank that is elsewhere is told by its number."""
+
+import json
+import shutil
+import unittest
+
+from ranks import Ranks, job_of
+
+HOOKS = r"""#include <accel/accel.h>
+#include <accel/hooks.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+  int64_t calls, of_rank;
+} count; /* of the main process, and of each */
+
+/* What all ranks have of a number. */
+static const char *all_of(struct accel_store *store, double number) {
+  struct accel_value *map = accel_make_map(store), *list = accel_make_list(store);
+  accel_set(store, map, "number", accel_make_real(store, number));
+  for (int i = 0; i < accel_process()->index; i++) accel_append(store, list, map);
+  return accel_show(store, accel_gather_object(store, list));
+}
+
+void on_pre_load(struct accel_run *run, const struct accel_progress *at) {
+  char bytes[500];
+  int64_t size = accel_load_file(run, "ranks.bin", bytes, sizeof bytes);
+  struct accel_store *store = accel_store_new();
+  struct accel_value *saved = accel_from_bytes(store, bytes, (size_t)size);
+  struct accel_value *own = accel_at(saved, accel_process()->index < accel_count(saved) ? accel_process()->index : 0);
+  count.of_rank = own->integer;
+  accel_print(run, "loaded %lld at %lld: %s", (long long)accel_count(saved), (long long)at->step, accel_show(store, saved));
+  accel_store_free(store);
+}
+
+void on_start(struct accel_run *run, const struct accel_progress *at) {
+  accel_register_for_checkpointing(run, &count.calls, sizeof count.calls);
+  ACCEL_MAIN_PROCESS_FIRST {
+    FILE *file = fopen("first.txt", accel_on_main_process() ? "w" : "a");
+    fprintf(file, "%d\n", accel_process()->is_main);
+    fclose(file);
+  }
+  accel_print(run, "start %lld, calls %lld", (long long)at->step, (long long)count.calls);
+}
+
+void on_step(struct accel_run *run, const struct accel_progress *at) {
+  const struct accel_process *process = accel_process();
+  struct accel_logger logger = accel_get_logger("hooks", ACCEL_LEVEL_INFO);
+  struct accel_store *store = accel_store_new();
+  const char *wrong = getenv("WRONG");
+  count.calls++;
+  count.of_rank += process->index + 1;
+  float own[] = {(float)process->index, (float)at->step};
+  struct accel_value *value = accel_make_tensor(store, ACCEL_FLOAT32, 1, (int64_t[]){2}, own);
+  if (wrong != NULL && strcmp(wrong, "shape") == 0 && process->index == 1)
+    value = accel_make_tensor(store, ACCEL_FLOAT32, 1, (int64_t[]){1}, own);
+  if (wrong != NULL && strcmp(wrong, "operation") == 0 && process->index == 2) accel_broadcast(store, value, 0);
+  if (wrong != NULL && strcmp(wrong, "absence") == 0 && process->index == 0) return;
+  if (wrong != NULL && strcmp(wrong, "wait") == 0 && process->index == 2) accel_wait_for_everyone();
+  struct accel_value *mean = accel_reduce(store, value, ACCEL_MEAN, 2);
+  struct accel_value *all = accel_gather(store, value);
+  if (all == NULL) {
+    accel_print(run, "gather: %s", accel_store_error(store));
+    exit(3);
+  }
+  accel_print(run, "%s %s %s", accel_show(store, mean), accel_show(store, all), all_of(store, at->loss > 0));
+  if (at->step == 3 && process->is_last) accel_set_trigger(run);
+  if (accel_check_trigger(run)) accel_write(&logger, ACCEL_LEVEL_WARNING, ACCEL_IN_ORDER, "triggered at %lld", (long long)at->step);
+  accel_write(&logger, ACCEL_LEVEL_DEBUG, ACCEL_EVERY_PROCESS, "not written");
+  accel_write(&logger, ACCEL_LEVEL_INFO, ACCEL_MAIN_PROCESS_ONLY, "step");
+  for (int i = 0; i < 2; i++) ACCEL_WARNING_ONCE(&logger, "once in %d", (int)at->steps);
+  accel_log(run, "calls", (double)count.calls);
+  if (at->step == 6 && process->is_last) accel_stop(run);
+  accel_store_free(store);
+}
+
+void on_pre_save(struct accel_run *run, const struct accel_progress *at) {
+  struct accel_store *store = accel_store_new();
+  struct accel_value *list = accel_append(store, accel_make_list(store), accel_make_integer(store, count.of_rank));
+  size_t size;
+  void *bytes = accel_to_bytes(store, accel_gather_object(store, list), &size);
+  (void)at;
+  accel_save_file(run, "ranks.bin", bytes, size);
+  accel_store_free(store);
+}
+
+void on_save(struct accel_run *run, const struct accel_progress *at) { accel_print(run, "saved %lld", (long long)at->step); }
+void on_end(struct accel_run *run, const struct accel_progress *at) { accel_print(run, "end %lld", (long long)at->step); }
+"""
+NAMES = ("on_pre_load", "on_start", "on_step", "on_pre_save", "on_save", "on_end")
+
+
+def build(ranks, batch):
+    job = job_of(ranks, batch, 9, devices={"timeout": 4}, checkpoint={"every": 4}, training={"eval_interval": 3, "eval_iters": 2})
+    job["hooks"] = {"source": "hooks.c", **{name: name for name in NAMES}}
+    trainer = Ranks(ranks, job)
+    (trainer.folder / "hooks.c").write_text(HOOKS)
+    trainer.build()
+    return trainer
+
+
+def told(result):
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("loaded", "start", "float", "saved", "end", "gather"))]
+    return lines, sorted(line for line in result.stderr.splitlines() if "hooks:[RANK" in line and "INFO" not in line)
+
+
+def numbers(ranks):
+    return ", ".join(['{"number": 1}'] * (ranks * (ranks - 1) // 2))
+
+
+def of_step(ranks, step):
+    mean = f"float32[2] ({sum(range(ranks)) / ranks * 2:g}, {2 * step})"
+    every = ", ".join(f"{rank}, {step}" for rank in range(ranks))
+    return f"{mean} float32[{2 * ranks}] ({every}) [{numbers(ranks)}]"
+
+
+class Hooks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.trainer = build(3, 2)
+
+    def setUp(self):
+        shutil.rmtree(self.trainer.folder / "run", ignore_errors=True)
+
+    def test_on_all_ranks_and_on_one(self):
+        """Three ranks, ended by the last one after 6 of 9 steps; one rank goes on with what they saved at 4, and at its end."""
+        result = self.trainer.launch()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines, warnings = told(result)
+        self.assertEqual(lines, ["start 0, calls 0", *(of_step(3, i) for i in (1, 2, 3, 4)), "saved 4", of_step(3, 5),
+                                 of_step(3, 6), "saved 6", "end 6"])
+        self.assertEqual(warnings, [f"WARNING:hooks:[RANK {i}] {text}" for i, text in
+                                    ((0, "once in 9"), (0, "triggered at 3"), (1, "triggered at 3"), (2, "triggered at 3"))])
+        self.assertEqual((self.trainer.folder / "first.txt").read_text(), "1\n0\n0\n")
+        rows = [json.loads(line) for line in (self.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([row["calls"] for row in rows], [1, 2, 3, 4, 5, 6])
+        self.assertIn("eval_loss", rows[-1])
+        alone = build(1, 6)
+        result = alone.launch("--resume", str(self.trainer.folder / "run/checkpoints/checkpoint_0"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines, warnings = told(result)
+        self.assertEqual(lines, ["loaded 3 at 0: [4, 8, 12]", "start 4, calls 4", of_step(1, 5), of_step(1, 6), "saved 6", "end 6"])
+        again = self.trainer.launch("--resume", str(alone.folder / "run/checkpoints/checkpoint_0"))
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(told(again)[0][:2], ["loaded 1 at 0: [6]", "start 6, calls 6"])
+
+    def wrong(self, kind, expected, status=None):
+        result = self.trainer.launch(WRONG=kind)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual((result.stdout + result.stderr).count(expected), 1, result.stdout + result.stderr)
+
+    def test_a_rank_with_another_shape(self):
+        self.wrong("shape", "gather: accel_reduce: rank 1 has mean times 2 of float32[1], but rank 0 has mean times 2 of float32[2]")
+
+    def test_a_rank_at_another_operation(self):
+        self.wrong("operation", "gather: rank 2 is at accel_broadcast while rank 0 is at accel_reduce")
+
+    def test_a_rank_that_waits(self):
+        self.wrong("wait", "rank 2: error: rank 2 is at accel_wait_for_everyone while rank 0 is at accel_reduce")
+
+    def test_a_rank_that_does_not_come(self):
+        result = self.trainer.launch(WRONG="absence")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("accel_reduce: another rank did not come within 4 s", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
