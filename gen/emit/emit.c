@@ -192,10 +192,11 @@ static struct jinja_value bytes_value(const struct program *program) {
   return value;
 }
 
-/* What the plan gives a device: {progress, workspace, sums}. */
+/* The device, and what the plan gives it: {name, progress, workspace, sums}. */
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", program->target->name);
   set_int(arena, value, "progress", program->target->progress_bytes);
   set_int(arena, value, "workspace", program->target->workspace_bytes);
   set_int(arena, value, "sums", program->target->sums);

@@ -143,8 +143,14 @@ static bool gives_float32(struct body *body, struct node *node) {
   return true;
 }
 
+/* What autocast does with the node's inputs, on the device that the program is for. */
+static enum autocast_rule rule_of(const struct pass *pass, const struct node *node) {
+  if (pass->rules->low == DTYPE_FLOAT32) return AUTOCAST_AS_IS;
+  return pass->rules->cuda ? node->autocast.cuda : node->autocast.cpu;
+}
+
 static void convert_node(struct body *body, struct node *node) {
-  enum autocast_rule rule = body->pass->rules->low != DTYPE_FLOAT32 ? node->autocast.cpu : AUTOCAST_AS_IS;
+  enum autocast_rule rule = rule_of(body->pass, node);
   if (node->kind->class == OP_VIEW && node->n_inputs == 1) rule = AUTOCAST_AS_IS;
   if (node->kind->part != NULL) rule = AUTOCAST_PROMOTE; /* the parts of one piece of memory have one type */
   if (rule == AUTOCAST_LOW && any_stays_wide(body, node)) rule = AUTOCAST_FLOAT32;
@@ -307,7 +313,8 @@ static void fold_casts(struct graph *graph) {
       struct value *value = node->inputs[0];
       if (value->kind != VALUE_RESULT || value->dtype != DTYPE_FLOAT32 || uses[value->id] != 1) continue;
       if (value->producer->kind->class != OP_KERNEL || value->producer->kind->part != NULL) continue;
-      if (value->producer->autocast.cpu == AUTOCAST_LOW) continue; /* products are of one type */
+      if (value->producer->autocast.cpu == AUTOCAST_LOW || value->producer->autocast.cuda == AUTOCAST_LOW)
+        continue; /* products are of one type */
       value->dtype = node->outputs[0]->dtype;
       region_replace(region, node->outputs[0], value);
       region_remove(region, node);

@@ -10,9 +10,10 @@ struct cast_rules {
   /* By region id and parameter: it stays in float32, and what would run low with it runs in float32. NULL: none does.
    */
   const bool *const *kept;
+  bool cuda; /* the operations' rules for CUDA, else those for a CPU */
 };
 
-/* Gives every value of the graph its type by the rules and by the operations' autocast (that of a CPU), as PyTorch's
+/* Gives every value of the graph its type by the rules and by the operations' autocast, as PyTorch's
  * autocast would, and puts casts where types change. A parameter that is used low gets its `low` value. Regions that
  * are called with several types are made once for each. The entry's first result is float32. Returns the type of the
  * low values of parameters, DTYPE_FLOAT32 when there are none. */

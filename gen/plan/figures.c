@@ -39,6 +39,12 @@ static void count_flops(struct program *program) {
   }
 }
 
+/* Whether a device that makes the keys of random numbers itself must know the micro-batch at hand. */
+static bool draws(const struct program *program) {
+  return program->forward->random || (program->backward != NULL && program->backward->random) ||
+         (program->evaluation != NULL && program->evaluation->random);
+}
+
 static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
@@ -76,6 +82,7 @@ static void count_bytes(struct program *program) {
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
   program->bytes.scratch += target->workspace_bytes + target->sums * dtype_size(DTYPE_FLOAT32);
   program->bytes.batch += target->progress_bytes;
+  if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
   program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
                          program->bytes.averages + program->bytes.checkpoint + program->bytes.activations +
                          program->bytes.scratch + program->bytes.batch;

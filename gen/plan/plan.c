@@ -47,6 +47,7 @@ static bool pass_cast(struct context *context) {
   struct cast_rules rules = {.low = job->precision.autocast ? dtypes[job->precision.mixed] : DTYPE_FLOAT32,
                              .storage = dtypes[job->precision.param]};
   const bool **kept;
+  rules.cuda = context->program->target->casts_as_cuda;
   if (!kept_parameters(context->program, context->diags, &kept)) return false;
   rules.kept = kept;
   context->program->low = cast(context->program->graph, &rules);

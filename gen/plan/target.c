@@ -5,6 +5,7 @@ static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 
 /* 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest rows that are
  * usual. */
 static const struct target cuda = {.name = "cuda",
+                                   .casts_as_cuda = true,
                                    .suffixes = {".c", ".cu"},
                                    .n_texts = 2,
                                    .progress_bytes = 256,

@@ -9,14 +9,10 @@ struct limit {
 
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
-    {"precision.mixed_precision", {"no"}, "precision.mixed_precision: no"},
-    {"precision.param_dtype", {"fp32"}, "precision.param_dtype: fp32"},
     {"optimizer.name",
      {"sgd", "adam", "adamw", "adamax", "radam", "adagrad", "rmsprop", "lion"},
      "an optimizer that steps each element by itself, such as adamw"},
     {"optimizer.state_dtype", {"float32"}, "optimizer.state_dtype: float32"},
-    {"training.eval_interval", {"0"}, "accel-gen --program evaluate, which runs on the processor"},
-    {"training.ema", {NULL}, "no training.ema"},
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"hooks", {NULL}, "no hooks"},
