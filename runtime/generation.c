@@ -21,6 +21,9 @@ struct accel_generation {
   struct sampler sampler;
   int32_t *tokens; /* the prompt and what was made of it */
   int64_t count, capacity;
+  int64_t first, done; /* where the window begins, and how many of its places the model has run over */
+  const char *logits_path;
+  FILE *logits;   /* of --logits; NULL: not asked for */
   float *scratch; /* vocabulary floats for the sampler */
 };
 
@@ -66,6 +69,13 @@ static void add_numbers(struct accel_generation *run, const char *prompt) {
   }
 }
 
+static noreturn void fail_logits(const struct accel_generation *run) {
+  struct problem problem;
+  rt_problem(&problem, "%s: cannot be written: %s", run->logits_path, strerror(errno));
+  rt_help(&problem, "check the folder, its rights and the free space");
+  rt_fail(&problem, 1);
+}
+
 static void add_prompt(struct accel_generation *run, const char *prompt, int64_t tokens) {
   size_t length = strlen(prompt);
   if (tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
@@ -109,6 +119,12 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
        FLAG_COUNT,
        0,
        {.count = &run->sampler.top_k}},
+      {"--logits",
+       "FILE",
+       "write the logits behind each choice there, a row of float32 a token",
+       FLAG_TEXT,
+       0,
+       {.text = &run->logits_path}},
       {"--seed",
        "N",
        "another text for another number (default: the job's)",
@@ -121,6 +137,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
   add_prompt(run, prompt, tokens);
+  if (run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL) fail_logits(run);
   return run;
 }
 
@@ -142,9 +159,36 @@ int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
   return held - 1;
 }
 
+/* A window that is full begins anew with its newer half; a prompt that is longer than one with its end. */
+static void move_window(struct accel_generation *run) {
+  int64_t length = run->program->sequence_length;
+  if (run->count - run->first <= length) return;
+  int64_t kept = run->done == 0 ? length : length > 1 ? length / 2 : 1;
+  run->first = run->count - kept;
+  run->done = 0;
+}
+
+int64_t accel_generation_places(struct accel_generation *run, int64_t most, int32_t *tokens, int32_t *at) {
+  if (run->count == run->capacity) return 0;
+  move_window(run);
+  int64_t place = run->done, left = run->count - run->first - place, count = left < most ? left : most;
+  if (place + most > run->program->sequence_length) count = 1;
+  memcpy(tokens, run->tokens + run->first + place, (size_t)count * sizeof *tokens);
+  memset(tokens + count, 0, (size_t)(most - count) * sizeof *tokens);
+  at[0] = (int32_t)place;
+  run->done += count;
+  return count;
+}
+
+void accel_generation_logits(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  if (run->first + run->done == run->count) accel_generation_next(run, logits, vocabulary);
+}
+
 void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
   if (run->scratch == NULL) run->scratch = malloc((size_t)vocabulary * sizeof *run->scratch);
   if (run->scratch == NULL) fail("no memory for the choice of a token", "free memory and try again", 1);
+  if (run->logits != NULL && fwrite(logits, sizeof *logits, (size_t)vocabulary, run->logits) != (size_t)vocabulary)
+    fail_logits(run);
   int64_t token = rt_sample(&run->sampler, logits, vocabulary, (uint64_t)run->count, run->scratch);
   if (token < 0) {
     putchar('\n');
@@ -156,6 +200,7 @@ void accel_generation_next(struct accel_generation *run, const float *logits, in
 
 int accel_generation_finish(struct accel_generation *run) {
   putchar('\n');
+  if (run->logits != NULL && fclose(run->logits) != 0) fail_logits(run);
   rt_arena_close(&run->arena);
   free(run->tokens);
   free(run->scratch);

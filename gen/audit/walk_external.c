@@ -179,6 +179,13 @@ static struct value generation_window(const struct call *call) {
   return value_integer(-1, length - 1);
 }
 
+static struct value generation_places(const struct call *call) {
+  int64_t most = external_most(call, 1);
+  fill_integers(call, 2, most, 0, "vocabulary");
+  fill_integers(call, 3, 1, 0, "sequence_length");
+  return value_integer(0, most);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -207,6 +214,7 @@ static const struct {
     {"accel_load_classes", load_classes},
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},
+    {"accel_generation_places", generation_places},
 };
 
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */

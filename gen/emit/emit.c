@@ -233,7 +233,7 @@ static void set_texts(struct jinja_value context, const struct program *program,
 /* The entry as it is evaluated, where that is another function than the one that is trained, or over other weights. */
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  const struct function *evaluation = program->evaluation;
+  const struct function *evaluation = program->kind == PROGRAM_GENERATE ? NULL : program->second;
   const char *weights = program->job->training.ema.evaluate     ? "averages"
                         : job_optimizer(program->job)->averages ? "gradients"
                                                                 : "weights";
@@ -245,6 +245,16 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
            program->evaluation_count != NULL ? program->evaluation_count->name : "");
   if (evaluation != NULL)
     jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
+}
+
+/* The entry over one place, of a program that writes text, and how many places the entry itself runs over. */
+static void set_step(struct jinja_value context, const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct function *one = program->kind == PROGRAM_GENERATE ? program->second : NULL;
+  set_text(arena, context, "one", one != NULL ? one->name : "");
+  set_bool(arena, context, "one_scratch", one != NULL && one->scratch_bytes > 0);
+  set_int(arena, context, "width", one != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
+  if (one != NULL) jinja_set(arena, context, "one_arguments", entry_arguments_value(program, one, "weights"));
 }
 
 /* The entry functions: how main and step call them. */
@@ -264,6 +274,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
   if (backward != NULL)
     jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward, "weights"));
   set_evaluation(context, program);
+  set_step(context, program);
 }
 
 static void set_result(struct jinja_value context, const struct program *program) {

@@ -346,7 +346,7 @@ static struct jinja_value arena_member(struct arena *arena, const char *member, 
 
 /* Which member of the arena's scratch an entry function has. */
 static const char *scratch_member(const struct program *program, const struct function *function) {
-  if (function == program->evaluation) return "evaluation";
+  if (function == program->second) return program->kind == PROGRAM_GENERATE ? "one" : "evaluation";
   return function->forward != NULL ? "backward" : "forward";
 }
 

@@ -29,6 +29,8 @@ struct jinja_value start_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
   for (int i = 0; i < program->n_weights && trains && job->model.weights != NULL; i++)
     if (is_fresh(job, program->weights[i].path)) jinja_push(arena, fresh, place_value(program, i));
+  for (int i = 0; i < program->n_weights; i++)
+    if (program->weights[i].parameter->passing) jinja_push(arena, fresh, place_value(program, i));
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
   if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);

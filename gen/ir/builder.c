@@ -103,6 +103,14 @@ struct value *builder_buffer(struct builder *builder, const struct scope *scope,
                &(struct parameter){.shape = shape, .dtype = dtype, .init = {.kind = init}, .buffer = true});
 }
 
+struct value *builder_passing(struct builder *builder, const struct scope *scope, const char *name,
+                              struct shape shape) {
+  struct initializer zeros = {.kind = INIT_ZEROS};
+  return named(
+      builder, scope, name,
+      &(struct parameter){.shape = shape, .dtype = DTYPE_FLOAT32, .init = zeros, .buffer = true, .passing = true});
+}
+
 static bool outputs_differentiable(const struct node *node) {
   if (node->kind->gradient == NULL) return false;
   for (int i = 0; i < node->n_inputs; i++)

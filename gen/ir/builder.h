@@ -73,6 +73,9 @@ struct value *builder_parameter(struct builder *builder, const struct scope *sco
 struct value *builder_buffer(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
                              enum dtype dtype, enum initializer_kind init);
 
+/* The same for one run of a program, from zero: no file has it. */
+struct value *builder_passing(struct builder *builder, const struct scope *scope, const char *name, struct shape shape);
+
 /* A node of the kind called `kind` over `inputs`; its outputs by the kind's rule. NULL after an error (reported). Any
  * NULL among the inputs gives NULL silently, so that calls nest without checks. */
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,

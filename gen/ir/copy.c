@@ -25,6 +25,10 @@ static void copy_operands(struct copying *copying, const struct region *from, st
     copy->differentiable = input->differentiable;
     copying->values[input->id] = copy;
   }
+  copy_parameters(copying, from, to);
+}
+
+void copy_parameters(struct copying *copying, const struct region *from, struct region *to) {
   for (int i = 0; i < from->parameters.count; i++) {
     struct parameter parameter = from->parameters.items[i];
     parameter.value = copy_parameter(copying, parameter.value, to);

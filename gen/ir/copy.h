@@ -14,6 +14,9 @@ struct copying {
  * what differentiate asks of them. */
 struct region *copy_region(struct copying *copying, const struct region *from, const char *suffix);
 
+/* Copies of the parameters of `from` in `to`. */
+void copy_parameters(struct copying *copying, const struct region *from, struct region *to);
+
 /* Copies of the nodes of `from` at the end of `to`, which uses the inputs and the parameters of `from` as they are. */
 void copy_nodes(struct copying *copying, const struct region *from, struct region *to);
 

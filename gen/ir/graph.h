@@ -53,6 +53,7 @@ struct parameter {
   struct initializer init;
   struct value *value; /* the parameter as an operand in its region */
   bool buffer;         /* state that is no parameter: what the model assigns to it is all that changes it */
+  bool passing;        /* a buffer of one run of a program, which no file has */
   bool moved;          /* it came from a function that the region calls, which names it still */
   bool in_backward;    /* updated as soon as the backward has its gradient, which is never stored */
   struct value *low;   /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */

@@ -22,6 +22,18 @@ double op_flops(const struct node *node) {
   return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
 }
 
+/* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */
+static int broadcast_axis(const struct node *node, int axis, int input) {
+  struct shape out = node->outputs[0]->shape, in = node->inputs[input]->shape;
+  int own = axis - (out.rank - in.rank);
+  return own < 0 || (in.dim[own] == 1 && out.dim[axis] != 1) ? AXIS_WHOLE : own;
+}
+
+int op_along(const struct node *node, int axis, int input) {
+  if (node->kind->along != NULL) return node->kind->along(node, axis, input);
+  return node->kind->class == OP_ELEMENTWISE ? broadcast_axis(node, axis, input) : AXIS_MIXED;
+}
+
 bool op_assigns(const struct op_kind *kind) {
   for (size_t i = 0; i < sizeof kind->assigns / sizeof kind->assigns[0]; i++)
     if (kind->assigns[i] > 0) return true;

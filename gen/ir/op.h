@@ -7,6 +7,7 @@
 #include "gen/ir/graph.h"
 
 struct builder;
+struct new_places;
 
 /* What a node is to the passes. */
 enum op_class {
@@ -130,6 +131,17 @@ struct op_kind {
   /* In place of the node where the model is evaluated: its output 0. NULL: the node itself. Its region is open. */
   struct value *(*evaluated)(struct builder *builder, const struct node *node);
 
+  /* How the operation treats the places along an axis of output 0: element t there needs of input `input` element t
+   * alone along the axis that this gives, or, with AXIS_WHOLE, all of an input that has no such axis; AXIS_MIXED:
+   * elements at other places, too. NULL: elementwise operations by broadcasting, all others mix. op_along reads it. */
+  int (*along)(const struct node *node, int axis, int input);
+  const char *extents; /* the attribute that says output 0's extents; NULL: none does */
+
+  /* OP_KERNEL that mixes places, but needs of earlier ones no more than can be kept: the operation over new places,
+   * whose inputs are in `new`. Sets new->axis and gives output 0; NULL without an error where there is no such
+   * operation. The node's region is open. */
+  struct value *(*resumed)(struct builder *builder, const struct node *node, struct new_places *new);
+
   /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: in the place of the
    * parameter it gets its row in the optimizer's table, and beside the gradient what the rule needs of the step. */
   bool updates;
@@ -137,6 +149,22 @@ struct op_kind {
   /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
   bool random;
 };
+
+enum { AXIS_WHOLE = -1, AXIS_MIXED = -2 };
+
+/* Places of a sequence that follow on those which have been before. */
+struct new_places {
+  struct value *const *inputs; /* of the node, for the new places alone */
+  const int *axes;             /* the axis of each input along which they lie, or AXIS_WHOLE */
+  struct value *at;            /* [1] int32: which place the first of them is */
+  int64_t most;                /* places of the whole sequence */
+  const struct scope *scope;   /* where buffers go that keep something of all places */
+  int number;                  /* of such nodes in the region so far */
+  int axis;                    /* of output 0 along which they lie */
+};
+
+/* What kind->along says. */
+int op_along(const struct node *node, int axis, int input);
 
 /* An argument of a tensor function as the model wrote it. */
 enum argument_kind { ARGUMENT_SCOPE, ARGUMENT_TENSOR, ARGUMENT_INT, ARGUMENT_REAL, ARGUMENT_STRING };

@@ -38,6 +38,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_others,
     .flops_each = 1,
     .range = range,
     .reference = reference,

@@ -151,12 +151,40 @@ static double flops(const struct node *node) {
   return products(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
 }
 
+/* Queries are each by themselves among keys that are there for all of them; samples and heads are apart. */
+static int along(const struct node *node, int axis, int input) {
+  bool causal = node_int(node, "causal") || node_int(node, "window") > 0 || node->n_inputs > 3;
+  if (axis == 2) return input == 0 ? 2 : causal ? AXIS_MIXED : AXIS_WHOLE;
+  return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
+}
+
+/* What each query sees lies before it: the keys and values of all places so far are kept. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
+  for (int i = 0; i < 3; i++)
+    if (new->axes[i] != 2) return NULL;
+  struct shape kept = op_with_extent(new->inputs[1]->shape, 2, new->most);
+  struct value *buffers[2];
+  for (int i = 0; i < 2; i++) {
+    const char *name = arena_printf(builder_arena(builder), "%s%s", i == 0 ? "keys" : "values",
+                                    new->number == 0 ? "" : arena_printf(builder_arena(builder), "_%d", new->number));
+    buffers[i] = builder_passing(builder, new->scope, name, kept);
+  }
+  struct value *inputs[] = {new->inputs[0], new->inputs[1], new->inputs[2], buffers[0], buffers[1], new->at};
+  struct attribute attributes[] = {attribute_int("window", node_int(node, "window")),
+                                   attribute_real("scale", node_real(node, "scale"))};
+  new->axis = 2;
+  return builder_op(builder, "attention_cached", inputs, 6, attributes, 2);
+}
+
 static const struct op_kind kind = {
     .name = "attention",
     .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "starts"},
     .output_names = {"y", "lse"},
     .infer = infer,
+    .along = along,
+    .resumed = resumed,
     .gradient = gradient,
     .accepts = accepts,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},

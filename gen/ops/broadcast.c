@@ -25,6 +25,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .extents = "dims",
     .gradient = gradient,
     .flops = op_flops_none,
     .scalar = scalar,

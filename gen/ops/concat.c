@@ -56,6 +56,7 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_others,
     .gradient = gradient,
     .part = part,
     .autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},

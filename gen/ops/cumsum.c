@@ -35,6 +35,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_others,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .reference = reference,

@@ -25,6 +25,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_rows,
     .flops_each = 1,
     .reference = reference,
 };

@@ -38,12 +38,19 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? node->inputs[0]->shape.dim[0] : 0;
 }
 
+/* Each token has its row. */
+static int along(const struct node *node, int axis, int input) {
+  if (input == 0) return AXIS_WHOLE;
+  return axis < node->inputs[1]->shape.rank ? axis : AXIS_MIXED;
+}
+
 static const struct op_kind kind = {
     .name = "embedding",
     .class = OP_KERNEL,
     .input_names = {"weight", "tokens"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
     .gradient = gradient,
     .flops = op_flops_none,
     .index_limit = index_limit,

@@ -65,6 +65,7 @@ static const struct op_kind kind = {
     .input_names = {"x", "index"},
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_others,
     .gradient = gradient,
     .flops = op_flops_none,
     .index_limit = index_limit,

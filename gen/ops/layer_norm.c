@@ -50,6 +50,7 @@ static const struct op_kind kind = {
     .input_names = {"x", "weight", "bias"},
     .output_names = {"y", "mean", "rstd"},
     .infer = infer,
+    .along = op_along_rows,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 7, /* two sums and a difference; then scale, weight and bias */

@@ -73,12 +73,21 @@ static double flops(const struct node *node) {
   return 2 * (double)shape_count(node->outputs[0]->shape) * (double)extent(node->inputs[0], 1);
 }
 
+/* Rows of y are those of a, columns those of b; the dimensions before are broadcast. */
+static int along(const struct node *node, int axis, int input) {
+  struct shape y = node->outputs[0]->shape, own = node->inputs[input]->shape;
+  int mine = axis - (y.rank - own.rank), other = input == 0 ? y.rank - 1 : y.rank - 2;
+  if (axis == other || mine < 0) return AXIS_WHOLE;
+  return axis < y.rank - 2 && own.dim[mine] == 1 && y.dim[axis] != 1 ? AXIS_WHOLE : mine;
+}
+
 static const struct op_kind kind = {
     .name = "matmul",
     .class = OP_KERNEL,
     .input_names = {"a", "b"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
     .gradient = gradient,
     .accepts = accepts,
     .accumulates = 1,

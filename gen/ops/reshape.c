@@ -67,12 +67,23 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
   return restride(node->outputs[0]->shape, out_strides, node->inputs[0]->shape, in_strides);
 }
 
+/* A dimension that stays what it is, with as much before it. */
+static int along(const struct node *node, int axis, int input) {
+  struct shape y = node->outputs[0]->shape, x = node->inputs[input]->shape;
+  int64_t before = shape_product(y, 0, axis);
+  for (int i = 0; i < x.rank; i++)
+    if (x.dim[i] == y.dim[axis] && shape_product(x, 0, i) == before) return i;
+  return AXIS_MIXED;
+}
+
 static const struct op_kind kind = {
     .name = "reshape",
     .class = OP_VIEW,
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
+    .extents = "dims",
     .gradient = gradient,
     .view = view,
     .unview = unview,

@@ -44,6 +44,7 @@ static const struct op_kind kind = {
     .input_names = {"x", "weight"},
     .output_names = {"y", "rstd"},
     .infer = infer,
+    .along = op_along_rows,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 4,

@@ -55,12 +55,20 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
+/* Angles are those of the places. */
+static int along(const struct node *node, int axis, int input) {
+  (void)node;
+  if (axis == 3) return AXIS_MIXED;
+  return input == 0 ? axis : axis == 2 ? 0 : AXIS_WHOLE;
+}
+
 static const struct op_kind kind = {
     .name = "rotary",
     .class = OP_KERNEL,
     .input_names = {"x", "cos", "sin"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
     .gradient = gradient,
     .accepts = accepts,
     .flops_each = 3,

@@ -59,6 +59,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = op_along_others,
     .gradient = gradient,
     .view = view,
     .unview = unview,

@@ -47,6 +47,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_broadcast(builder, op_reshape(builder, dy[0], kept), x);
 }
 
+/* The dimensions that are left, in order. */
+static int along(const struct node *node, int axis, int input) {
+  (void)input;
+  int own = 0;
+  for (int left = axis;; own++)
+    if (!(summed(node) >> own & 1) && left-- == 0) return own;
+}
+
 static struct mean mean(const struct node *node, const struct mean *inputs) {
   if (shape_count(node->inputs[0]->shape) == 1) return inputs[0];
   double terms = (double)shape_count(node->inputs[0]->shape);
@@ -59,6 +67,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
     .gradient = gradient,
     .accumulates = 1,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

@@ -48,12 +48,19 @@ static bool view(const struct node *node, const int64_t *in_strides, int64_t *of
   return unview(node, in_strides, out_strides); /* an exchange undoes itself */
 }
 
+static int along(const struct node *node, int axis, int input) {
+  (void)input;
+  int a = (int)node_int(node, "a"), b = (int)node_int(node, "b");
+  return axis == a ? b : axis == b ? a : axis;
+}
+
 static const struct op_kind kind = {
     .name = "transpose",
     .class = OP_VIEW,
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .along = along,
     .gradient = gradient,
     .view = view,
     .unview = unview,

@@ -113,10 +113,10 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
     copying.callees[i] = copy_region(&copying, graph->regions[i], "evaluation");
     settle_region(graph, builder, copying.callees[i]);
   }
-  program->evaluation_entry = copying.callees[graph->entry->id];
+  program->second_entry = copying.callees[graph->entry->id];
   if (!predicts) return true;
   graph->entry->results.count = 1;
-  return decide(program, builder, program->evaluation_entry, diags);
+  return decide(program, builder, program->second_entry, diags);
 }
 
 /* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
@@ -176,8 +176,8 @@ static bool refuse_drawing(const struct program *program, const struct node *nod
 
 bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
-  struct region *entry = program->evaluation_entry != NULL ? program->evaluation_entry : program->graph->entry;
-  bool known = program->evaluation_entry == NULL && program->border.mean.form != MEAN_NONE;
+  struct region *entry = program->second_entry != NULL ? program->second_entry : program->graph->entry;
+  bool known = program->second_entry == NULL && program->border.mean.form != MEAN_NONE;
   const struct node *drawn = drawing(entry), *cause;
   if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
     return refuse_drawing(program, drawn, diags);

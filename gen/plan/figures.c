@@ -30,7 +30,8 @@ static double function_flops(const struct function *function, bool products) {
 static void count_flops(struct program *program) {
   double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
   for (int products = 0; products < 2; products++) {
-    double flops = times * function_flops(program->forward, products);
+    bool writes = program->kind == PROGRAM_GENERATE && program->second != NULL; /* a token a step */
+    double flops = times * function_flops(writes ? program->second : program->forward, products);
     if (program->backward != NULL) flops += times * function_flops(program->backward, products);
     if (products)
       program->product_flops_per_step = flops;
@@ -42,13 +43,18 @@ static void count_flops(struct program *program) {
 /* Whether a device that makes the keys of random numbers itself must know the micro-batch at hand. */
 static bool draws(const struct program *program) {
   return program->forward->random || (program->backward != NULL && program->backward->random) ||
-         (program->evaluation != NULL && program->evaluation->random);
+         (program->second != NULL && program->second->random);
 }
 
 static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
-  program->bytes.weights = weights + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
+  for (int i = 0; i < program->n_weights; i++)
+    if (program->weights[i].parameter->passing)
+      program->bytes.cache +=
+          arena_aligned(shape_count(program->weights[i].parameter->shape) * dtype_size(DTYPE_FLOAT32));
+  program->bytes.weights =
+      weights - program->bytes.cache + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
   if (program->kind == PROGRAM_TRAIN)
     program->bytes.gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
   program->bytes.gradients += program->own_elements * dtype_size(DTYPE_FLOAT32);
@@ -69,23 +75,23 @@ static void count_bytes(struct program *program) {
   if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
-  if (program->predictions.values != NULL && program->evaluation_entry != NULL)
+  if (program->predictions.values != NULL && program->second_entry != NULL)
     program->bytes.batch += arena_aligned(shape_count(program->predictions.values->shape) * dtype_size(DTYPE_INT32));
-  if (program->evaluation_count != NULL && program->evaluation_entry != NULL && !program->border.counts)
+  if (program->evaluation_count != NULL && program->second_entry != NULL && !program->border.counts)
     program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   program->bytes.activations = program->forward->saved_bytes;
   program->bytes.scratch = program->forward->scratch_bytes;
   if (program->backward != NULL && program->backward->scratch_bytes > program->bytes.scratch)
     program->bytes.scratch = program->backward->scratch_bytes;
-  if (program->evaluation != NULL && program->evaluation->scratch_bytes > program->bytes.scratch)
-    program->bytes.scratch = program->evaluation->scratch_bytes;
+  if (program->second != NULL && program->second->scratch_bytes > program->bytes.scratch)
+    program->bytes.scratch = program->second->scratch_bytes;
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
   program->bytes.scratch += target->workspace_bytes + target->sums * dtype_size(DTYPE_FLOAT32);
   program->bytes.batch += target->progress_bytes;
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
-  program->bytes.total = program->bytes.weights + program->bytes.gradients + program->bytes.optimizer +
-                         program->bytes.averages + program->bytes.checkpoint + program->bytes.activations +
-                         program->bytes.scratch + program->bytes.batch;
+  program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +
+                         program->bytes.optimizer + program->bytes.averages + program->bytes.checkpoint +
+                         program->bytes.activations + program->bytes.scratch + program->bytes.batch;
 }
 
 static int64_t smaller_limit(int64_t a, int64_t b) {

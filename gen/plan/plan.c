@@ -8,6 +8,7 @@
 #include "gen/plan/cast.h"
 #include "gen/plan/chunk.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/decode.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
@@ -70,6 +71,11 @@ static bool pass_evaluate(struct context *context) {
   return program->kind == PROGRAM_TRAIN || become_evaluation(program, context->builder, context->diags);
 }
 
+static bool pass_decode(struct context *context) {
+  struct program *program = context->program;
+  return program->kind != PROGRAM_GENERATE || plan_decoding(program, context->builder, context->diags);
+}
+
 static bool pass_chunk(struct context *context) {
   struct program *program = context->program;
   return program->kind == PROGRAM_GENERATE || chunk_losses(program, context->builder, context->diags);
@@ -128,7 +134,7 @@ static bool pass_layout(struct context *context) {
   layout(program);
   for (int i = 0; i < program->n_functions; i++) {
     if (program->functions[i]->region == program->graph->entry) program->forward = program->functions[i];
-    if (program->functions[i]->region == program->evaluation_entry) program->evaluation = program->functions[i];
+    if (program->functions[i]->region == program->second_entry) program->second = program->functions[i];
   }
   program->backward = program->forward->backward;
   return true;
@@ -173,6 +179,7 @@ static const struct pass {
     {"freeze", pass_freeze},
     {"cast", pass_cast},
     {"evaluate", pass_evaluate},
+    {"decode", pass_decode},
     {"chunk", pass_chunk},
     {"border", pass_border},
     {"weigh", pass_weigh},

@@ -236,7 +236,7 @@ struct tree {
 
 /* Memory of a process by what it is for. */
 struct memory_bytes {
-  int64_t weights, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
+  int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -265,8 +265,11 @@ struct program {
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
   struct border border;
-  struct region *evaluation_entry; /* the entry as it is evaluated; NULL: as it is trained */
-  struct function *evaluation;     /* its function */
+  /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
+   * place, NULL where it is not cut into places. */
+  struct region *second_entry;
+  struct function *second; /* its function */
+  const char *recomputed;  /* generation: why each token runs all places again; NULL: it does not */
   struct {
     struct value *values; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
     struct value *labels; /* the evaluation's input that they are compared with */

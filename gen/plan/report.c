@@ -47,7 +47,8 @@ static void add_step(struct text *text, const struct program *program) {
   int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
   const char *unit = trains ? "step " : "batch";
   if (program->kind == PROGRAM_GENERATE)
-    text_printf(text, "token     %d places, ", job->data.sequence_length);
+    text_printf(text, "token     %s %d places, ", program->recomputed != NULL ? "all" : "the next of",
+                job->data.sequence_length);
   else if (job_has_rows(job))
     text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
   else
@@ -60,6 +61,7 @@ static void add_step(struct text *text, const struct program *program) {
 static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
               mebibytes(program->bytes.weights));
+  if (program->bytes.cache > 0) text_printf(text, ", keys and values %.1f", mebibytes(program->bytes.cache));
   if (program->kind == PROGRAM_TRAIN)
     text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
                 mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
@@ -80,13 +82,10 @@ const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) 
   const struct {
     const char *name;
     int64_t bytes;
-  } classes[] = {{"weights", bytes->weights},
-                 {"gradients", bytes->gradients},
-                 {"optimizer", bytes->optimizer},
-                 {"averages", bytes->averages},
-                 {"copy", bytes->checkpoint},
-                 {"activations", bytes->activations},
-                 {"scratch", bytes->scratch + bytes->batch}};
+  } classes[] = {{"weights", bytes->weights},         {"keys and values", bytes->cache},
+                 {"gradients", bytes->gradients},     {"optimizer", bytes->optimizer},
+                 {"averages", bytes->averages},       {"copy", bytes->checkpoint},
+                 {"activations", bytes->activations}, {"scratch", bytes->scratch + bytes->batch}};
   struct text text = text_in(arena);
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
     if (classes[i].bytes > 0)
@@ -114,6 +113,7 @@ const char *report_text(const struct program *program) {
   if (program->low != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
+  if (program->recomputed != NULL) text_printf(&text, "places    all anew for each token: %s\n", program->recomputed);
   text_puts(&text, traffic_summary(program));
   text_puts(&text, tree_text(program));
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
@@ -141,16 +141,17 @@ const char *report_json(const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
-  json_t *root = json_pack(
-      "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
-      name_in_folder(job->model.source), "precision", dtype_name(program->low), "parameters",
-      (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step", program->flops_per_step,
-      "product_flops_per_step", program->product_flops_per_step, "samples_per_step", (json_int_t)samples,
-      "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights", (json_int_t)program->bytes.weights, "gradients",
-      (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
-      (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
-      (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
-      (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  json_t *root =
+      json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
+                "model", name_in_folder(job->model.source), "precision", dtype_name(program->low), "parameters",
+                (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step",
+                program->flops_per_step, "product_flops_per_step", program->product_flops_per_step, "samples_per_step",
+                (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
+                (json_int_t)program->bytes.weights, "cache", (json_int_t)program->bytes.cache, "gradients",
+                (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
+                (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
+                (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
+                (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;

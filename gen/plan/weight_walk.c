@@ -48,6 +48,6 @@ const struct region *entry_backward(const struct graph *graph) {
 void weight_walk_entries(struct weight_walk *walk) {
   const struct region *backward = entry_backward(walk->program->graph);
   weight_walk_from(walk, walk->program->graph->entry);
-  if (walk->program->evaluation_entry != NULL) weight_walk_from(walk, walk->program->evaluation_entry);
+  if (walk->program->second_entry != NULL) weight_walk_from(walk, walk->program->second_entry);
   if (backward != NULL) weight_walk_from(walk, backward);
 }

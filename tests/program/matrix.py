@@ -85,6 +85,8 @@ CASES = [
     gru("gru", optimizer=ADAMW, schedule={"name": "cosine"}),
     Case("llama", "llama", LLAMA, data={"sequence_length": 9}),
     Case("mistral", "mistral", {**LLAMA, "sliding_window": 4}, data={"sequence_length": 35}),
+    Case("mistral_generate_bf16", "mistral", {**LLAMA, "sliding_window": 4}, program="generate", precision=BF16,
+         data={"sequence_length": 35}),
     Case("bert", "bert", BERT, data={"sequence_length": 9, "masking": {"mask_token": 256}}),
     Case("losses", LOSSES, {"width": 7}, data={"batch_size": 9}),
     gpt("gpt2_checkpoint_all", config={"dropout": 0.1}, memory={"activation_checkpointing": "all"},

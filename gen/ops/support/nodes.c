@@ -139,3 +139,8 @@ struct value *op_apply(struct builder *builder, const char *name, struct value *
   }
   return builder_function(builder, op_function_find(name), arguments, n);
 }
+
+struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct value *at, int axis, int64_t count) {
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("count", count)};
+  return builder_op(builder, "dynamic_slice", (struct value *[]){x, at}, 2, attributes, 2);
+}

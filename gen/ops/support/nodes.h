@@ -55,6 +55,8 @@ struct value *op_matmul(struct builder *builder, struct value *a, struct value *
 struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);
 /* x with elements dropped at probability p; `site` tells its draws from those of the others in its region. */
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site);
+/* The places [at[0], at[0] + count) of x along an axis; `at` is int32. */
+struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct value *at, int axis, int64_t count);
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */

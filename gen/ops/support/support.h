@@ -80,6 +80,15 @@ struct op_moments op_moments(const double *x, int64_t count, double eps);
  * the numbers of a kernel whose stream is 0. */
 uint32_t op_random_word(uint64_t i, uint32_t site);
 
+/* ---- Places along an axis (op_kind.along) ---- */
+
+/* Of a kind that takes each row of input 0 by itself: every axis but the last is the output's own. All other inputs
+ * serve all rows. */
+int op_along_rows(const struct node *node, int axis, int input);
+
+/* Of a kind that takes what lies along the attribute `axis` by itself; the output has that axis, or lacks it. */
+int op_along_others(const struct node *node, int axis, int input);
+
 /* ---- Costs ---- */
 
 /* No floating-point work: views and copies. */

@@ -1,0 +1,109 @@
+/* Causal attention (gen/ops/attention.c) of queries at the places at[0], at[0] + 1, … of a sequence whose keys and
+ * values at the places before stand in kept_k and kept_v [batch][heads][places][columns]: those of the new places, k
+ * and v, are written there, so that next_k and next_v are these with them. */
+#include <math.h>
+#include <string.h>
+
+#include "gen/ops/support/support.h"
+
+static bool check_kept(struct arena *arena, const struct node *node, int index, const char **error) {
+  struct shape k = node->inputs[1]->shape, kept = node->inputs[index]->shape;
+  if (!op_check_dtype(arena, node, index, DTYPE_FLOAT32, error)) return false;
+  return op_check_shape(arena, node, index, op_with_extent(k, 2, kept.rank > 2 ? kept.dim[2] : 0),
+                        "like k but for the places", error);
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
+  if (!op_check_same_float(arena, node, 3, error)) return 0;
+  if (q.rank != 4 || k.rank != 4 || q.dim[1] % k.dim[1] != 0 || q.dim[2] != k.dim[2])
+    return op_fail(arena, node, error, "%s and %s must be [batch][heads][places][columns] of the same places",
+                   op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
+  if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
+  if (!check_kept(arena, node, 3, error) || !check_kept(arena, node, 4, error)) return 0;
+  if (!op_check_dtype(arena, node, 5, DTYPE_INT32, error)) return 0;
+  shapes[0] = q;
+  dtypes[0] = node->inputs[0]->dtype;
+  for (int i = 1; i < 3; i++) {
+    shapes[i] = node->inputs[2 + i]->shape;
+    dtypes[i] = DTYPE_FLOAT32;
+  }
+  return 3;
+}
+
+static void keep(const double *x, double *kept, struct op_block from, struct op_block to, int64_t first) {
+  for (int64_t o = 0; o < from.outer; o++)
+    memcpy(kept + (o * to.extent + first) * to.inner, x + o * from.extent * from.inner,
+           (size_t)(from.extent * from.inner) * sizeof *x);
+}
+
+/* One query among the keys [begin, end) of its head. */
+static void attend(const double *q, const double *keys, const double *values, double *y, int64_t begin, int64_t end,
+                   int64_t columns, double scale) {
+  double highest = -INFINITY, sum = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (int64_t s = begin; s < end; s++) {
+      double score = 0;
+      for (int64_t c = 0; c < columns; c++) score += scale * q[c] * keys[s * columns + c];
+      if (pass == 0) {
+        highest = fmax(highest, score);
+        continue;
+      }
+      double p = exp(score - highest);
+      sum += p;
+      for (int64_t c = 0; c < columns; c++) y[c] += p * values[s * columns + c];
+    }
+  for (int64_t c = 0; c < columns; c++) y[c] /= sum;
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
+  struct op_block new = op_block(k, 2), all = op_block(node->inputs[3]->shape, 2);
+  int64_t first = (int64_t)inputs[5][0], window = node_int(node, "window"), group = q.dim[1] / k.dim[1];
+  for (int i = 0; i < 2; i++) {
+    memcpy(outputs[1 + i], inputs[3 + i], (size_t)shape_count(node->inputs[3]->shape) * sizeof(double));
+    keep(inputs[1 + i], outputs[1 + i], new, all, first);
+  }
+  memset(outputs[0], 0, (size_t)shape_count(q) * sizeof(double));
+  for (int64_t h = 0; h < q.dim[0] * q.dim[1]; h++)
+    for (int64_t t = 0; t < q.dim[2]; t++) {
+      int64_t row = (h * q.dim[2] + t) * q.dim[3], end = first + t + 1, head = h / group * all.extent * all.inner;
+      int64_t begin = window > 0 && end > window ? end - window : 0;
+      attend(inputs[0] + row, outputs[1] + head, outputs[2] + head, outputs[0] + row, begin, end, q.dim[3],
+             node_real(node, "scale"));
+    }
+}
+
+/* Rows of what is new may lie anywhere; the columns of a row lie together. */
+static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+  struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
+  if (output ? index > 0 : index > 2) return op_is_dense(shape, strides);
+  for (int i = 0; i < 3; i++)
+    if (strides[i] < 0) return false;
+  return strides[3] == 1 || shape.dim[3] == 1;
+}
+
+/* Two products of each query with half of the places. */
+static double flops(const struct node *node) {
+  double keys = (double)node->inputs[3]->shape.dim[2] / 2, window = (double)node_int(node, "window");
+  return 4.0 * (double)shape_count(node->inputs[0]->shape) * (window > 0 && window < keys ? window : keys);
+}
+
+static const struct op_kind kind = {
+    .name = "attention_cached",
+    .class = OP_KERNEL,
+    .input_names = {"q", "k", "v", "kept_k", "kept_v", "at"},
+    .output_names = {"y", "next_k", "next_v"},
+    .infer = infer,
+    .accepts = accepts,
+    .assigns = {0, 4, 5},
+    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
+    .flops = flops,
+    .reference = reference,
+};
+
+const struct op_file op_file_attention_cached = {
+    .name = "attention_cached",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+};

@@ -1,0 +1,128 @@
+"""Text from a trained model beside transformers: the logits from which each token is chosen, the tokens of a greedy text,
+and what is left to choose from."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import torch
+from peer import GENERATOR, MODELS, SEED, Peer
+from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
+                          LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
+                          MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+
+
+class Writer:
+    """A program that writes text with the weights of a model of theirs."""
+
+    def __init__(self, source, theirs, config, length, **groups):
+        import json
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-writer-"))
+        self.theirs, self.length = theirs.eval(), length
+        theirs.save_pretrained(self.folder / "theirs")
+        job = {"model": {"source": str(MODELS / source), "config": config, "weights": "theirs/model.safetensors"},
+               "data": {"train": {"path": "none.bin", "format": "nanogpt"}, "batch_size": 2, "sequence_length": length},
+               "training": {"steps": 1, "seed": SEED}, "checkpoint": {"project_dir": "run"}, **groups}
+        (self.folder / "job.yaml").write_text(json.dumps(job))
+        subprocess.run([GENERATOR, "build", "job.yaml", "--program", "generate", "-o", "write"], cwd=self.folder, check=True)
+
+    def write(self, prompt, count, *flags):
+        """The tokens, prompt and all, and the logits that each new one was chosen from."""
+        out = subprocess.run([self.folder / "write", "--prompt", " ".join(map(str, prompt)), "--tokens", str(count),
+                              "--logits", "logits.f32", *map(str, flags)], cwd=self.folder, capture_output=True, text=True)
+        if out.returncode != 0:
+            raise AssertionError(out.stdout + out.stderr)
+        tokens = [int(word) for word in out.stdout.split()]
+        logits = np.fromfile(self.folder / "logits.f32", np.float32)
+        return tokens, logits.reshape(len(tokens) - len(prompt), -1)
+
+    def audit(self):
+        subprocess.run([GENERATOR, "job.yaml", "--program", "generate", "-o", "write.c"], cwd=self.folder, check=True)
+        result = subprocess.run([GENERATOR, "audit", "write.c"], cwd=self.folder, capture_output=True, text=True)
+        return result.stdout if result.returncode != 0 else ""
+
+
+class Models(Peer):
+    def shape(self):
+        kv = self.random.choice([1, 2])
+        heads = kv * self.random.choice([1, 2, 3])
+        return {"num_hidden_layers": self.random.randint(1, 3), "num_attention_heads": heads, "num_key_value_heads": kv,
+                "head_dim": 2 * self.random.randint(2, 9), "hidden_size": heads * self.random.randint(5, 15),
+                "intermediate_size": self.random.randint(5, 60), "vocab_size": self.random.randint(257, 300),
+                "rms_norm_eps": 1e-5}
+
+    def same_text(self, source, theirs, config, length):
+        """A prompt that is longer or shorter than what the program runs over at once."""
+        writer = Writer(source, theirs, config, length)
+        self.addCleanup(shutil.rmtree, writer.folder)
+        prompt = [self.random.randrange(config["vocab_size"]) for _ in range(self.random.randint(1, length - 9))]
+        count = length - len(prompt)
+        tokens, logits = writer.write(prompt, count, "--temperature", 0)
+        with torch.no_grad():
+            want = writer.theirs(torch.tensor([tokens[:-1]])).logits[0, len(prompt) - 1:].numpy()
+            text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=count, do_sample=False, pad_token_id=0,
+                                          eos_token_id=None)[0].tolist()
+        self.assertLess(np.linalg.norm(logits - want), 1e-5 * np.linalg.norm(want))
+        # Where two logits are equal but for rounding either token is right, and what follows differs.
+        top = np.sort(want, axis=1)
+        clear = top[:, -1] - top[:, -2] > 1e-4 * np.abs(top).max()
+        until = len(prompt) + (len(clear) if clear.all() else int(np.argmin(clear)))
+        self.assertEqual(tokens[:until], text[:until])
+        self.assertEqual(writer.audit(), "")
+        return writer
+
+    def rotary(self, source, make, kind, length, rope=None, ours=None, tied=False, **more):
+        same = self.shape()
+        theirs = make(kind(**same, **more, rope_parameters={**ROPE, **(rope or {})}, initializer_range=0.3,
+                           max_position_embeddings=length, pad_token_id=None, tie_word_embeddings=tied))
+        ties = {} if source == "gemma.c" else {"tie_word_embeddings": tied}
+        return self.same_text(source, theirs, {**same, **ties, **(ours or {})}, length)
+
+    def length(self):
+        return self.random.randint(12, 90)
+
+    def test_gpt2(self):
+        heads, length = self.random.randint(1, 3), self.length()
+        same = {"n_layer": 2, "n_head": heads, "n_embd": 8 * heads, "vocab_size": 270}
+        theirs = GPT2LMHeadModel(GPT2Config(**same, n_positions=length, initializer_range=0.3, resid_pdrop=0.0))
+        self.same_text("gpt2.c", theirs, {**same, "block_size": length}, length)
+
+    def test_llama(self):
+        self.rotary("llama.c", LlamaForCausalLM, LlamaConfig, self.length())
+
+    def test_qwen3(self):
+        self.rotary("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.length(), ours={"rope.theta": 10000})
+
+    def test_mistral(self):
+        window = self.random.randint(1, 12)
+        self.rotary("mistral.c", MistralForCausalLM, MistralConfig, self.length(), ours={"sliding_window": window},
+                    sliding_window=window)
+
+    def test_gemma(self):
+        self.rotary("gemma.c", GemmaForCausalLM, GemmaConfig, self.length(), tied=True)
+
+    def test_gpt_neox(self):
+        heads, length = self.random.randint(1, 4), self.length()
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * 8 * self.random.randint(1, 3),
+                "intermediate_size": self.random.randint(5, 60), "vocab_size": 260,
+                "use_parallel_residual": self.random.choice([True, False])}
+        theirs = GPTNeoXForCausalLM(GPTNeoXConfig(**same, rope_parameters={**ROPE, "partial_rotary_factor": 0.25},
+                                                  initializer_range=0.3, max_position_embeddings=length))
+        self.same_text("gpt_neox.c", theirs, same, length)
+
+    def test_mixtral(self):
+        experts, length = self.random.randint(2, 5), self.length()
+        same = {**self.shape(), "num_local_experts": experts, "num_experts_per_tok": self.random.randint(1, experts)}
+        theirs = MixtralForCausalLM(MixtralConfig(**same, rope_parameters=ROPE, initializer_range=0.3,
+                                                  max_position_embeddings=length, sliding_window=None))
+        theirs.config._experts_implementation = "eager"  # the others want rows of 16 bytes
+        self.same_text("mixtral.c", theirs, same, length)
+
+
+if __name__ == "__main__":
+    unittest.main()
