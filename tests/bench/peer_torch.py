@@ -133,4 +133,5 @@ def main():
         print(json.dumps({"step": step + 1, "loss": value, "step_ms": 1e3 * (end - start)}), flush=step == 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

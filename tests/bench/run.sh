@@ -6,6 +6,7 @@ set -eu
 python=$(sh tests/environment.sh)
 # shellcheck disable=SC2086
 "$python" tests/bench/peers.py ${BENCH:-}
+"$python" tests/bench/ranks.py
 "$python" tests/bench/optimizer.py
 "$python" tests/bench/generate.py
 ${CC:-cc} -std=c17 -D_POSIX_C_SOURCE=200809L -O2 -I. -o build/bench/jinja_bench tests/bench/jinja_bench.c build/libaccel-gen.a -ljansson -lm

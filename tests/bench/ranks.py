@@ -1,0 +1,172 @@
+"""Two ranks with a thread each: our trainer beside PyTorch's DDP and FSDP2 under Accelerate, interleaved rounds.
+
+usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2]
+
+As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine. "above" is what the median step takes
+beyond the same step without any exchange, two processes at a time: for ours two programs of one rank, for DDP
+its own steps within no_sync, for FSDP2 the same ones. "waits" is the time of a step that our ranks spend waiting for each other,
+the other rank's lateness included, counted through MPI's profiling interface. Peak memory is the larger of two ranks.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+from peers import HERE, ROOT, WORK, Job, Run, our_job, processor, tokens
+
+RANKS = 2
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+
+# Our rows: the keys of each.
+OURS = {"ours": {}}
+
+
+def number_of_line(line):
+    """A log line starts with the step's number; its time stands in metrics.jsonl."""
+    return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
+
+
+class Ours:
+    """Programs of our own: of two ranks, of one."""
+
+    def __init__(self, ranks, keys):
+        self.ranks, self.keys = ranks, keys
+        self.mark = "-".join(["ranks", str(ranks), *(f"{value}" for value in keys.values())])
+
+    def program(self, job):
+        return os.path.join(WORK, f"{job.name}-{self.mark}")
+
+    def prepare(self, job):
+        keys = {"data.train.path": tokens(job), "devices.threads": 1, "devices.per_node": self.ranks, "tracking.every": 1,
+                **self.keys}
+        subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build", *our_job(job), "-o", self.program(job),
+                        *(word for key, value in keys.items() for word in ("--set", f"{key}={value}"))], check=True)
+        self.counter = os.path.join(WORK, "waits.so")
+        subprocess.run(["mpicc", "-O2", "-shared", "-fPIC", "-o", self.counter, os.path.join(HERE, "waits.c")], check=True)
+
+    def folder(self, job, copy=0):
+        folder = f"{self.program(job)}-run{copy}"
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+    def steps(self, folder):
+        with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as lines:
+            return [json.loads(line)["step_ms"] for line in lines]
+
+    def run(self, job):
+        folder = self.folder(job)
+        words = [self.program(job), "--steps", str(job.steps), "--project-dir", folder]
+        if self.ranks == 1:
+            run = Run(words, number_of_line, environment=MPI)
+            run.steps = self.steps(folder)
+            return run
+        environment = {**MPI, "LD_PRELOAD": self.counter, "WAITS": folder + ".waits", "SKIP": str(self.calls(job, job.skipped))}
+        launch = ["mpirun", "--bind-to", "none", "-n", str(self.ranks), "-x", "LD_PRELOAD", "-x", "WAITS", "-x", "SKIP"]
+        run = Run([*launch, *words], number_of_line, environment=environment)
+        run.steps = self.steps(folder)
+        counted = [open(f"{folder}.waits.{rank}", encoding="utf-8").read().split() for rank in range(self.ranks)]
+        run.waits = [1e3 * float(words[0]) / (job.steps - job.skipped) for words in counted]
+        run.peak = max(int(words[2]) for words in counted) / 1024
+        return run
+
+    def calls(self, job, steps):
+        """Of MPI_Iallreduce in so many steps; what comes before the first one is not told apart."""
+        plan = json.loads(subprocess.check_output([os.path.join(ROOT, "build", "accel-gen"), "plan", "--json", *our_job(job),
+                          "--set", f"devices.per_node={self.ranks}"], text=True))
+        return steps * sum(of["times"] for of in plan["collectives"])
+
+    def quiet(self, job):
+        """The steps of two programs of one rank at a time."""
+        folders = [self.folder(job, copy) for copy in range(RANKS)]
+        running = [subprocess.Popen([self.program(job), "--steps", str(job.steps), "--project-dir", folder], cwd=WORK,
+                                    env={**os.environ, **MPI}, stdout=subprocess.DEVNULL) for folder in folders]
+        if any(process.wait() for process in running):
+            raise RuntimeError(f"{self.program(job)} failed")
+        return self.steps(folders[0])[job.skipped:]
+
+
+class Torch:
+    def __init__(self, mode):
+        self.mode = mode
+
+    def prepare(self, job):
+        del job
+
+    def run(self, job):
+        def parse(line):
+            return json.loads(line).get("step_ms") if line.startswith("{") else None
+
+        run = Run([sys.executable, os.path.join(HERE, "peer_ranks.py"), job.shape, tokens(job), str(job.steps), self.mode], parse)
+        ends = [json.loads(line) for line in run.lines if line.startswith('{"rank"')]
+        run.peak = max(end["peak_mib"] for end in ends)
+        run.quiet = ends[0]["quiet_ms"]
+        return run
+
+
+def measure(job, rows, rounds):
+    runs, quiet = {name: [] for name in rows}, {"ours": [], "torch": []}
+    for row in rows.values():
+        row.prepare(job)
+    alone = rows.get("ours-1")
+    for at in range(rounds):
+        for name, row in rows.items():
+            print(f"\r{job.name}: round {at + 1} of {rounds}, {name}   ", end="", file=sys.stderr, flush=True)
+            runs[name].append(row.run(job))
+        if alone is not None:
+            quiet["ours"] += alone.quiet(job)
+        quiet["torch"] += [ms for run in runs.get("ddp", [])[-1:] for ms in run.quiet]
+    print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
+    return {name: summary(job, done, quiet["ours" if name.startswith("ours") else "torch"], name) for name, done in runs.items()}
+
+
+def summary(job, runs, quiet, name):
+    medians = [statistics.median(run.steps[job.skipped:]) for run in runs]
+    least = statistics.median(quiet) if quiet and name != "ours-1" else None
+    waits = [max(run.waits) for run in runs if hasattr(run, "waits")]
+    return {"min_ms": min(min(run.steps[job.skipped:]) for run in runs), "median_ms": statistics.median(medians),
+            "round_medians_ms": medians, "above_ms": None if least is None else statistics.median(medians) - least,
+            "waits_ms": statistics.median(waits) if waits else None, "first_step_s": [run.first for run in runs],
+            "peak_mib": max(run.peak for run in runs)}
+
+
+def print_job(job, results):
+    print(f"\n{job.title()}, of each rank\n  {'':12}{'min ms':>9}{'median ms':>11}{'range of medians':>20}{'above ms':>10}{'waits ms':>10}"
+          f"{'first step s':>15}{'peak MiB':>10}")
+    for name, result in results.items():
+        spread = f"{min(result['round_medians_ms']):.1f} - {max(result['round_medians_ms']):.1f}"
+        first = f"{min(result['first_step_s']):.2f} - {max(result['first_step_s']):.2f}"
+        above, waits = (f"{result[key]:.1f}" if result[key] is not None else "" for key in ("above_ms", "waits_ms"))
+        print(f"  {name:12}{result['min_ms']:>9.1f}{result['median_ms']:>11.1f}{spread:>20}{above:>10}{waits:>10}{first:>15}"
+              f"{result['peak_mib']:>10.0f}")
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    rows = {"ours-1": Ours(1, {}), **{name: Ours(RANKS, keys) for name, keys in OURS.items()}, "ddp": Torch("ddp"),
+            "fsdp2": Torch("fsdp2")}
+    parser.add_argument("--jobs", default="tiny,small")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="of a run, where fewer than a job's will do")
+    parser.add_argument("--peers", default=",".join(rows))
+    parser.add_argument("--json", default=os.path.join(WORK, "ranks.json"))
+    options = parser.parse_args()
+    os.makedirs(WORK, exist_ok=True)
+    report = {"machine": processor(), "ranks": RANKS, "rounds": options.rounds, "jobs": {}}
+    print(f"{report['machine']}, {RANKS} ranks of a thread, {options.rounds} interleaved rounds; AdamW, clip 1.0; "
+          f"load when it began {os.getloadavg()[0]:.1f}")
+    for job in [Job(name) for name in options.jobs.split(",")]:
+        job.steps = options.steps or job.steps
+        job.skipped = min(job.skipped, job.steps // 2)
+        report["jobs"][job.name] = measure(job, {name: rows[name] for name in options.peers.split(",")}, options.rounds)
+        print_job(job, report["jobs"][job.name])
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump(report, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()
