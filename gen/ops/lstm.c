@@ -106,7 +106,11 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[2]->shape, "as y", error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[3]->shape, DTYPE_FLOAT32);
+  struct extents n = extents_of(node->inputs[3]);
+  shapes[0] = node->inputs[3]->shape;
+  shapes[1] = shape_of(3, (int64_t)2, n.batch, n.width); /* what is carried from step to step */
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
 }
 
 /* The gradient of one step's gates, from that of its y and of its cell, which becomes that of the cell before. */
@@ -156,8 +160,9 @@ static const struct op_kind kind_backward = {
     .class = OP_KERNEL,
     .template_name = "lstm",
     .input_names = {"dy", "weight", "cells", "active"},
-    .output_names = {"dgates"},
+    .output_names = {"dgates", "room"},
     .infer = infer_backward,
+    .rooms = 2,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops_backward,
     .product_flops = product_flops_backward,

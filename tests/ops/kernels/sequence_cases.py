@@ -96,7 +96,7 @@ def build_lstm_backward(name, rng, b=1, t=1, h=1):
         slopes = (dc * g * i * (1 - i), dc * before * f * (1 - f), dc * i * (1 - g**2), dstate * squashed * o * (1 - o))
         dgates[:, step] = np.concatenate(slopes, -1)
         dcell, carried = dc * f, dgates[:, step] @ weight
-    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape)],
+    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape), Operand("room", [2, b, h], room=True)],
                     [Operand("dy", y.shape), Operand("weight", weight.shape), Operand("cells", y.shape), Operand("active", active.shape)],
                     name)
     return Case(kernel, {"dy": dy, "weight": weight, "cells": cells, "active": active}, {"dgates": dgates})

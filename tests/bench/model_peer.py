@@ -1,0 +1,146 @@
+"""A model of examples/jobs trained in PyTorch on random data of its job's shape: a line of JSON a step.
+
+usage: model_peer.py NAME eager|compile STEPS THREADS [no|bf16]"""
+
+import json
+import pathlib
+import sys
+import time
+
+import torch
+import transformers
+import yaml
+from torch import nn
+from torch.nn import functional as F
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/models"))
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+CAUSAL = {"gpt_neox": "GPTNeoX", "llama": "Llama", "qwen3": "Qwen3", "mistral": "Mistral", "gemma": "Gemma", "mixtral": "Mixtral"}
+
+
+class Memory(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.embedding = nn.Embedding(c["vocab_size"], c["n_embd"])
+        self.lstm = nn.LSTM(c["n_embd"], c["hidden_size"], c["num_layers"], batch_first=True)
+        self.output = nn.Linear(c["hidden_size"], c["vocab_size"])
+
+    def forward(self, tokens):
+        return self.output(self.lstm(self.embedding(tokens))[0])
+
+
+def listed(c, *names):
+    """c with name.0, name.1, ... as lists."""
+    for name in names:
+        c[name] = [c.pop(f"{name}.{i}") for i in range(len([key for key in c if key.startswith(name + ".")]))]
+    return c
+
+
+def of_tokens(model, job, logits):
+    vocabulary, shape = job["model"]["config"]["vocab_size"], (job["data"]["batch_size"], job["data"]["sequence_length"])
+    return model, lambda: [torch.randint(vocabulary - 1, shape), torch.randint(vocabulary - 1, shape)], lambda tokens, targets: F.cross_entropy(
+        logits(tokens).flatten(0, 1), targets.flatten())
+
+
+def causal(name, job):
+    kind = CAUSAL[name]
+    config = getattr(transformers, kind + "Config")(**job["model"]["config"], rope_parameters=dict(ROPE), pad_token_id=None, use_cache=False)
+    model = getattr(transformers, kind + "ForCausalLM")(config)
+    model.config._experts_implementation = "eager"
+    return of_tokens(model, job, lambda tokens: model(tokens).logits)
+
+
+def bert(job):
+    model = transformers.BertForMaskedLM(transformers.BertConfig(**job["model"]["config"], pad_token_id=None, hidden_dropout_prob=0,
+                                                                 attention_probs_dropout_prob=0))
+    _, batch, _ = of_tokens(model, job, None)
+
+    def hidden():
+        tokens, targets = batch()
+        return tokens, torch.where(torch.rand(targets.shape) < 0.15, targets, -100)
+
+    return model, hidden, lambda tokens, targets: model(input_ids=tokens, labels=targets).loss
+
+
+def t5(job):
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**job["model"]["config"], decoder_start_token_id=0, dropout_rate=0))
+    model, batch, _ = of_tokens(model, job, None)
+    return model, batch, lambda tokens, targets: model(input_ids=tokens, labels=targets).loss
+
+
+def mamba(job):
+    model = transformers.MambaForCausalLM(transformers.MambaConfig(**job["model"]["config"], use_cache=False))
+    return of_tokens(model, job, lambda tokens: model(tokens).logits)
+
+
+def lstm(job):
+    model = Memory(job["model"]["config"])
+    return of_tokens(model, job, model)
+
+
+def of_images(model, job, channels, loss):
+    size = round((job["data"]["features"] / channels) ** 0.5)
+    return model, lambda: [torch.randn(job["data"]["batch_size"], channels, size, size), torch.randint(10, (job["data"]["batch_size"],))], loss
+
+
+def vit(job):
+    model = transformers.ViTForImageClassification(transformers.ViTConfig(**job["model"]["config"], hidden_dropout_prob=0))
+    return of_images(model, job, 1, lambda x, labels: F.cross_entropy(model(x).logits, labels))
+
+
+def resnet(job):
+    c = listed(job["model"]["config"], "hidden_sizes", "depths")
+    c["layer_type"] = c["layer_type"].lower()
+    model = transformers.ResNetForImageClassification(transformers.ResNetConfig(**c))
+    return of_images(model, job, 1, lambda x, labels: F.cross_entropy(model(x).logits, labels))
+
+
+def unet(job):
+    from unet import UNet, noised
+
+    model = UNet(attention_head_dim=8, **listed(job["model"]["config"], "block_out_channels", "attend"))
+
+    def loss(x, labels):
+        steps, noise = torch.randint(1000, labels.shape), torch.randn_like(x)
+        return F.mse_loss(model(noised(x, noise, steps), steps, labels), noise)
+
+    return of_images(model, job, job["model"]["config"]["in_channels"], loss)
+
+
+OTHERS = {"bert": bert, "t5": t5, "mamba": mamba, "lstm": lstm, "vit": vit, "resnet": resnet, "unet": unet}
+
+
+def made(name):
+    job = yaml.safe_load((ROOT / "examples/jobs" / f"{name}.yaml").read_text())
+    job["model"]["config"].pop("blocks", None), job["model"]["config"].pop("stages", None)
+    return OTHERS[name](job) if name in OTHERS else causal(name, job)
+
+
+def main():
+    name, mode, steps, threads, *precision = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(1)
+    model, batch, loss_of = made(name)
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-3, weight_decay=0.1, fused=True)
+    low = precision == ["bf16"]
+
+    def run(*tensors):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+            return loss_of(*tensors)
+
+    if mode == "compile":
+        run = torch.compile(run)
+    for _ in range(int(steps)):
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = run(*batch())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        value = loss.item()
+        print(json.dumps({"loss": value, "step_ms": 1e3 * (time.perf_counter() - start)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
