@@ -1,6 +1,8 @@
 /* embed: writes files as C arrays, and what ninja must watch for them.
  *
- * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER
+ * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER SOURCE...
+ *
+ * A SOURCE is a folder, or a file, of what a bundle takes along.
  *
  * Defines what gen/base/embedded.h declares. Numbers, not string literals: ISO C bounds a literal's length. */
 #include <dirent.h>
@@ -57,40 +59,54 @@ static void write_bytes(FILE *out, const char *path, FILE *depends) {
   FILE *in = open_file(path, "rb");
   fprintf(depends, " %s", path);
   int column = 0;
-  for (int byte; (byte = getc(in)) != EOF;) column += fprintf(out, column % 110 > 100 ? "%d,\n" : "%d,", byte);
+  for (int byte; (byte = getc(in)) != EOF;) column += fprintf(out, column % 110 > 100 ? "%d,\n" : "%d,", byte < 128 ? byte : byte - 256);
   fprintf(out, "0};\n");
   fclose(in);
 }
 
-static void write_templates(FILE *out, const char *root, FILE *depends) {
-  struct files files = {.count = 0};
-  collect(&files, root, depends);
-  qsort(files.paths, (size_t)files.count, sizeof files.paths[0], by_name);
-  for (int i = 0; i < files.count; i++) {
-    fprintf(out, "static const char template_%d[] = {", i);
-    write_bytes(out, files.paths[i], depends);
+/* The files as an array of name and text; of each name `cut` characters are left out. */
+static void write_files(FILE *out, struct files *files, size_t cut, const char *name, FILE *depends) {
+  qsort(files->paths, (size_t)files->count, sizeof files->paths[0], by_name);
+  for (int i = 0; i < files->count; i++) {
+    fprintf(out, "static const char %s_%d[] = {", name, i);
+    write_bytes(out, files->paths[i], depends);
   }
-  fprintf(out, "const struct embedded_file accel_templates[] = {\n");
-  for (int i = 0; i < files.count; i++)
-    fprintf(out, "    {\"%s\", template_%d},\n", files.paths[i] + strlen(root) + 1, i);
-  fprintf(out, "    {0, 0},\n};\nconst int accel_template_count = %d;\n", files.count);
+  fprintf(out, "const struct embedded_file accel_%ss[] = {\n", name);
+  for (int i = 0; i < files->count; i++) fprintf(out, "    {\"%s\", %s_%d},\n", files->paths[i] + cut, name, i);
+  fprintf(out, "    {0, 0},\n};\nconst int accel_%s_count = %d;\n", name, files->count);
+}
+
+static void write_sources(FILE *out, char **paths, FILE *depends) {
+  struct files files = {.count = 0};
+  for (; *paths != NULL; paths++) {
+    struct stat status;
+    if (stat(*paths, &status) != 0) fail("cannot look at", *paths);
+    if (S_ISDIR(status.st_mode))
+      collect(&files, *paths, depends);
+    else
+      files.paths[files.count++] = strdup(*paths);
+  }
+  write_files(out, &files, 0, "source", depends);
 }
 
 int main(int argc, char **argv) {
-  if (argc != 7) {
-    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER\n");
+  if (argc < 8) {
+    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER SOURCE...\n");
     return 2;
   }
   FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
   fprintf(depends, "%s:", argv[1]);
   fprintf(out, "/* Written by tools/embed.c. */\n#include \"gen/base/embedded.h\"\n\n");
-  write_templates(out, argv[3], depends);
+  struct files templates = {.count = 0};
+  collect(&templates, argv[3], depends);
+  write_files(out, &templates, strlen(argv[3]) + 1, "template", depends);
   fprintf(out, "const char accel_job_schema[] = {");
   write_bytes(out, argv[4], depends);
   fprintf(out, "const char accel_model_header[] = {");
   write_bytes(out, argv[5], depends);
   fprintf(out, "const char accel_hooks_header[] = {");
   write_bytes(out, argv[6], depends);
+  write_sources(out, argv + 7, depends);
   fprintf(depends, "\n");
   if (fclose(out) != 0) fail("cannot write", argv[1]);
   if (fclose(depends) != 0) fail("cannot write", argv[2]);

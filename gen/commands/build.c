@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gen/base/path.h"
+#include "gen/commands/bundle.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
 #include "gen/commands/generate.h"
@@ -16,28 +17,26 @@ static const char *environment(const char *name, const char *otherwise) {
   return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
-/* What the compiler gets of the job of a trainer: its own C, NULL where it has none, and whether ranks are several. The
- * job was found good before. */
-static void read_job(const struct options *options, const char **hooks, bool *ranks) {
-  struct diagnostics diags = diagnostics_in(options->arena);
-  const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
-  bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
-  *hooks = job != NULL && trains ? job->hooks.source : NULL;
-  *ranks = job != NULL && trains && job->devices.ranks > 1;
+/* A program for GPUs is two texts and two compilers: as a bundle it knows how to build itself. */
+static bool compile_bundle(const struct options *options, const char *folder, const char *program) {
+  struct words command = words_in(options->arena);
+  if (bundle_write(options, folder) != STATUS_OK) return false;
+  words_add(&command, "sh");
+  words_add(&command, arena_printf(options->arena, "%s/build.sh", folder));
+  words_add(&command, program);
+  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
+  return process_run(&command);
 }
 
-static bool compile(const struct options *options, const char *source, const char *program) {
+static bool compile(const struct options *options, const struct needs *needs, const char *source, const char *program) {
   struct words command = words_in(options->arena);
   words_split(&command, environment("CC", "cc"));
   words_split(&command, environment("CFLAGS", TRAINER_CFLAGS));
   words_add(&command, "-o");
   words_add(&command, program);
   words_add(&command, source);
-  const char *hooks;
-  bool ranks;
-  read_job(options, &hooks, &ranks);
-  if (hooks != NULL) words_add(&command, hooks);
-  if (!runtime_flags(options, "--cflags --libs", ranks, &command)) return false;
+  if (needs->hooks != NULL) words_add(&command, needs->hooks);
+  if (!runtime_flags(options, "--cflags --libs", needs->ranks > 1, &command)) return false;
   if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
   if (process_run(&command)) return true;
   fprintf(stderr, "accel-gen: the compiler failed; %s\n",
@@ -76,7 +75,11 @@ static int build_in(const struct options *options, const char *folder) {
   int status = generate(&inner, program, &manifest);
   if (status != STATUS_OK) return status;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
-  if (!compile(options, inner.output, beside)) {
+  const struct needs needs = needs_of(options);
+  bool good = needs.kind == DEVICE_CUDA
+                  ? compile_bundle(options, arena_printf(options->arena, "%s/bundle", folder), beside)
+                  : compile(options, &needs, inner.output, beside);
+  if (!good) {
     unlink(beside);
     return STATUS_CANNOT;
   }
@@ -88,6 +91,7 @@ static int build_in(const struct options *options, const char *folder) {
 }
 
 int command_build(const struct options *options) {
+  if (options->bundle != NULL) return bundle_write(options, options->bundle);
   char *folder = arena_printf(options->arena, "%s/accel-gen.XXXXXX", environment("TMPDIR", "/tmp"));
   if (mkdtemp(folder) == NULL) {
     perror(folder);

@@ -9,16 +9,18 @@ static void print_overview(const struct options *options) {
   printf("accel-gen writes a training program in C for one job.\n\nusage:\n");
   for (const struct command *command = options->commands; command->name != NULL; command++)
     printf("  accel-gen %-58s %s\n", command->synopsis, command->summary);
-  printf("\noptions of a job:\n"
-         "  -o FILE                     where to write; - is standard output\n"
-         "  --set KEY=VALUE             override a key of the job: --set training.steps=10\n"
-         "  --program train|generate    the training program, or one that writes text from the trained weights\n"
-         "  --manifest                  beside FILE.c also FILE.manifest.json: where each line comes from\n"
-         "  --provenance                beside FILE also FILE.intoto.json and FILE.cdx.json, for supply-chain tools\n"
-         "  --templates DIR             templates in the place of the built-in ones\n"
-         "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
-         "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"
-         "\ntopics of `accel-gen help TOPIC`: a command, a group, or a key such as optimizer.lr\n");
+  printf(
+      "\noptions of a job:\n"
+      "  -o FILE                     where to write; - is standard output\n"
+      "  --set KEY=VALUE             override a key of the job: --set training.steps=10\n"
+      "  --program train|generate    the training program, or one that writes text from the trained weights\n"
+      "  --bundle DIR                build: a folder of all sources, which `sh build.sh` compiles on a bare machine\n"
+      "  --manifest                  beside FILE.c also FILE.manifest.json: where each line comes from\n"
+      "  --provenance                beside FILE also FILE.intoto.json and FILE.cdx.json, for supply-chain tools\n"
+      "  --templates DIR             templates in the place of the built-in ones\n"
+      "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
+      "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"
+      "\ntopics of `accel-gen help TOPIC`: a command, a group, or a key such as optimizer.lr\n");
   const char *groups = job_help(options->arena, "");
   if (groups != NULL) printf("\n%s", groups);
 }

@@ -128,6 +128,7 @@ static bool read_option(struct reader *reader, const char *argument) {
   const struct option known[] = {
       {.name = "-o", .alias = "--output", .value = &options->output},
       {.name = "--set", .read = read_override},
+      {.name = "--bundle", .value = &options->bundle},
       {.name = "--program", .read = read_program},
       {.name = "--templates", .value = &options->templates},
       {.name = "--dump", .value = &options->dump},
@@ -222,7 +223,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
     usage_error(&reader, reader.command->second, " is missing");
     return NULL;
   }
-  if (reader.command->needs_output && options->output == NULL && options->dump == NULL) {
+  if (reader.command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL) {
     usage_error(&reader, "an output is missing: -o FILE", "");
     return NULL;
   }

@@ -28,6 +28,7 @@ struct options {
   bool verbose;          /* -v */
   bool manifest;         /* --manifest: beside the program */
   bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
+  const char *bundle;    /* --bundle DIR: a folder of sources in the place of a program; NULL: a program */
   bool provenance;       /* --provenance: statements beside the program */
   const char *key;       /* --key KEY of an explanation; NULL: none */
   bool colour;           /* colours in messages: --color, NO_COLOR, and whether standard error is a terminal */

@@ -80,9 +80,11 @@ const char *process_read(const struct words *words) {
 void remove_folder(struct arena *arena, const char *path) {
   DIR *folder = opendir(path);
   if (folder == NULL) return;
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-      unlink(arena_printf(arena, "%s/%s", path, entry->d_name));
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    const char *inner = arena_printf(arena, "%s/%s", path, entry->d_name);
+    if (unlink(inner) != 0) remove_folder(arena, inner);
+  }
   closedir(folder);
   rmdir(path);
 }

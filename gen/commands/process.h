@@ -31,7 +31,7 @@ bool process_run(const struct words *words);
 /* Runs the command and gives its standard output; NULL when it did not end with 0. */
 const char *process_read(const struct words *words);
 
-/* Removes a folder and the files in it (not the folders in it). */
+/* Removes a folder and all that is in it. */
 void remove_folder(struct arena *arena, const char *path);
 
 #endif

@@ -1,0 +1,110 @@
+#include "gen/commands/bundle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "gen/base/embedded.h"
+#include "gen/base/text.h"
+#include "gen/commands/files.h"
+#include "gen/commands/generate.h"
+#include "gen/commands/process.h"
+#include "gen/commands/runtime.h"
+
+struct needs needs_of(const struct options *options) {
+  struct diagnostics diags = diagnostics_in(options->arena);
+  const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
+  bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
+  if (!trains)
+    return (struct needs){NULL, 1, DEVICE_CPU, strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator"};
+  if (job == NULL) return (struct needs){NULL, 1, DEVICE_CPU, "trainer"};
+  return (struct needs){job->hooks.source, job->devices.ranks, job->devices.kind, "trainer"};
+}
+
+/* ---- Files ---- */
+
+/* The folders that a file lies in. */
+static bool make_folders(struct arena *arena, const char *path) {
+  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    const char *folder = arena_copy(arena, path, (size_t)(slash - path));
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST) continue;
+    perror(folder);
+    return false;
+  }
+  return true;
+}
+
+static bool put(struct arena *arena, const char *folder, const char *name, const char *bytes, size_t length) {
+  const char *path = arena_printf(arena, "%s/%s", folder, name);
+  return make_folders(arena, path) && write_file(arena, path, bytes, length);
+}
+
+static bool begins(const char *text, const char *with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Whether a program with these needs takes a source of the runtime along. */
+static bool is_needed(const char *name, const struct needs *needs) {
+  bool gpu = needs->kind == DEVICE_CUDA, many = needs->ranks > 1;
+  if (begins(name, "runtime/cuda/") || begins(name, "tools/")) return gpu;
+  if (begins(name, "runtime/nccl/") || begins(name, "runtime/tcp/")) return gpu && many;
+  if (begins(name, "runtime/mpi/")) return !gpu && many;
+  return true;
+}
+
+static bool put_sources(struct arena *arena, const char *folder, const struct needs *needs) {
+  static const char own[] = "share/bundle/";
+  for (int i = 0; i < accel_source_count; i++) {
+    const char *name = accel_sources[i].name;
+    if (!is_needed(name, needs)) continue;
+    if (begins(name, own)) name += sizeof own - 1;
+    if (!put(arena, folder, name, accel_sources[i].text, strlen(accel_sources[i].text))) return false;
+  }
+  return true;
+}
+
+/* The machine that builds may have no jansson, of which an archive for machines like this one comes along. */
+static bool put_json(struct arena *arena, const char *folder) {
+  static const char *const files[] = {"libdir",    "libjansson.a", "includedir",
+                                      "jansson.h", "includedir",   "jansson_config.h"};
+  struct utsname machine;
+  for (int i = 0; i < 6; i += 2) {
+    struct words command = words_in(arena);
+    size_t length;
+    words_split(&command, "pkg-config --variable");
+    words_add(&command, files[i]);
+    words_add(&command, "jansson");
+    const char *where = process_read(&command);
+    if (where == NULL) return true;
+    const char *path = arena_printf(arena, "%.*s/%s", (int)strcspn(where, "\n"), where, files[i + 1]);
+    const char *bytes = read_bytes(arena, path, &length);
+    if (bytes == NULL) return true;
+    if (!put(arena, folder, arena_printf(arena, "lib/%s", files[i + 1]), bytes, length)) return false;
+  }
+  if (uname(&machine) != 0) return true;
+  return put(arena, folder, "lib/machine", machine.machine, strlen(machine.machine));
+}
+
+static bool put_settings(struct arena *arena, const char *folder, const struct needs *needs) {
+  size_t length = 0;
+  const char *bytes = needs->hooks != NULL ? read_bytes(arena, needs->hooks, &length) : NULL;
+  if (bytes != NULL && !put(arena, folder, "hooks.c", bytes, length)) return false;
+  const char *text = arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\nflags_of_program='%s'\n",
+                                  needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
+                                  needs->hooks != NULL ? "hooks.c" : "", TRAINER_CFLAGS);
+  return put(arena, folder, "settings.sh", text, strlen(text));
+}
+
+int bundle_write(const struct options *options, const char *folder) {
+  struct arena *arena = options->arena;
+  struct options inner = *options;
+  const struct needs needs = needs_of(options);
+  inner.output = arena_printf(arena, "%s/%s.c", folder, needs.name);
+  if (!make_folders(arena, inner.output)) return STATUS_CANNOT;
+  int status = generate(&inner, NULL, NULL);
+  if (status != STATUS_OK) return status;
+  bool good = put_sources(arena, folder, &needs) && put_json(arena, folder) && put_settings(arena, folder, &needs);
+  return good ? STATUS_OK : STATUS_CANNOT;
+}

@@ -1,0 +1,123 @@
+#!/bin/sh
+# Builds the program of this folder with what a bare machine has: a C compiler, and nvcc for a program that runs on GPUs,
+# or oneDNN (libdnnl-dev) for one that runs on processors; MPI (libopenmpi-dev) for several ranks on processors.
+#
+# usage: sh build.sh [OUTPUT]     OUTPUT: the program, by default the name in settings.sh
+#   CC, CFLAGS     the compiler and its flags for the program; cc, those in settings.sh
+#   RUNTIME_CFLAGS for the runtime's files; -O2 -g
+#   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
+#   JOBS           how many files are compiled at a time
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+output=${1:-}
+case $output in '' | /*) ;; *) output=$PWD/$output ;; esac
+cd "$here"
+. ./settings.sh # kind, ranks, program, hooks, flags_of_program
+[ -n "$output" ] || output=$here/$program
+cc=${CC:-cc}
+# shellcheck disable=SC2154 # of settings.sh
+cflags=${CFLAGS:-$flags_of_program}
+fast="-ffp-contract=fast -fno-math-errno -fno-trapping-math"
+jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
+
+fail() {
+  echo "build.sh: $1" >&2
+  exit 1
+}
+
+# The headers of the runtime, as programs name them.
+mkdir -p objects
+rm -rf headers
+mkdir headers
+ln -s ../runtime headers/accel
+include="-I. -Iheaders -Iinclude"
+
+# JSON: the machine's jansson, else the one that came along.
+if pkg-config --exists jansson 2>/dev/null; then
+  json=$(pkg-config --cflags jansson) json_libs=$(pkg-config --libs jansson)
+elif [ -f lib/libjansson.a ] && [ "$(cat lib/machine)" = "$(uname -m)" ]; then
+  json=-Ilib json_libs=lib/libjansson.a
+else
+  fail "no jansson (libjansson-dev)"
+fi
+
+attention='runtime/cuda/attention runtime/cuda/attention_graph runtime/cuda/attention_backward'
+
+# What the program needs beside a C compiler.
+flags='' libs='' folders=runtime left_out=''
+case $kind in
+cuda)
+  toolkit="sh tools/cuda-toolkit.sh"
+  flags=$($toolkit --cflags)
+  nvcc=$($toolkit --nvcc)
+  folders="runtime runtime/cuda" parts="cudart cublasLt"
+  left_out="runtime/product runtime/convolution runtime/onednn"
+  if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out="$left_out $attention"; fi
+  if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
+  # shellcheck disable=SC2086
+  libs="$($toolkit --libs $parts) -lstdc++"
+  ;;
+*)
+  echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev)"
+  libs=-ldnnl
+  if [ "$ranks" -gt 1 ]; then
+    command -v mpicc >/dev/null || fail "no MPI (libopenmpi-dev), which several ranks on processors need"
+    folders="runtime/mpi $folders"
+    flags=$(mpicc --showme:compile 2>/dev/null || mpicc -compile_info | cut -d' ' -f2-)
+    libs="$libs $(mpicc --showme:link 2>/dev/null || mpicc -link_info | cut -d' ' -f2-)"
+    if echo '#include <hwloc.h>' | "$cc" -E -x c - >/dev/null 2>&1; then libs="$libs -lhwloc"; fi
+  fi
+  ;;
+esac
+
+# One source; the rest of the arguments is the compiler with its flags.
+cat >objects/compile.sh <<'SCRIPT'
+source=$1 object=$2
+shift 2
+exec "$@" -c -o "$object" "$source"
+SCRIPT
+
+# An archive of each folder: one that comes earlier in the link answers for one that comes later.
+archives=
+for folder in $folders; do
+  name=$(echo "$folder" | tr / -)
+  rm -rf "objects/$name" "objects/$name.a"
+  mkdir "objects/$name"
+  for source in "$folder"/*.c; do
+    base=$(basename "$source" .c)
+    case " $left_out " in
+    *" $folder/$base "*) ;;
+    *)
+      echo "sh objects/compile.sh $source objects/$name/$base.o $cc -std=c17 -D_POSIX_C_SOURCE=200809L ${RUNTIME_CFLAGS:--O2 -g} -fopenmp $include $json $flags"
+      ;;
+    esac
+  done | xargs -P "$jobs" -I '{}' sh -c '{}' || fail "the compiler failed"
+  ar rcs "objects/$name.a" "objects/$name"/*.o
+  archives="$archives objects/$name.a"
+done
+
+# The architectures that the program says it is for, as far as this nvcc knows them.
+targets() {
+  known=$("$nvcc" --list-gpu-arch | sed 's/compute_//')
+  for target in $(sed -n 's/.*architectures\[\] = {\(.*\), NULL};/\1/p' "$program.c" | tr -d '",'); do
+    number=${target#sm_}
+    case "
+$known
+" in
+    *"
+${number%a}
+"*) printf -- '-gencode arch=compute_%s,code=%s ' "$number" "$target" ;;
+    *) echo "build.sh: $nvcc knows no $target: left out" >&2 ;;
+    esac
+  done
+}
+
+if [ "$kind" = cuda ]; then
+  # shellcheck disable=SC2046,SC2086
+  "$nvcc" -std=c++17 -O3 ${NVCCFLAGS:-} $(targets) $include -c -o "objects/$program.cu.o" "$program.cu"
+  kernels=objects/$program.cu.o
+fi
+# shellcheck disable=SC2086
+"$cc" $cflags $fast -fopenmp $include $flags -o "$output" "$program.c" ${hooks:-} ${kernels:-} \
+  -Wl,--start-group $archives -Wl,--end-group $libs $json_libs -fopenmp -lm -lpthread
+echo "built $output"
