@@ -4,6 +4,7 @@
 #include "digits.h"
 #include "files.h"
 #include "flags.h"
+#include "laps.h"
 #include "resume.h"
 #include "save.h"
 #include "signals.h"
@@ -185,6 +186,7 @@ static void free_run(struct accel_run *run) {
   rt_saver_close(&run->saver);
   rt_arena_close(&run->arena);
   rt_extras_free(&run->extras);
+  rt_laps_free();
   free(run);
 }
 
@@ -192,6 +194,8 @@ int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
   if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
+  if (rt_is_main()) rt_laps_print(run->program);
+  if (!rt_laps_write(run->program, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
   free_run(run);
   rt_world_leave();

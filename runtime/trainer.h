@@ -146,6 +146,22 @@ struct accel_masking {
 /* The target of a place that does not count. */
 enum { ACCEL_NO_TARGET = -100 };
 
+/* A part of a step that a profile measures: what it is called, and its floating-point operations and the bytes that it
+ * reads and writes at least, in one execution; 0: not told. */
+struct accel_measured {
+  const char *name;
+  double flops, bytes;
+};
+
+/* Which steps a profile measures, and what it tells of them (profile.h). */
+struct accel_profile {
+  const struct accel_measured *parts;
+  int n_parts;                                      /* 0: there is no profile */
+  int64_t skip_first, wait, warmup, active, repeat; /* in steps; repeat in cycles, 0: without end */
+  bool with_flops;
+  const char *trace_folder; /* NULL: no trace is written */
+};
+
 /* When evaluations end a run: after `patience` of them in a row that were not better than the best by more than
  * `threshold`. */
 struct accel_stopping {
@@ -213,6 +229,7 @@ struct accel_program {
   int64_t eval_iters;                        /* batches of one evaluation */
   struct accel_checkpoints checkpoint;
   struct accel_stopping stopping;
+  struct accel_profile profile;
   bool hooks_steps; /* user code sees every step, so each one is an event */
   const char *project_dir;
   struct accel_start_file start;

@@ -36,6 +36,7 @@ static const struct {
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
     {EFFECT_BATCH, " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
                    "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
+    {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,
      " malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign valloc pvalloc mmap mmap64 munmap "

@@ -319,6 +319,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "memories", memories_value(program));
   jinja_set(arena, context, "kernels", kernels_value(program));
   jinja_set(arena, context, "functions", functions_value(program));
+  jinja_set(arena, context, "profile", profile_value(program));
   jinja_set(arena, context, "batch", batch_value(program));
   jinja_set(arena, context, "predictions", predictions_value(program));
   set_texts(context, program, options);

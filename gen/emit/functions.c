@@ -254,6 +254,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   push_memory(program, function, step, arguments);
   push_operands(program, function, step, arguments);
   set_text(arena, value, "callee", step->callee->name);
+  set_text(arena, value, "part", "");
   set_bool(arena, value, "steps", false);
   jinja_set(arena, value, "arguments", arguments);
   set_int(arena, value, "count", call->count);
@@ -279,6 +280,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   for (int i = 0; i < step->node->n_inputs; i++)
     jinja_push(arena, arguments, place_argument(program, function, &step->inputs[i]));
   set_text(arena, value, "callee", step->kernel->name);
+  set_text(arena, value, "part", is_profiled(program) ? step->kernel->name : "");
   jinja_set(arena, value, "arguments", arguments);
   set_int(arena, value, "count", 1);
   set_bool(arena, value, "reverse", false);

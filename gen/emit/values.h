@@ -74,6 +74,13 @@ const char *kernel_template(const struct program *program, const struct op_kind 
 /* All kernels, as docs/operations.md describes them to their templates, with `template` and `macro`. */
 struct jinja_value kernels_value(const struct program *program);
 
+/* Whether the program measures the parts of its steps. */
+bool is_profiled(const struct program *program);
+
+/* These parts: {parts: [{name, flops, bytes}], skip_first, wait, warmup, active, repeat, with_flops, trace_folder};
+ * empty where nothing is measured. A kernel's part has its name. */
+struct jinja_value profile_value(const struct program *program);
+
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
@@ -89,8 +96,8 @@ struct jinja_value optimizer_value(const struct program *program);
 struct jinja_value mesh_value(const struct program *program);
 
 /* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, place}]}, a level
- * joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `place` of a partial sum in elements;
- * nothing where there is none. */
+ * joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `place` of a partial sum in
+ * elements; nothing where there is none. */
 struct jinja_value tree_value(const struct program *program);
 
 /* The form of the learning rate, and the whole steps at which it changes its course. */

@@ -230,6 +230,7 @@ static void bind_run(struct arena *arena, struct job *job, struct diagnostics *d
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
   job->data.data_seed = seeded ? (uint64_t)spec_integer(job, "data.data_seed") : job->training.seed;
+  job->profile.on = spec_find(job->tree, "profile") != NULL;
   job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;
 }
 

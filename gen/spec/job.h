@@ -291,6 +291,15 @@ struct job {
   } tracking;
 
   struct {
+    bool on;
+    struct {
+      int64_t skip_first, wait, warmup, active, repeat; /* in steps; repeat in cycles, 0: without end */
+    } schedule;
+    bool with_flops;
+    const char *output_trace_dir; /* NULL: no trace */
+  } profile;
+
+  struct {
     const char *source;       /* of user code, resolved against the job file's folder; NULL: there is none */
     const char *names[HOOKS]; /* its functions; NULL where the job names none */
   } hooks;

@@ -11,13 +11,15 @@ struct key {
 };
 
 /* The compiler refuses a member of another type. */
-#define MEMBER(path, type) {#path, _Generic(((struct job *)NULL)->path, type: offsetof(struct job, path))}
+#define MEMBER(path, type)                                                                                             \
+  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
 #define REAL(path) MEMBER(path, double)
 #define WHOLE(path) MEMBER(path, int64_t)
 #define INT(path) MEMBER(path, int)
 #define FLAG(path) MEMBER(path, bool)
 #define STRING(path) MEMBER(path, const char *)
-#define CHOICE(path) {#path, offsetof(struct job, path)}
+#define CHOICE(path)                                                                                                   \
+  { #path, offsetof(struct job, path) }
 
 static const struct key reals[] = {
     REAL(model.lora.alpha),
@@ -78,6 +80,11 @@ static const struct key wholes[] = {
     WHOLE(checkpoint.iteration),
     WHOLE(checkpoint.total_limit),
     WHOLE(tracking.every),
+    WHOLE(profile.schedule.skip_first),
+    WHOLE(profile.schedule.wait),
+    WHOLE(profile.schedule.warmup),
+    WHOLE(profile.schedule.active),
+    WHOLE(profile.schedule.repeat),
 };
 
 static const struct key ints[] = {
@@ -93,13 +100,12 @@ static const struct key flags[] = {
     FLAG(optimizer.nesterov),    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),
     FLAG(training.ema.evaluate), FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming),
     FLAG(checkpoint.background), FLAG(tracking.noise_scale),   FLAG(devices.numa_affinity),
+    FLAG(profile.with_flops),
 };
 
 static const struct key strings[] = {
-    STRING(model.weights),
-    STRING(model.weights_prefix),
-    STRING(checkpoint.project_dir),
-    STRING(checkpoint.resume),
+    STRING(model.weights),     STRING(model.weights_prefix),     STRING(checkpoint.project_dir),
+    STRING(checkpoint.resume), STRING(profile.output_trace_dir),
 };
 
 /* ---- Enumerations ---- */

@@ -65,6 +65,7 @@ VALUES = {
     "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
     "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],
     "hooks": [],  # tests/program/test_hooks.py
+    "profile": [],  # tests/program/test_profile.py
     "precision.keep_in_fp32": [["*bias"], ["*.c_proj.*", "output.*"]], "precision.reduce_dtype": ["fp32"],
     "precision.buffer_dtype": ["fp32"],
     "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],

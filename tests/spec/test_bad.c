@@ -42,7 +42,7 @@ static const char *messages(struct arena *arena, const char *path) {
 static const char *page(struct arena *arena) {
   static const char *const groups[] = {"model",   "data",        "precision", "accumulation", "memory",
                                        "devices", "parallelism", "optimizer", "schedule",     "training",
-                                       "hooks",   "checkpoint",  "tracking"};
+                                       "hooks",   "checkpoint",  "tracking",  "profile"};
   struct text out = text_in(arena);
   text_printf(
       &out,
