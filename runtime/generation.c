@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "flags.h"
 #include "mapping.h"
+#include "prompt.h"
 #include "sampler.h"
 #include "weights.h"
 
@@ -19,12 +20,13 @@ struct accel_generation {
   struct arena arena;
   const char *weights_path; /* NULL: the project folder's model.safetensors */
   struct sampler sampler;
-  int32_t *tokens; /* the prompt and what was made of it */
+  struct token_list stop; /* the text ends behind these; empty: it does not */
+  int32_t *tokens;        /* the prompt and what was made of it */
   int64_t count, capacity;
   int64_t first, done; /* where the window begins, and how many of its places the model has run over */
   const char *logits_path;
   FILE *logits;   /* of --logits; NULL: not asked for */
-  float *scratch; /* vocabulary floats for the sampler */
+  float *scratch; /* logits, and as many floats for the sampler */
 };
 
 static bool is_bytes(const struct accel_program *program) {
@@ -53,22 +55,6 @@ static void add_token(struct accel_generation *run, int32_t token) {
   print_token(run, token);
 }
 
-static void add_numbers(struct accel_generation *run, const char *prompt) {
-  const char *at = prompt + strspn(prompt, " ");
-  while (*at != '\0') {
-    char *end;
-    errno = 0;
-    long long token = strtoll(at, &end, 10);
-    bool in_vocabulary =
-        token >= 0 && token <= INT32_MAX && (run->program->vocabulary == 0 || token < run->program->vocabulary);
-    if (end == at || errno != 0 || !in_vocabulary || (*end != ' ' && *end != '\0'))
-      fail("--prompt must be token numbers below the vocabulary, separated by spaces",
-           "for example --prompt '464 3616'", 2);
-    add_token(run, (int32_t)token);
-    at = end + strspn(end, " ");
-  }
-}
-
 static noreturn void fail_logits(const struct accel_generation *run) {
   struct problem problem;
   rt_problem(&problem, "%s: cannot be written: %s", run->logits_path, strerror(errno));
@@ -76,18 +62,29 @@ static noreturn void fail_logits(const struct accel_generation *run) {
   rt_fail(&problem, 1);
 }
 
-static void add_prompt(struct accel_generation *run, const char *prompt, int64_t tokens) {
-  size_t length = strlen(prompt);
-  if (tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
-  run->capacity = (int64_t)length + tokens;
+/* What the flags say that only the start needs. */
+struct asked {
+  const char *prompt, *file, *stop;
+  int64_t tokens;
+};
+
+static void add_prompt(struct accel_generation *run, const struct asked *asked) {
+  struct problem problem;
+  struct token_list prompt;
+  int64_t vocabulary = run->program->vocabulary;
+  bool good = asked->file != NULL
+                  ? rt_prompt_file(&prompt, asked->file, vocabulary, &problem)
+                  : rt_prompt_tokens(&prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, &problem);
+  if (good && asked->stop != NULL)
+    good = rt_prompt_tokens(&run->stop, "--stop", asked->stop, strlen(asked->stop), vocabulary, &problem);
+  if (!good) rt_fail(&problem, 2);
+  if (prompt.count == 0) fail("the prompt is empty", "the model needs a token to go on from", 2);
+  if (asked->tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
+  run->capacity = prompt.count + asked->tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
-  if (is_bytes(run->program))
-    for (size_t i = 0; i < length; i++) add_token(run, (unsigned char)prompt[i]);
-  else
-    add_numbers(run, prompt);
-  if (run->count == 0) fail("--prompt is empty", "the model needs a token to go on from", 2);
-  run->capacity = run->count + tokens;
+  for (int64_t i = 0; i < prompt.count; i++) add_token(run, prompt.items[i]);
+  free(prompt.items);
 }
 
 struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
@@ -96,8 +93,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   if (run == NULL) fail("no memory to start", "", 1);
   run->program = program;
   run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
-  const char *prompt = is_bytes(program) ? "\n" : "0";
-  int64_t tokens = 500;
+  struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
   const struct flag flags[] = {
       {"--weights",
        "FILE",
@@ -105,8 +101,10 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
        FLAG_TEXT,
        0,
        {.text = &run->weights_path}},
-      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &prompt}},
-      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &tokens}},
+      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked.prompt}},
+      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked.file}},
+      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked.tokens}},
+      {"--stop", "TEXT", "end behind this: a text, or token numbers in a row", FLAG_TEXT, 0, {.text = &asked.stop}},
       {"--temperature",
        "T",
        "below 1 more likely, above 1 more varied text; 0: the likeliest (default: 1)",
@@ -119,6 +117,18 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
        FLAG_COUNT,
        0,
        {.count = &run->sampler.top_k}},
+      {"--top-p",
+       "P",
+       "choose among the likeliest whose shares add up to P (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.top_p}},
+      {"--repetition-penalty",
+       "R",
+       "above 1: less of what is in the text already (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.penalty}},
       {"--logits",
        "FILE",
        "write the logits behind each choice there, a row of float32 a token",
@@ -136,7 +146,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
-  add_prompt(run, prompt, tokens);
+  add_prompt(run, &asked);
   if (run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL) fail_logits(run);
   return run;
 }
@@ -184,17 +194,27 @@ void accel_generation_logits(struct accel_generation *run, const float *logits, 
   if (run->first + run->done == run->count) accel_generation_next(run, logits, vocabulary);
 }
 
+static bool has_stopped(const struct accel_generation *run) {
+  const struct token_list *stop = &run->stop;
+  if (stop->count == 0 || run->count < stop->count) return false;
+  return memcmp(run->tokens + run->count - stop->count, stop->items, (size_t)stop->count * sizeof *stop->items) == 0;
+}
+
 void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
-  if (run->scratch == NULL) run->scratch = malloc((size_t)vocabulary * sizeof *run->scratch);
+  if (run->scratch == NULL) run->scratch = malloc(2 * (size_t)vocabulary * sizeof *run->scratch);
   if (run->scratch == NULL) fail("no memory for the choice of a token", "free memory and try again", 1);
   if (run->logits != NULL && fwrite(logits, sizeof *logits, (size_t)vocabulary, run->logits) != (size_t)vocabulary)
     fail_logits(run);
-  int64_t token = rt_sample(&run->sampler, logits, vocabulary, (uint64_t)run->count, run->scratch);
+  float *penalized = run->scratch;
+  memcpy(penalized, logits, (size_t)vocabulary * sizeof *penalized);
+  rt_penalize(&run->sampler, run->tokens, run->count, logits, penalized);
+  int64_t token = rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
   if (token < 0) {
     putchar('\n');
     fail("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);
   }
   add_token(run, (int32_t)token);
+  if (has_stopped(run)) run->capacity = run->count;
   fflush(stdout);
 }
 
@@ -203,6 +223,7 @@ int accel_generation_finish(struct accel_generation *run) {
   if (run->logits != NULL && fclose(run->logits) != 0) fail_logits(run);
   rt_arena_close(&run->arena);
   free(run->tokens);
+  free(run->stop.items);
   free(run->scratch);
   free(run);
   return fflush(stdout) == 0 ? 0 : 1;

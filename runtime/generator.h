@@ -6,8 +6,9 @@
 
 struct accel_generation;
 
-/* Reads the flags (--help, --version, --weights FILE, --prompt TEXT, --tokens N, --temperature T, --top-k K, --seed N),
- * reserves the arena. The prompt's bytes are the first tokens (vocabulary 256); other vocabularies take --prompt as
+/* Reads the flags (--help, --version, --weights FILE, --prompt TEXT, --prompt-file FILE, --tokens N, --stop TEXT,
+ * --temperature T, --top-k K, --top-p P, --repetition-penalty R, --logits FILE, --seed N), reserves the arena. The
+ * prompt's bytes are the first tokens (vocabulary 256); other vocabularies take --prompt as
  * token numbers, separated by spaces. */
 struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv);
 

@@ -29,6 +29,51 @@ static float kth_largest(float *values, int64_t n, int64_t k) {
   return values[k - 1];
 }
 
+/* Lets the value at `at` of a heap, the largest on top, sink to where it belongs. */
+static void sink(float *heap, int64_t n, int64_t at) {
+  for (int64_t child; (child = 2 * at + 1) < n; at = child) {
+    if (child + 1 < n && heap[child + 1] > heap[child]) child++;
+    if (heap[at] >= heap[child]) return;
+    float swap = heap[at];
+    heap[at] = heap[child];
+    heap[child] = swap;
+  }
+}
+
+/* The least of the largest of n values, which it reorders, whose shares first add up to `share`. */
+static float nucleus(float *values, int64_t n, double scale, double share) {
+  for (int64_t i = n / 2; i-- > 0;) sink(values, n, i);
+  double best = values[0], total = 0, sum = 0;
+  for (int64_t i = 0; i < n; i++) total += exp((values[i] - best) * scale);
+  for (;;) {
+    sum += exp((values[0] - best) * scale);
+    if (sum >= share * total || n == 1) return values[0];
+    values[0] = values[--n];
+    sink(values, n, 0);
+  }
+}
+
+void rt_penalize(const struct sampler *sampler, const int32_t *text, int64_t count, const float *logits,
+                 float *penalized) {
+  if (sampler->penalty == 0 || sampler->penalty == 1) return;
+  float penalty = (float)sampler->penalty;
+  for (int64_t i = 0; i < count; i++) {
+    float logit = logits[text[i]];
+    penalized[text[i]] = logit < 0 ? logit * penalty : logit / penalty;
+  }
+}
+
+float rt_least_logit(const struct sampler *sampler, const float *logits, int64_t vocabulary, float *scratch) {
+  float least = -INFINITY;
+  int64_t left = 0;
+  memcpy(scratch, logits, (size_t)vocabulary * sizeof *scratch);
+  if (sampler->top_k > 0 && sampler->top_k < vocabulary) least = kth_largest(scratch, vocabulary, sampler->top_k);
+  if (sampler->top_p <= 0 || sampler->top_p >= 1) return least;
+  for (int64_t i = 0; i < vocabulary; i++)
+    if (logits[i] >= least) scratch[left++] = logits[i];
+  return nucleus(scratch, left, 1 / sampler->temperature, sampler->top_p);
+}
+
 /* The first of the largest logits; -1 when one is not a number. */
 static int64_t largest(const float *logits, int64_t n) {
   int64_t best = 0;
@@ -49,11 +94,7 @@ int64_t rt_sample(const struct sampler *sampler, const float *logits, int64_t vo
                   float *scratch) {
   int64_t best = largest(logits, vocabulary), chosen = best;
   if (best < 0 || sampler->temperature == 0 || isinf(logits[best])) return best;
-  float least = -INFINITY;
-  if (sampler->top_k > 0 && sampler->top_k < vocabulary) {
-    memcpy(scratch, logits, (size_t)vocabulary * sizeof *scratch);
-    least = kth_largest(scratch, vocabulary, sampler->top_k);
-  }
+  float least = rt_least_logit(sampler, logits, vocabulary, scratch);
   double total = 0, scale = 1 / sampler->temperature;
   for (int64_t i = 0; i < vocabulary; i++)
     if (logits[i] >= least) total += exp(((double)logits[i] - logits[best]) * scale);

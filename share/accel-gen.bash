@@ -6,7 +6,7 @@ _accel_gen() {
   --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")) && return ;;
   --format) COMPREPLY=($(compgen -W 'text json sarif junit html' -- "$word")) && return ;;
   --fail-on) COMPREPLY=($(compgen -W 'unproved broken never' -- "$word")) && return ;;
-  --program) COMPREPLY=($(compgen -W 'train generate' -- "$word")) && return ;;
+  --program) COMPREPLY=($(compgen -W 'train evaluate generate' -- "$word")) && return ;;
   --templates) COMPREPLY=($(compgen -d -- "$word")) && return ;;
   -o | --output | --object) COMPREPLY=($(compgen -f -- "$word")) && return ;;
   --set | --dump | --key) return ;;

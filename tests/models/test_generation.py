@@ -1,6 +1,7 @@
 """Text from a trained model beside transformers: the logits from which each token is chosen, the tokens of a greedy text,
 and what is left to choose from."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from peer import GENERATOR, MODELS, SEED, Peer
 from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
                           LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
                           MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from test_recurrent import Memory
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 
@@ -21,9 +23,9 @@ class Writer:
     """A program that writes text with the weights of a model of theirs."""
 
     def __init__(self, source, theirs, config, length, **groups):
-        import json
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-writer-"))
         self.theirs, self.length = theirs.eval(), length
+        (self.folder / "theirs").mkdir()
         theirs.save_pretrained(self.folder / "theirs")
         job = {"model": {"source": str(MODELS / source), "config": config, "weights": "theirs/model.safetensors"},
                "data": {"train": {"path": "none.bin", "format": "nanogpt"}, "batch_size": 2, "sequence_length": length},
@@ -65,8 +67,8 @@ class Models(Peer):
         tokens, logits = writer.write(prompt, count, "--temperature", 0)
         with torch.no_grad():
             want = writer.theirs(torch.tensor([tokens[:-1]])).logits[0, len(prompt) - 1:].numpy()
-            text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=count, do_sample=False, pad_token_id=0,
-                                          eos_token_id=None)[0].tolist()
+            text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False,
+                                          max_new_tokens=count, pad_token_id=0, eos_token_id=None)[0].tolist()
         self.assertLess(np.linalg.norm(logits - want), 1e-5 * np.linalg.norm(want))
         # Where two logits are equal but for rounding either token is right, and what follows differs.
         top = np.sort(want, axis=1)
@@ -93,13 +95,41 @@ class Models(Peer):
         self.same_text("gpt2.c", theirs, {**same, "block_size": length}, length)
 
     def test_llama(self):
-        self.rotary("llama.c", LlamaForCausalLM, LlamaConfig, self.length())
+        writer = self.rotary("llama.c", LlamaForCausalLM, LlamaConfig, self.length())
+        flags = [[5, 7], 6, "--top-p", 0.9, "--top-k", 40, "--repetition-penalty", 1.3]
+        text, _ = writer.write(*flags, "--seed", 3)
+        self.assertEqual(text, writer.write(*flags, "--seed", 3)[0])
+        self.assertNotEqual(text, writer.write(*flags, "--seed", 4)[0])
+        self.assertEqual(writer.write(*flags, "--seed", 3, "--stop", f"{text[3]} {text[4]}")[0], text[:5])
+        (writer.folder / "prompt").write_text("5\n7\n")
+        self.assertEqual(writer.write(*flags, "--seed", 3, "--prompt-file", "prompt")[0], text)
+        self.past_the_window(writer)
+
+    def past_the_window(self, writer):
+        """A window that is full begins anew with its newer half."""
+        length = writer.length
+        tokens, logits = writer.write([1, 2, 3], length + 3, "--temperature", 0)
+        window = tokens[length + 1 - length // 2:-1]
+        with torch.no_grad():
+            want = writer.theirs(torch.tensor([window])).logits[0, -1].numpy()
+        self.assertLess(np.linalg.norm(logits[-1] - want), 1e-5 * np.linalg.norm(want))
+
+    def test_recomputed(self):
+        """A recurrent net runs over the whole text for each token, and says so."""
+        same = {"num_layers": 2, "n_embd": 9, "hidden_size": 11, "vocab_size": 258}
+        writer = Writer("lstm.c", Memory(**same), same, 12)
+        self.addCleanup(shutil.rmtree, writer.folder)
+        self.assertIn("lstm in lstm.c", subprocess.check_output([writer.folder / "write", "--version"], text=True))
+        tokens, logits = writer.write([4, 9], 7, "--temperature", 0)
+        with torch.no_grad():
+            want = writer.theirs(torch.tensor([tokens[:-1]]))[0, 1:].numpy()
+        self.assertLess(np.linalg.norm(logits - want), 1e-5 * np.linalg.norm(want))
 
     def test_qwen3(self):
         self.rotary("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.length(), ours={"rope.theta": 10000})
 
     def test_mistral(self):
-        window = self.random.randint(1, 12)
+        window = self.random.randint(2, 12)  # of a window of 1 their cache keeps all places, their forward one
         self.rotary("mistral.c", MistralForCausalLM, MistralConfig, self.length(), ours={"sliding_window": window},
                     sliding_window=window)
 
