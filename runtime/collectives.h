@@ -32,18 +32,32 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
                                size_t count);
 
 /* Begins: values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
- * for the last one, are added up, each piece at `own` of its rank. Nothing of both is touched until
- * accel_wait_collectives. */
+ * for the last one, are added up, each piece at `own` of its rank. Nothing of both is touched until it is
+ * waited for, by accel_wait_collectives or accel_wait_reductions. */
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last);
 
-/* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. */
+/* The same, and what arrives at `arriving` is added to what stands at `own`. */
+void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
+                                     size_t piece, size_t last);
+
+/* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
+ * of them is touched until accel_wait_gathers. */
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last);
+
+/* The same, from elsewhere: each rank has its own at `own`. */
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last);
 
 /* Lets what has begun go on: an engine without a thread of its own gets on only when it is called. */
 void accel_advance_collectives(void);
 
-/* Waits until all that has begun has ended. */
+/* Waits until all sums that have begun have ended. */
 void accel_wait_collectives(void);
+
+/* Waits until the first `count` of the sums that have begun since then have ended. */
+void accel_wait_reductions(size_t count);
+
+/* Waits until all gathers that have begun have ended. */
+void accel_wait_gathers(void);
 
 /* A score of the predictions of all ranks. */
 void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);

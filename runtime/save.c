@@ -1,6 +1,7 @@
 #include "save.h"
 
 #include "adapters.h"
+#include "divided.h"
 #include "shards.h"
 #include "signals.h"
 #include "stopwatch.h"
@@ -122,7 +123,8 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool at_end = at == run->cadences.steps;
   run->saved_at = at;
   run->saved_time = rt_now();
-  bool collected = has_cadence(run) && collect(run, &problem);
+  bool last = at_end && rt_is_divided(run->program, 0); /* the weights alone are saved, too */
+  bool collected = (has_cadence(run) || last) && collect(run, &problem);
   if (!rt_is_main()) return;
   if (has_cadence(run)) {
     if (collected && save_checkpoint(run, at, lr, !at_end, &problem))
@@ -166,5 +168,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
 void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
-  if (run->weights != NULL && run->signal == NULL && run->saved_at < 0 && rt_is_main()) rt_save_weights(run);
+  if (run->weights == NULL || run->signal != NULL || run->saved_at >= 0) return;
+  if (rt_is_divided(run->program, 0) && !collect(run, &problem)) rt_save_failed(run, &problem);
+  if (rt_is_main()) rt_save_weights(run);
 }

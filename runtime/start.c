@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "digits.h"
+#include "divided.h"
 #include "files.h"
 #include "flags.h"
 #include "laps.h"
@@ -140,6 +141,20 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
   return true;
 }
 
+/* Rank 0 makes the whole and deals it. */
+static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  char **arrays = run->saver.arrays, **own = run->saver.own;
+  bool good = rt_divided_open(program, own, arrays, problem);
+  if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
+  if (good && rt_is_main() && program->start.path != NULL)
+    good = rt_weights_load(program, program->start.path, arrays[0], problem);
+  rt_world_require(good, problem, 1);
+  rt_divided_deal(program, 0, own[0], arrays[0]);
+  rt_divided_close(program, arrays);
+  return true;
+}
+
 bool accel_load_is_due(struct accel_run *run) {
   struct problem problem;
   if (!rt_resume_choose(run, &problem)) rt_fail(&problem, 1);
@@ -155,10 +170,14 @@ static bool open_files(struct accel_run *run, struct problem *problem) {
                      problem);
 }
 
-void accel_fill_weights(struct accel_run *run, void *weights) {
+/* Where ranks divide the weights, `weights` is this one's part. */
+static void fill(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
-  if (!rt_resume(run, &problem) || (!run->continues && !fill_fresh(program, weights, &problem))) rt_fail(&problem, 1);
+  bool good = rt_resume(run, &problem);
+  if (good && !run->continues)
+    good = rt_is_divided(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
+  if (!good) rt_fail(&problem, 1);
   run->weights = weights;
   if (!rt_prefetch_start(&run->prefetch, &run->data, program->prefetch * program->batch_size, &problem))
     rt_fail(&problem, 1);
@@ -170,6 +189,14 @@ void accel_fill_weights(struct accel_run *run, void *weights) {
   run->saver.metrics = run->log.metrics;
   print_headline(run);
   rt_resume_tell(run);
+}
+
+void accel_fill_weights(struct accel_run *run, void *weights) {
+  fill(run, weights);
+}
+
+void accel_fill_parts(struct accel_run *run) {
+  fill(run, (char *)run->arena.base + run->program->states[0].offset);
 }
 
 void accel_fill_averages(struct accel_run *run, void *averages) {

@@ -259,6 +259,9 @@ void *accel_arena(struct accel_run *run);
  * number of threads. Remembers `weights` for saving. Prints the headline of the run. */
 void accel_fill_weights(struct accel_run *run, void *weights);
 
+/* The same for a program whose ranks divide the weights: each gets its part of them. */
+void accel_fill_parts(struct accel_run *run);
+
 /* Fills the moving averages of the parameters at `averages`, after accel_fill_weights: a copy of the parameters,
  * unless the run goes on from a checkpoint. */
 void accel_fill_averages(struct accel_run *run, void *averages);

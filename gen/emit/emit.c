@@ -127,7 +127,7 @@ static struct jinja_value training_value(struct arena *arena, const struct job *
   set_int(arena, value, "steps", job->training.steps);
   set_int(arena, value, "seed", (int64_t)job->training.seed);
   set_int(arena, value, "micro_steps", job->accumulation.num_steps);
-  set_bool(arena, value, "accumulates", job_accumulates(job));
+  set_bool(arena, value, "accumulates", job_adds_gradients(job));
   set_int(arena, value, "eval_interval", job->training.eval_interval);
   set_int(arena, value, "eval_iters", job->training.eval_iters);
   set_int(arena, value, "save_every", job->checkpoint.every);
@@ -295,6 +295,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_int(arena, context, "classes", program->classes);
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
+  set_int(arena, context, "whole_bytes", program->whole_bytes);
   set_text(arena, context, "low", low_name(program));
   set_text(arena, context, "gradients_struct", program->trained->structs[program->trained->n_structs - 1]->name);
   set_text(arena, context, "weights_struct", program->structs[program->n_structs - 1]->name);

@@ -116,7 +116,8 @@ static struct jinja_value weights_argument(const struct program *program, const 
   struct jinja_value argument = argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
   for (int i = 0; i < count; i++) {
     struct jinja_value part = add_part(arena, argument, parts[i].member);
-    if (parts[i].indexed) set_index(arena, part, index_value(arena, parts[i].first, parts[i].step, 0));
+    int64_t first = parts[i].modulo > 0 ? parts[i].first % parts[i].modulo : parts[i].first;
+    if (parts[i].indexed) set_index(arena, part, index_value(arena, first, parts[i].step, parts[i].modulo));
   }
   return argument;
 }
@@ -299,6 +300,31 @@ static void set_complete(struct arena *arena, struct jinja_value value, const st
   jinja_set(arena, value, "complete", list);
 }
 
+static struct jinja_value numbers_value(struct arena *arena, const int *row, int count) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; row != NULL && i < count; i++) jinja_push(arena, list, jinja_int(row[i]));
+  return list;
+}
+
+/* Of a statement whose iterations use units: what comes and has left before each; units.count stands for none. */
+static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool sends) {
+  struct arena *arena = program->arena;
+  int count = step->used != NULL ? step->node->call->count : 0;
+  int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
+  int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
+  int *settled = arena_alloc(arena, ((size_t)count + 1) * sizeof *settled);
+  bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
+  for (int i = 0; i < count; i++) {
+    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->units.count;
+    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->units.count;
+    settled[i] = step->settled != NULL && step->settled[i] > 0 ? step->settled[i] : 0;
+    leaves |= settled[i] > 0;
+  }
+  jinja_set(arena, value, "begins", numbers_value(arena, comes ? begins : NULL, count));
+  jinja_set(arena, value, "arrives", numbers_value(arena, comes ? arrives : NULL, count));
+  jinja_set(arena, value, "settled", numbers_value(arena, sends && leaves ? settled : NULL, count));
+}
+
 /* sends: with the statements that send gradients on their way, which may be those of a function that it calls. */
 static struct jinja_value function_value(const struct program *program, const struct function *function, bool sends) {
   struct arena *arena = program->arena;
@@ -310,6 +336,7 @@ static struct jinja_value function_value(const struct program *program, const st
         is_call ? call_value(program, function, step) : kernel_call_value(program, function, step);
     set_node_origin(arena, statement, step->node);
     if (sends) set_complete(arena, statement, step);
+    set_units(program, statement, step, sends);
     if (sends && is_call && function_sends(step->callee))
       set_text(arena, statement, "callee", sending_name(program, step->callee));
     jinja_push(arena, statements, statement);

@@ -19,7 +19,7 @@ static struct jinja_value weight_member_value(const struct program *program, con
   if (low || node->parameter != NULL)
     set_text(arena, value, "type", element_type(low ? program->low : node->parameter->dtype));
   set_int(arena, value, "alignment", low ? 32 : 64);
-  set_int(arena, value, "array", node->array ? node->n_children : 0);
+  set_int(arena, value, "array", !node->array ? 0 : node->slots > 0 ? node->slots : node->n_children);
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
     set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));
@@ -78,6 +78,7 @@ struct jinja_value tensors_value(const struct program *program) {
     if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->trained, weight->path));
     set_literal(arena, value, "literal", weight->path);
     set_comment(arena, value, "comment", weight->path);
+    set_int(arena, value, "offset", weight->offset);
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
     set_text(arena, value, "dtype", dtype_enumerator(weight->parameter->dtype));

@@ -39,6 +39,24 @@ static struct jinja_value pieces_value(const struct program *program, int count)
   return list;
 }
 
+/* The units of a program: {path, first, end}, their spans; and the spans of none. */
+static void set_units(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  struct jinja_value units = jinja_list(arena), others = jinja_list(arena);
+  for (int i = 0; i < program->units.count; i++) {
+    struct jinja_value unit = jinja_map(arena);
+    set_comment(arena, unit, "path", program->units.items[i].path);
+    set_int(arena, unit, "first", program->units.items[i].first);
+    set_int(arena, unit, "end", program->units.items[i].end);
+    jinja_push(arena, units, unit);
+  }
+  for (int i = 0; i < program->spans.count; i++)
+    if (program->spans.items[i].unit < 0) jinja_push(arena, others, jinja_int(i));
+  jinja_set(arena, value, "units", units);
+  jinja_set(arena, value, "resident", others);
+  set_int(arena, value, "first_unit", program->first_unit);
+}
+
 struct jinja_value mesh_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
@@ -48,7 +66,11 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "divides", !alone && is_divided(program));
+  set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
+  set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
   if (alone) return value;
+  set_bool(arena, value, "arrives_apart", shard_arrives_apart(program));
+  set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   set_int(arena, value, "gradients",
           program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32));

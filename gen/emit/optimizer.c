@@ -5,6 +5,7 @@
 #include "gen/plan/place.h"
 #include "gen/plan/schedule.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/weights.h"
 
 /* ---- Numbers ---- */
 
@@ -63,6 +64,7 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   set_comment(arena, value, "name", span->weight->path);
   set_int(arena, value, "first", span->first);
   set_int(arena, value, "gradient", span->gradient);
+  set_int(arena, value, "unit", span->unit);
   set_bool(arena, value, "stored", span->gradient >= 0);
   set_bool(arena, value, "frozen", span->frozen);
   set_int(arena, value, "count", span->end - span->first);
@@ -85,10 +87,14 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
 static struct jinja_value rows_value(const struct program *program, const struct span_list *spans) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
+  int64_t size = dtype_size(DTYPE_FLOAT32);
   for (int i = 0; i < spans->count; i++) {
     struct jinja_value row = row_value(arena, spans, &spans->items[i]);
     set_int(arena, row, "number", i);
     set_int(arena, row, "last", shard_last(program, &spans->items[i]));
+    set_int(arena, row, "place", weight_offset(program, spans->items[i].weight->path) / size);
+    if (spans->items[i].gradient >= 0)
+      set_int(arena, row, "gradient_place", weight_offset(program->trained, spans->items[i].weight->path) / size);
     jinja_push(arena, list, row);
   }
   return list;
@@ -194,6 +200,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "measures", program->border.measures);
   set_text(arena, value, "low", is_divided(program) ? "" : low_name(program)); /* else behind what makes it whole */
   set_bool(arena, value, "divided", is_divided(program));
+  set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "gen/plan/fold.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/weight_walk.h"
@@ -145,6 +146,11 @@ static int64_t wire_width(const struct job *job) {
   return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
 }
 
+/* Whether each micro-batch sends its gradients. */
+static bool sends_each(const struct job *job) {
+  return job->parallelism.sync_each_batch || job_reduces_each(job);
+}
+
 /* Makes the piece the first one of a bucket; where nothing is sent, of a span alone. */
 static void begin_bucket(struct program *program, const struct piece *piece) {
   const struct job *job = program->job;
@@ -154,7 +160,7 @@ static void begin_bucket(struct program *program, const struct piece *piece) {
                               .width = wire_width(job),
                               .first = piece->first,
                               .count = piece->end - piece->first,
-                              .times = job->parallelism.sync_each_batch ? job->accumulation.num_steps : 1};
+                              .times = sends_each(job) ? job->accumulation.num_steps : 1};
   if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->collectives, bucket);
   if (divided) shard_begin(program, piece->weight);
 }
@@ -234,7 +240,7 @@ void plan_collectives(struct program *program) {
   int count;
   const struct piece *pieces = pieces_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, pieces, count));
-  program->sends_always = program->job->accumulation.num_steps == 1 || program->job->parallelism.sync_each_batch;
+  program->sends_always = program->job->accumulation.num_steps == 1 || sends_each(program->job);
   if (is_divided(program))
     add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
             dtype_size(DTYPE_FLOAT32));
@@ -242,6 +248,7 @@ void plan_collectives(struct program *program) {
   add_loss(program, AXIS_DP_REPLICATE);
   if (!is_divided(program)) return;
   add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
+  plan_gathers(program);
   shard_gather(program);
 }
 

@@ -6,6 +6,7 @@
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
+#include "gen/plan/shard.h"
 #include "gen/plan/state.h"
 #include "gen/plan/target.h"
 
@@ -57,7 +58,11 @@ static void count_bytes(struct program *program) {
       weights - program->bytes.cache + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
   if (program->kind == PROGRAM_TRAIN)
     program->bytes.gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
-  program->bytes.gradients += program->own_elements * dtype_size(DTYPE_FLOAT32);
+  const struct job *job = program->job;
+  int64_t own = program->own_elements * dtype_size(DTYPE_FLOAT32);
+  program->bytes.gradients += own;
+  if (shard_arrives_apart(program)) program->bytes.gradients += own;
+  if (job->parallelism.zero_stage == 3) program->bytes.weights += own;
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;
   program->bytes.optimizer -= program->bytes.averages;

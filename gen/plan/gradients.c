@@ -110,7 +110,7 @@ void plan_gradients(struct program *program) {
   counts.contributions = arena_alloc(program->arena, bytes);
   counts.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *counts.first);
   weight_walk_from(&walk, backward);
-  for (int r = 0; r < graph->n_regions && job_accumulates(program->job); r++)
+  for (int r = 0; r < graph->n_regions && job_adds_gradients(program->job); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
       graph->regions[r]->gradients.items[i].accumulate = true;
   choose_in_backward(program, &walk);
@@ -161,7 +161,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
 
 /* The tree of what is trained, beside a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
-  bool some = false;
+  bool some = job_reduces_each(program->job); /* they have a layout of their own */
   if (!check_buffers(program, diags)) return false;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];

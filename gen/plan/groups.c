@@ -166,8 +166,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct weight **sorted = sorted_weights(program);
   for (int i = 0; i < program->n_weights; i++)
     if (has_row(job, sorted[i]))
-      add_weight(&sharing, sorted[i],
-                 i + 1 < program->n_weights ? sorted[i + 1]->offset : program->structs[program->n_structs - 1]->bytes);
+      add_weight(&sharing, sorted[i], i + 1 < program->n_weights ? sorted[i + 1]->offset : program->whole_bytes);
   program->update_scratch = optimizer_scratch(program);
   return good;
 }

@@ -12,6 +12,7 @@
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
+#include "gen/plan/fold.h"
 #include "gen/plan/freeze.h"
 #include "gen/plan/fuse.h"
 #include "gen/plan/gradients.h"
@@ -122,7 +123,7 @@ static bool pass_fuse(struct context *context) {
 static bool pass_weights(struct context *context) {
   if (!plan_weights(context->program, context->diags) || !check_start(context->program, context->diags)) return false;
   plan_gradients(context->program);
-  return plan_trained(context->program, context->diags);
+  return plan_trained(context->program, context->diags) && fold(context->program, context->diags);
 }
 
 static bool pass_groups(struct context *context) {

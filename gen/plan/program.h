@@ -98,6 +98,10 @@ struct step {
   struct function *callee; /* NULL for a kernel */
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
+  int *used;        /* by iteration: the unit whose parameters it takes; NULL: none */
+  int *begins;      /* by iteration: the unit that begins to be made whole before it; -1: none */
+  int *arrives;     /* by iteration: the unit whose weights have come before it; -1: it was there */
+  int *settled;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
   int *complete;    /* by iteration: gradient buckets that are complete behind it, and last, before the first one; NULL:
                        no more than before */
 };
@@ -136,6 +140,7 @@ struct weight_node {
   const struct region *binder;       /* the first such function's region */
   const char *member;                /* its name in the structure that holds it */
   bool array;                        /* the children are its elements */
+  int slots;                         /* of an array: as many elements have room, in turn; 0: all */
   struct weight_struct *type;        /* of a node that is a structure; of an array: of its elements */
 };
 
@@ -170,10 +175,17 @@ struct span {
   int64_t gradient; /* the first element of its gradient; -1: none is stored */
   bool frozen;      /* it has a place in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int unit;         /* of program->units; -1: of none */
   int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
                                       it has fewer than two */
+};
+
+/* One of several elements of an array that ranks hold a few of at a time: a layer's parameters. */
+struct unit {
+  const char *path; /* absolute */
+  int first, end;   /* its spans */
 };
 
 /* A list of spans in the order of the weights. */
@@ -286,9 +298,15 @@ struct program {
   int n_structs, structs_capacity;
   struct weight *weights;
   int n_weights, weights_capacity;
-  struct span_list parts;   /* swept element by element, one for each parameter */
-  struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
-  int64_t own_elements;     /* of what ranks divide: what one has at most; 0: they divide nothing */
+  struct span_list parts; /* swept element by element, one for each parameter */
+  struct span_list spans; /* the same, neighbours that are treated alike in one; none: all weights, alike */
+  int64_t own_elements;   /* of what ranks divide: what one has at most; 0: they divide nothing */
+  int64_t whole_bytes;    /* of all parameters, in the order of which weights tell their offsets */
+  struct {
+    struct unit *items;
+    int count, capacity;
+  } units;                  /* that ranks hold a few of at a time */
+  int first_unit;           /* that the model uses */
   struct span_list tensors; /* each stepped as a whole */
   int64_t update_scratch;   /* bytes that the update needs beside */
   struct {

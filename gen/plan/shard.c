@@ -1,5 +1,6 @@
 #include "gen/plan/shard.h"
 
+#include "gen/plan/fold.h"
 #include "gen/plan/groups.h"
 
 bool is_divided(const struct program *program) {
@@ -14,6 +15,7 @@ static const struct span *part_of(const struct program *program, const struct we
 
 bool shard_accepts(const struct program *program, const struct weight *weight) {
   const struct span *part = part_of(program, weight), *last = &program->spans.items[program->spans.count - 1];
+  if (unit_of(program, weight) != last->unit) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
 
@@ -25,6 +27,7 @@ static int64_t padded(const struct weight *weight) {
 void shard_begin(struct program *program, const struct weight *weight) {
   struct span span = *part_of(program, weight);
   span.end = span.first + padded(weight);
+  span.unit = unit_of(program, weight);
   ARENA_PUSH(program->arena, program->spans, span);
 }
 
@@ -54,16 +57,39 @@ int64_t shard_last(const struct program *program, const struct span *span) {
   return span->end - span->first - (program->job->parallelism.axes[AXIS_DP_SHARD] - 1) * span->piece;
 }
 
+bool shard_arrives_apart(const struct program *program) {
+  return job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
+}
+
+static void add_gather(struct program *program, const struct span *span, const char *what, int64_t times) {
+  struct collective gather = {.kind = COLLECTIVE_ALL_GATHER,
+                              .axis = AXIS_DP_SHARD,
+                              .what = arena_printf(program->arena, "%s from %s on", what, span->weight->path),
+                              .width = dtype_size(DTYPE_FLOAT32),
+                              .first = span->first,
+                              .count = span->end - span->first,
+                              .times = times};
+  ARENA_PUSH(program->arena, program->collectives, gather);
+}
+
+/* How often a micro-batch makes a unit whole: once before the model, and where a statement begins to. */
+static int64_t gathers_of(const struct program *program, int unit) {
+  int64_t times = unit == program->first_unit;
+  for (int f = 0; f < program->n_functions; f++)
+    for (int s = 0; s < program->functions[f]->n_steps && program->functions[f] != program->second; s++) {
+      const struct step *step = &program->functions[f]->steps[s];
+      for (int k = 0; step->begins != NULL && k < step->node->call->count; k++) times += step->begins[k] == unit;
+    }
+  return times;
+}
+
 void shard_gather(struct program *program) {
-  for (int i = 0; i < program->spans.count; i++) {
-    const struct span *span = &program->spans.items[i];
-    struct collective gather = {.kind = COLLECTIVE_ALL_GATHER,
-                                .axis = AXIS_DP_SHARD,
-                                .what = arena_printf(program->arena, "weights from %s on", span->weight->path),
-                                .width = dtype_size(DTYPE_FLOAT32),
-                                .first = span->first,
-                                .count = span->end - span->first,
-                                .times = 1};
-    ARENA_PUSH(program->arena, program->collectives, gather);
+  bool folded = program->job->parallelism.zero_stage == 3;
+  for (int u = 0; u < program->units.count && folded; u++) {
+    int64_t times = gathers_of(program, u) * program->job->accumulation.num_steps;
+    for (int i = program->units.items[u].first; i < program->units.items[u].end; i++)
+      add_gather(program, &program->spans.items[i], "weights for a layer,", times);
   }
+  for (int i = 0; i < program->spans.count; i++)
+    if (!folded || program->spans.items[i].unit < 0) add_gather(program, &program->spans.items[i], "weights", 1);
 }

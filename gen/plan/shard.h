@@ -28,6 +28,9 @@ void shard_cut(struct program *program);
 /* What the last rank has of a span; all others have span->piece. */
 int64_t shard_last(const struct program *program, const struct span *span);
 
+/* Whether a rank's part of a micro-batch's gradients comes to memory of its own, to be added to what is there. */
+bool shard_arrives_apart(const struct program *program);
+
 /* Adds what makes pieces whole again: the all-gathers behind the update. */
 void shard_gather(struct program *program);
 

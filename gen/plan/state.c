@@ -91,7 +91,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
 static void divide(struct program *program) {
   struct state *state = &program->states.items[program->states.count - 1];
   if (!is_divided(program)) return;
-  state->whole = state->count;
+  state->whole = program->trained->whole_bytes / dtype_size(DTYPE_FLOAT32);
   state->count = program->own_elements;
 }
 
@@ -125,9 +125,12 @@ static void add_optimizer(struct program *program, int64_t elements) {
 }
 
 void plan_state(struct program *program) {
-  int64_t elements = program->structs[program->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+  int64_t elements = program->whole_bytes / dtype_size(DTYPE_FLOAT32);
   if (program->kind != PROGRAM_TRAIN) return;
-  add(program, (struct state){.file = "model", .name = "", .member = "weights", .count = elements});
+  bool parts = program->job->parallelism.zero_stage == 3;
+  add(program,
+      (struct state){.file = "model", .name = "", .member = parts ? "all_weights" : "weights", .count = elements});
+  if (parts) divide(program);
   add_optimizer(program, elements);
   const char *const *factors = job_optimizer(program->job)->factors;
   if (factors[0] != NULL) {

@@ -232,6 +232,7 @@ static int64_t offset_of(const struct program *program, const struct weight_node
   if (node == program->root) return 0;
   if (node->parent->array) {
     int64_t index = position_of(node);
+    if (node->parent->slots > 0) index %= node->parent->slots;
     return offset_of(program, node->parent) + index * node->parent->type->bytes;
   }
   do holder = holder->parent;
@@ -283,7 +284,25 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
   if (!walk.ok) return false;
   for (int i = 0; i < program->n_weights; i++)
     program->weights[i].offset = weight_offset(program, program->weights[i].path);
+  program->whole_bytes = program->structs[program->n_structs - 1]->bytes;
   return true;
+}
+
+/* Structures stand behind those of their members. */
+void weights_fold(struct program *program) {
+  for (int i = 0; i < program->n_structs; i++) {
+    struct weight_struct *type = program->structs[i];
+    type->bytes = 0;
+    for (int k = 0; k < type->n_members; k++) {
+      struct weight_member *member = &type->members[k];
+      const struct weight_node *node = member->node;
+      if (node->array) member->bytes = node->type->bytes * (node->slots > 0 ? node->slots : node->n_children);
+      if (node->parameter == NULL && !node->array) member->bytes = node->type->bytes;
+      member->offset = arena_aligned(type->bytes);
+      type->bytes = member->offset + member->bytes;
+    }
+    type->bytes = arena_aligned(type->bytes);
+  }
 }
 
 struct weight *weight_named(const struct program *program, const char *path) {
@@ -324,6 +343,7 @@ static int access_parts(const struct weight_node *from, const char *path, struct
     if (at->parent->array && at->parent != from) {
       parts[count - 1].indexed = true;
       parts[count - 1].first = position_of(at);
+      parts[count - 1].modulo = at->parent->slots;
     } else if (at->member != NULL && count < 8) {
       parts[count++] = (struct access_part){.member = at->member};
     }

@@ -8,10 +8,13 @@
  * called with scopes whose parameters differ in a way that one C structure cannot say. */
 bool plan_weights(struct program *program, struct diagnostics *diags);
 
+/* Lays the structures out anew, once arrays have got slots. Offsets of weights stay as they were. */
+void weights_fold(struct program *program);
+
 /* The node at a dotted path below `node`; NULL where there is none. */
 struct weight_node *weight_node_at(struct weight_node *node, const char *path);
 
-/* Bytes from the start of a program's parameters to the one of this name, which it must have. */
+/* Bytes from the start of a program's parameters to where the one of this name, which it must have, is in use. */
 int64_t weight_offset(const struct program *program, const char *path);
 
 /* The parameter of an absolute path. */
@@ -34,6 +37,7 @@ struct access_part {
   const char *member;
   bool indexed;
   int64_t first, step;
+  int64_t modulo; /* elements that the array has room for, in turn; 0: all */
 };
 int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
                   const char *next, struct access_part parts[8]);

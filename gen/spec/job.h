@@ -204,6 +204,7 @@ struct job {
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients that are sent at once */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
+    int zero_stage; /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
     enum reproducible reproducible;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;
@@ -339,6 +340,12 @@ extern const char *const job_axis_names[AXES];
 
 /* Ranks that see batches of their own. */
 int64_t job_data_ranks(const struct job *job);
+
+/* Whether micro-batches add to the gradients of those before them. */
+bool job_adds_gradients(const struct job *job);
+
+/* Whether gradients are added up over ranks behind each micro-batch, as none of them has the memory for all. */
+bool job_reduces_each(const struct job *job);
 
 /* Whether gradients add up in an order that does not depend on how a step's micro-batches are divided into ranks and
  * accumulation: then each micro-batch's are its own until they are added. */

@@ -23,6 +23,14 @@ int64_t job_round(const struct job *job) {
   return job_data_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
 }
 
+bool job_adds_gradients(const struct job *job) {
+  return job_accumulates(job) && !job_reduces_each(job);
+}
+
+bool job_reduces_each(const struct job *job) {
+  return job->parallelism.zero_stage >= 2;
+}
+
 int64_t parallel_ranks(const struct spec_node *job) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes"), *each = spec_find(job, "devices.per_node");
   return nodes->integer * each->integer;
@@ -213,6 +221,7 @@ void parallel_bind(struct job *job) {
   struct data_grid grid = data_grid_of(job->tree, job->devices.ranks);
   job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas;
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
+  job->parallelism.zero_stage = grid.shards > 1 ? (int)grid.stage : 0;
   const char *hook = spec_find(job->tree, "parallelism.ddp.comm_hook")->text;
   job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16
                           : strcmp(hook, "fp16") == 0 ? PRECISION_FP16

@@ -9,7 +9,7 @@
 /* The data's ranks as a grid: every one of `shards` has a part of what `replicas` have alike. */
 struct data_grid {
   int64_t replicas, shards;
-  int64_t stage; /* what is divided: 0 nothing, 1 the optimizer's states, 2 gradients too */
+  int64_t stage; /* what is divided: 0 nothing, 1 the optimizer's states, 2 gradients too, 3 weights too */
 };
 
 /* What the job's keys say, with what follows for the axes that they leave out. */

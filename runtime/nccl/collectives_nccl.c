@@ -39,6 +39,15 @@ void accel_wait_collectives(void) {
   has_begun = false;
 }
 
+/* One stream carries all that has begun, in its order. */
+void accel_wait_reductions(size_t count) {
+  if (count > 0) accel_wait_collectives();
+}
+
+void accel_wait_gathers(void) {
+  accel_wait_collectives();
+}
+
 void accel_advance_collectives(void) {}
 
 /* ---- What ranks do together ---- */

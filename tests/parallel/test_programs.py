@@ -10,6 +10,7 @@ from ranks import GENERATOR, TREE, Ranks, job_of, library_flags
 WARNINGS = ["-std=c17", "-O1", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 TOKENS = {"num_steps": 3, "normalize": "tokens"}
 ALL = {"eval_interval": 2, "eval_iters": "all"}
+LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 CASES = {
     "plain": {},
     "accumulating": {"accumulation": {"num_steps": 3}, "training": ALL},
@@ -31,6 +32,12 @@ CASES = {
                          "optimizer": {"param_groups": [{"match": "*.bias", "weight_decay": 0}]}},
     "local": {"parallelism": {"local_sgd_steps": 2}, "precision": {"mixed_precision": "bf16"}, "training": ALL},
     "local_of_some": {"parallelism": {"local_sgd_steps": 4}, "freeze": ["h.0.*", "*.bias"]},
+    "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},
+    "weights": {"config": LAYERS, "parallelism": {"zero_stage": 3}, "accumulation": TOKENS,
+                "training": {"eval_interval": 2, "eval_iters": 3}},
+    "weights_in_bf16": {"config": LAYERS, "parallelism": {"zero_stage": 3, "dp_shard": 2},
+                        "precision": {"mixed_precision": "bf16"}, "optimizer": {"state_dtype": "bf16"},
+                        "memory": {"activation_checkpointing": "all"}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 

@@ -3,10 +3,13 @@ number of ranks has saved goes on with another."""
 
 import unittest
 
-from ranks import BesideOne, Ranks, job_of, relative, trained
+from ranks import CONFIG, BesideOne, Ranks, job_of, relative, trained
 
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0}, {"match": "re:ln_", "weight_decay": 0}]}
+
+
+LAYERS = {**CONFIG, "n_layer": 5}
 
 
 def stage(number, **axes):
@@ -33,10 +36,34 @@ class States(BesideOne):
                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
 
+class Gradients(BesideOne):
+    """zero_stage: 2."""
+
+    def test_two_ranks(self):
+        self.check(2, 6, 20, parallelism=stage(2), config=LAYERS)
+
+    def test_accumulating_with_replicas(self):
+        self.check(4, 3, 20, parallelism=stage(2, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING, optimizer=GROUPS)
+
+
+class Weights(BesideOne):
+    """zero_stage: 3."""
+
+    def test_four_ranks(self):
+        self.check(4, 3, 20, parallelism=stage(3), config=LAYERS)
+
+    def test_accumulating_with_replicas(self):
+        self.check(4, 3, 20, parallelism=stage(3, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING)
+
+    def test_in_bf16_with_checkpointing(self):
+        self.check(2, 6, 20, 3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
+                   precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)
+
+
 class Saved(unittest.TestCase):
     def test_other_numbers_of_ranks(self):
         """A run of four ranks goes on with one, two and three, divided and not, as it would have gone on."""
-        jobs = {(1, 12): {}, (2, 6): stage(1), (3, 4): stage(1), (4, 3): stage(1)}
+        jobs = {(1, 12): {}, (2, 6): stage(1), (3, 4): stage(2), (4, 3): stage(3)}
         first = job_of(4, 3, 6, parallelism=jobs[4, 3], checkpoint={"every": 3})
         saved, _ = trained(4, first)
         whole, _ = trained(1, job_of(1, 12, 6))

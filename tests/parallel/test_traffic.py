@@ -58,6 +58,13 @@ class Traffic(unittest.TestCase):
         kinds = [c["kind"] for c in plan]
         self.assertEqual(kinds.count("reduce-scatter"), kinds.count("all-gather"))
 
+    def test_divided_weights(self):
+        layers = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
+        plan, _ = self.check(2, ("dp_shard",), parallelism={"zero_stage": 3}, config=layers,
+                             accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.assertEqual({c["times"] for c in plan if c["kind"] == "reduce-scatter"}, {2})
+        self.assertEqual(sorted(c["times"] for c in plan if "layer" in c["what"]), [2, 2, 4, 4])
+
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})

@@ -140,8 +140,12 @@ def divides(job):
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
     hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
     ordered = job.get("parallelism", {}).get("reproducible") == "topology"
+    training = job.get("training", {})
+    if job["parallelism"]["zero_stage"] == 3 and (training.get("eval_iters") == "all" or training.get("early_stopping", {}).get("restore_best")):
+        return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
-    return not (whole or hook or ordered or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
+    local = "local_sgd_steps" in job.get("parallelism", {})
+    return not (whole or hook or local or ordered or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
 
 
 def ranks_hold(job):
@@ -164,7 +168,7 @@ def ranks_hold(job):
     by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
     if ranks > 1 and not data.get("drop_last", True) and uneven and not by_tokens:
         return False
-    alone = "hooks" in job or job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
+    alone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
     return ranks == 1 or not alone
 
 

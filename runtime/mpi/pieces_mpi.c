@@ -1,0 +1,56 @@
+/* Collectives of pieces, of which each rank has one. */
+#include "runtime/collectives.h"
+
+#include "runtime/mpi/begun.h"
+#include "runtime/mpi/channel.h"
+
+static int ranks_along(enum accel_axis axis) {
+  int ranks;
+  MPI_Comm_size(rt_channel_along(axis), &ranks);
+  return ranks;
+}
+
+static void begin_sum(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last,
+                      struct begun item) {
+  MPI_Request request;
+  item.counts = rt_piece_counts(ranks_along(axis), piece, last);
+  rt_mpi_check(MPI_Ireduce_scatter(values, own, item.counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
+               rt_sums.what);
+  rt_begun_add(&rt_sums, request, item);
+}
+
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
+  begin_sum(axis, values, own, piece, last, (struct begun){0});
+}
+
+static void add_arrived(const struct begun *item) {
+  const float *arrived = item->arrived;
+  for (size_t i = 0; i < item->count; i++) item->values[i] += arrived[i];
+}
+
+void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
+                                     size_t piece, size_t last) {
+  int along;
+  MPI_Comm_rank(rt_channel_along(axis), &along);
+  size_t count = along + 1 < ranks_along(axis) ? piece : last;
+  begin_sum(axis, values, arriving, piece, last,
+            (struct begun){.end = add_arrived, .values = own, .arrived = arriving, .count = count});
+}
+
+static void begin_gather(enum accel_axis axis, const void *own, float *values, size_t piece, size_t last) {
+  MPI_Request request;
+  int along, ranks = ranks_along(axis), *counts = rt_piece_counts(ranks, piece, last);
+  MPI_Comm_rank(rt_channel_along(axis), &along);
+  rt_mpi_check(MPI_Iallgatherv(own, counts[along], MPI_FLOAT, values, counts, counts + ranks, MPI_FLOAT,
+                               rt_channel_along(axis), &request),
+               rt_gathers.what);
+  rt_begun_add(&rt_gathers, request, (struct begun){.counts = counts});
+}
+
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+  begin_gather(axis, MPI_IN_PLACE, values, piece, last);
+}
+
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
+  begin_gather(axis, own, values, piece, last);
+}
