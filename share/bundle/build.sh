@@ -6,6 +6,7 @@
 #   CC, CFLAGS     the compiler and its flags for the program; cc, those in settings.sh
 #   RUNTIME_CFLAGS for the runtime's files; -O2 -g
 #   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
+#   TARGETS        architectures for which kernels are compiled, sm_90a; all that the program names
 #   JOBS           how many files are compiled at a time
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -99,7 +100,7 @@ done
 # The architectures that the program says it is for, as far as this nvcc knows them.
 targets() {
   known=$("$nvcc" --list-gpu-arch | sed 's/compute_//')
-  for target in $(sed -n 's/.*architectures\[\] = {\(.*\), NULL};/\1/p' "$program.c" | tr -d '",'); do
+  for target in ${TARGETS:-$(sed -n 's/.*architectures\[\] = {\(.*\), NULL};/\1/p' "$program.c" | tr -d '",')}; do
     number=${target#sm_}
     case "
 $known

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Writes what tests/gpu/run.sh runs into a folder that can travel to a machine with a GPU: bundles of jobs, their data, what
+# the trainers for processors give for the same jobs, and the scripts.
+# usage: sh tests/gpu/pack.sh FOLDER [JOB...]     JOB: of the list below; all by default
+set -eu
+cd "$(dirname "$0")/../.."
+tree=$PWD
+folder=$1
+shift
+mkdir -p "$folder/jobs" "$folder/references"
+folder=$(cd "$folder" && pwd)
+gen=$tree/build/accel-gen
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped image gpt2-124m-b4 gpt2-124m-b16 gpt2-124m-b32 gpt2-350m-b4 gpt2-350m-b16} "
+
+# Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
+if [ ! -f "$folder/train.bin" ]; then
+  head -c 4000000 build/gen/embedded.c | LC_ALL=C tr '\n' ' ' | LC_ALL=C sed 's/./&\x00/g' | head -c 8000000 >"$folder/train.bin"
+fi
+
+write() { # NAME MODEL CONFIG DATA REST
+  printf 'model:\n  source: %s/examples/models/%s.c\n  config: {%s}\ndata: {%s}\n%b\n' "$tree" "$2" "$3" "$4" "$5" \
+    >"$folder/jobs/$1.yaml"
+}
+small="n_layer: 2, n_head: 4, n_embd: 64, vocab_size: 256, block_size: 64, bias: true"
+tokens="train: {path: $folder/train.bin, format: nanogpt}, batch_size: 8"
+steps="training: {steps: 200, seed: 7}\ntracking: {every: 1}\noptimizer: {name: adamw, lr: 1e-3, clip_grad_norm: 1.0}"
+write float32 nanogpt "$small" "$tokens" "$steps"
+write tf32 nanogpt "$small" "$tokens" "$steps"
+write bf16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: bf16}"
+write fp16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16}"
+write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
+  "$tokens, sequence_length: 64" "$steps\naccumulation: {num_steps: 2}"
+write image nanogpt "$small" "$tokens, shuffle: false" "$steps\nmemory: {activation_checkpointing: full}"
+for size in "124m 12 12 768" "350m 24 16 1024"; do
+  # shellcheck disable=SC2086 # four words
+  set -- $size
+  for batch in 4 16 32; do
+    write "gpt2-$1-b$batch" gpt2 "n_layer: $2, n_head: $3, n_embd: $4, vocab_size: 50257, block_size: 1024" \
+      "train: {path: $folder/train.bin, format: nanogpt}, batch_size: $batch, sequence_length: 1024" \
+      "training: {steps: 30, seed: 7}\ntracking: {every: 5}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
+  done
+done
+
+for path in "$folder"/jobs/*.yaml; do
+  name=$(basename "$path" .yaml)
+  case $wanted in *" $name "*) ;; *) rm "$path" && continue ;; esac
+  extra=
+  [ "$name" != tf32 ] || extra="--set precision.tf32=true"
+  # shellcheck disable=SC2086
+  if ! "$gen" build "$path" --set devices.kind=cuda $extra --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
+    echo "$name: not generated: $(head -1 "$folder/$name.refused")"
+    rm -rf "$folder/bundles/$name" && rm "$path"
+    continue
+  fi
+  rm "$folder/$name.refused"
+  case $name in gpt2-*) continue ;; esac
+  "$gen" build "$path" -o "$folder/references/trainer"
+  (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)
+  rm "$folder/references/trainer"
+done
+cp tests/gpu/run.sh tests/gpu/peer.py "$folder"
+echo "packed $folder: $(du -sh "$folder" | cut -f1)"
