@@ -21,7 +21,7 @@ CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas
 
 def headers():
     """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
-    folder = OUT / "include" / "accel"
+    folder = OUT / "host" / "include" / "accel"
     (folder / "cuda").mkdir(parents=True, exist_ok=True)
     wanted = {path.name: path for path in (TREE / "runtime").glob("*.h")}
     wanted |= {f"cuda/{path.name}": path for path in (TREE / "runtime" / "cuda").glob("*.h")}
@@ -46,28 +46,32 @@ def compile_all(*commands):
 
 
 def objects():
-    """What stands for the GPU and the runtime's device."""
-    include = headers()
-    made = {HOST / "device.c": ["gcc", "-std=c17", "-O3", "-march=native", "-ffast-math", "-Wall", "-Wextra", "-Werror"],
-            HOST / "threads.cc": ["g++", *CXX, "-O2"], HOST / "launches.cc": ["g++", *CXX]}
-    compile_all(*([*command, include, "-c", source, "-o", OUT / (source.name + ".o")] for source, command in made.items()))
-    return [OUT / (source.name + ".o") for source in made]
+    """What stands for the GPU: threads, launches; and for the libraries of CUDA, below the runtime's own device part."""
+    include, out = headers(), OUT / "host"
+    out.mkdir(exist_ok=True)
+    sources = [HOST / "threads.cc", HOST / "launches.cc"]
+    compile_all(*(["g++", *CXX, "-O2", include, "-c", source, "-o", out / (source.name + ".o")] for source in sources))
+    built = TREE / "build"
+    return [*(out / (source.name + ".o") for source in sources), built / "libaccel-nccl.a", built / "libaccel-tcp.a",
+            built / "libaccel-cuda.a", built / "libaccel-standin.a", built / "libaccel-runtime.a"]
 
 
 class HostTrainer(Trainer):
-    """A job for devices.kind cuda whose kernels run on the processor."""
+    """A job for devices.kind cuda whose kernels run on the processor. watched: each access of host and kernels is seen
+    by the stand-ins, which check that streams wait for each other."""
 
-    def __init__(self, job, parts):
+    def __init__(self, job, parts, watched=False):
         super().__init__({**job, "devices": {**job.get("devices", {}), "kind": "cuda"}})
         self.parts = parts
+        self.flags = ["-fsanitize=thread"] if watched else []
 
     def build(self):
         self.generate()
         source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
-        compile_all(["gcc", *C, include, "-c", source, "-o", f"{program}.o"],
-                    ["g++", *CXX, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
-        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program,
-                     TREE / "build" / "libaccel-runtime.a", "-ljansson", "-ldnnl", "-fopenmp", "-lm"])
+        compile_all(["gcc", *C, *self.flags, include, "-c", source, "-o", f"{program}.o"],
+                    ["g++", *CXX, *self.flags, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
+        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program, "-ljansson", "-ldnnl",
+                     "-fopenmp", "-lm"])
         return program
 
 
