@@ -354,7 +354,8 @@ static void run_product(const void *arguments) {
   touch_matrix(p->d, &p->of.d, true);
   if (uses(what, BIAS_FLAG)) touch(what->bias, (size_t)p->of.d.rows * width(p->of.d.type), false);
   if (uses(what, AUX_FLAG)) touch_matrix(what->aux, &aux, uses(what, GELU_FLAG));
-  touch(p->workspace, p->workspace_bytes, true);
+  /* Its beginning speaks for all of it, which may be tens of MiB for each of many small products. */
+  touch(p->workspace, p->workspace_bytes < 4096 ? p->workspace_bytes : 4096, true);
   for (int64_t n = 0; n < p->of.a.batch; n++) multiply_one(p, n);
 }
 

@@ -62,9 +62,12 @@ template <typename type> static inline type __shfl_up_sync(unsigned mask, type x
   const int lane = (int)(threadIdx.x % 32) - distance;
   return __shfl_sync(mask, x, lane >= 0 ? lane : (int)(threadIdx.x % 32));
 }
-static inline unsigned __ballot_sync(unsigned mask, int predicate) {
+static inline unsigned __ballot_sync(unsigned, int predicate) {
   unsigned found = 0;
-  for (int lane = 0; lane < 32; lane++) found |= (unsigned)(__shfl_sync(mask, predicate, lane) != 0) << lane;
+  host_lanes()[threadIdx.x % 32] = predicate != 0;
+  __syncwarp();
+  for (int lane = 0; lane < 32; lane++) found |= (unsigned)host_lanes()[lane] << lane;
+  __syncwarp();
   return found;
 }
 static inline int __ffs(unsigned x) {
