@@ -91,9 +91,8 @@ int command_plan(const struct options *options) {
   int status = begin(&travel, options);
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  const char *people =
-      arena_printf(travel.arena, "%s%s%s", report_text(travel.program), traffic_text(travel.program),
-                   target_products(travel.arena, travel.program->low, travel.job->training.deterministic));
+  const char *people = arena_printf(travel.arena, "%s%s%s", report_text(travel.program), traffic_text(travel.program),
+                                    target_products(travel.program));
   const char *text = options->json ? report_json(travel.program) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
   return finish(&travel, STATUS_OK);

@@ -29,11 +29,15 @@ static bool multiplies(enum dtype dtype) {
 }
 #endif
 
-const char *target_products(struct arena *arena, enum dtype dtype, bool in_blocks) {
-  if (!dtype_is_low(dtype)) return "";
-  const char *name = dtype_name(dtype);
-  if (in_blocks) return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
-  if (multiplies(dtype)) return arena_printf(arena, "products  %s, native: this processor has AVX512-BF16\n", name);
+const char *target_products(const struct program *program) {
+  struct arena *arena = program->arena;
+  if (!dtype_is_low(program->low)) return "";
+  const char *name = dtype_name(program->low);
+  if (program->target->casts_as_cuda) return arena_printf(arena, "products  %s, on tensor cores\n", name);
+  if (program->job->training.deterministic)
+    return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
+  if (multiplies(program->low))
+    return arena_printf(arena, "products  %s, native: this processor has AVX512-BF16\n", name);
   return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor like this one\n",
                       name);
 }

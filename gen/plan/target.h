@@ -5,7 +5,7 @@
 #include "gen/plan/program.h"
 
 struct target {
-  const char *name; /* "cuda", which is also the folder of its templates */
+  const char *name;   /* "cuda", which is also the folder of its templates */
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
   /* What the names of a program's files end with. The first is the one that is asked for; another lies beside it, under
    * its name with this ending instead. */
@@ -19,9 +19,8 @@ struct target {
 /* The device of a job's program. One that does not train runs on the processor, whatever trained its weights. */
 const struct target *target_of(const struct job *job, enum program_kind kind);
 
-/* How products of a type run, as a line for people; "" for float32. in_blocks: the job asks for the same bits with any
- * number of threads. Says of this machine what the runtime would choose on it; it is no part of a program's text, which
- * is the same wherever it is made. */
-const char *target_products(struct arena *arena, enum dtype dtype, bool in_blocks);
+/* How products of 16 bits run, as a line for people; "" where there are none. For a processor it says of this machine
+ * what the runtime would choose on it; it is no part of a program's text, which is the same wherever it is made. */
+const char *target_products(const struct program *program);
 
 #endif

@@ -1,0 +1,55 @@
+"""CUDA trainers compile by nvcc without a warning and link with the libraries of the toolkit, as accel-gen build does it
+for all architectures. SKIPPED where there is no nvcc. --all: every example job, in every type (ninja soak)."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+JOBS = TREE / "examples" / "jobs"
+# Under the data that the jobs name, which need not be there.
+SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "model.config.n_layer=2",
+                   "model.config.n_embd=64", "model.config.n_head=2"], ["90a"])]
+TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
+ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
+       for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
+
+
+def tool(*arguments):
+    return subprocess.run(["sh", TREE / "tools" / "cuda-toolkit.sh", *arguments], capture_output=True, text=True)
+
+
+def compile_one(folder, job, settings, architectures, nvcc):
+    program = pathlib.Path(folder) / "trainer"
+    flags = [word for setting in ["devices.kind=cuda", *settings] for word in ("--set", setting)]
+    subprocess.run([GENERATOR, JOBS / f"{job}.yaml", *flags, "-o", f"{program}.c"], check=True)
+    include = f"-I{TREE / 'build' / 'include'}"
+    subprocess.run(["cc", "-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-c", f"{program}.c",
+                    "-o", f"{program}.o"], check=True)
+    targets = [f"-gencode=arch=compute_{name},code=sm_{name}" for name in architectures]
+    subprocess.run([*nvcc, "-std=c++17", "-O3", "-Werror", "all-warnings", *targets, include, "-c", f"{program}.cu", "-o",
+                    f"{program}.cu.o"], check=True)
+    libraries = tool("--libs", "cudart", "cublasLt", "cudnn").stdout.split()
+    built = TREE / "build"
+    subprocess.run(["c++", f"{program}.o", f"{program}.cu.o", built / "libaccel-cuda.a", built / "libaccel-runtime.a",
+                    *libraries, "-ljansson", "-ldnnl", "-fopenmp", "-lm", "-o", program], check=True)
+
+
+if __name__ == "__main__":
+    found = tool("--nvcc")
+    if found.returncode != 0:
+        print("SKIPPED: no CUDA trainer was compiled, as there is no nvcc: " + found.stderr.strip())
+        sys.exit(77)
+    failed = 0
+    for job, settings, architectures in ALL if "--all" in sys.argv else SUITE:
+        name = f"{job} {' '.join(settings)} for {' '.join(architectures)}"
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                compile_one(folder, job, settings, architectures, found.stdout.split())
+            print(f"ok {name}")
+        except subprocess.CalledProcessError as error:
+            failed += 1
+            print(f"not ok {name}: {error}")
+    sys.exit(failed > 0)
