@@ -29,6 +29,9 @@ int command_diff(const struct options *options);
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
 int command_render(int argc, char **argv);
 
+/* accel-gen model check FILE: what a model is made of, without a job. */
+int command_model(const struct options *options);
+
 /* accel-gen data FILE... -o FILE: token files. argv[0] is the command's word. */
 int command_data(int argc, char **argv);
 

@@ -129,6 +129,7 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "-o", .alias = "--output", .value = &options->output},
       {.name = "--set", .read = read_override},
       {.name = "--bundle", .value = &options->bundle},
+      {.name = "--config", .value = &options->config},
       {.name = "--program", .read = read_program},
       {.name = "--templates", .value = &options->templates},
       {.name = "--dump", .value = &options->dump},

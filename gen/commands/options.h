@@ -19,6 +19,7 @@ struct options {
 
   const char *second; /* behind the argument, of a command that takes two */
 
+  const char *config;    /* --config K=V,...: of the model of `model check`; NULL: none */
   const char *output;    /* -o FILE; NULL when absent */
   const char *program;   /* --program: a kind of program, "train" by default */
   const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */

@@ -44,6 +44,9 @@ const char *model_digest(const struct tree *model);
 /* Whether the model defines this function. */
 bool model_has(const struct tree *model, const char *entry);
 
+/* Whether this function of the model has a parameter of the name. */
+bool model_takes(const struct tree *model, const char *entry, const char *input);
+
 /* The graph of one entry. NULL with errors in `diags`. */
 struct graph *model_graph(struct arena *arena, const struct tree *model, const struct model_request *request,
                           struct diagnostics *diags);

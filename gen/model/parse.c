@@ -138,6 +138,13 @@ bool model_has(const struct tree *program, const char *entry) {
   return model_function(program, entry) != NULL;
 }
 
+bool model_takes(const struct tree *program, const char *entry, const char *input) {
+  const struct function *function = model_function(program, entry);
+  for (int i = 0; function != NULL && i < function->n_parameters; i++)
+    if (strcmp(function->parameters[i]->name, input) == 0) return true;
+  return false;
+}
+
 bool model_owns(const struct function *function) {
   return function->body != NULL && !function->is_system;
 }

@@ -15,15 +15,21 @@ static double product_flops(const struct node *node) {
   return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
 }
 
-/* All operations of one run of a function, or only its products of matrices. */
-static double function_flops(const struct function *function, bool products) {
+double function_own_flops(const struct function *function, bool products) {
   double flops = 0;
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    if (step->callee != NULL)
-      flops += step->node->call->count * function_flops(step->callee, products);
-    else
-      flops += products ? product_flops(step->node) : op_flops(step->node);
+    if (step->callee == NULL) flops += products ? product_flops(step->node) : op_flops(step->node);
+  }
+  return flops;
+}
+
+/* All operations of one run of a function, or only its products of matrices. */
+static double function_flops(const struct function *function, bool products) {
+  double flops = function_own_flops(function, products);
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, products);
   }
   return flops;
 }

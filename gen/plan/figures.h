@@ -7,4 +7,8 @@
 /* Fills the figures of the program. Bytes are those of the C types in the emitted arena, to the last one. */
 void count_figures(struct program *program);
 
+/* Operations of one run of a function without those of the functions that it calls: all, or only products of matrices.
+ */
+double function_own_flops(const struct function *function, bool products);
+
 #endif

@@ -9,8 +9,7 @@
 #include "gen/plan/traffic.h"
 #include "gen/plan/tree.h"
 
-/* 834304 as "834,304". */
-static const char *grouped(struct arena *arena, int64_t number) {
+const char *count_text(struct arena *arena, int64_t number) {
   const char *digits = arena_printf(arena, "%lld", (long long)number);
   struct text text = text_in(arena);
   size_t length = strlen(digits);
@@ -21,7 +20,7 @@ static const char *grouped(struct arena *arena, int64_t number) {
   return text_string(&text);
 }
 
-static const char *scaled_flops(struct arena *arena, double flops) {
+const char *flops_text(struct arena *arena, double flops) {
   static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
   int unit = 0;
   for (; flops >= 1000 && unit < 5; unit++) flops /= 1000;
@@ -35,9 +34,9 @@ static double mebibytes(int64_t bytes) {
 static void add_model(struct text *text, const struct program *program) {
   text_printf(text, "model     %s: ", name_in_folder(program->job->model.source));
   if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
-  text_printf(text, "%s parameters", grouped(text->arena, program->n_parameters));
+  text_printf(text, "%s parameters", count_text(text->arena, program->n_parameters));
   if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
-  if (program->n_frozen > 0) text_printf(text, " (%s frozen)", grouped(text->arena, program->n_frozen));
+  if (program->n_frozen > 0) text_printf(text, " (%s frozen)", count_text(text->arena, program->n_frozen));
   text_puts(text, "\n");
 }
 
@@ -53,8 +52,8 @@ static void add_step(struct text *text, const struct program *program) {
     text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
   else
     text_printf(text, "%s     %lld x %d = %s tokens, ", unit, (long long)samples, job->data.sequence_length,
-                grouped(text->arena, samples * job->data.sequence_length));
-  text_printf(text, "%s (products %.0f %%)\n", scaled_flops(text->arena, program->flops_per_step),
+                count_text(text->arena, samples * job->data.sequence_length));
+  text_printf(text, "%s (products %.0f %%)\n", flops_text(text->arena, program->flops_per_step),
               100.0 * program->product_flops_per_step / program->flops_per_step);
 }
 
@@ -100,7 +99,7 @@ static void add_savings(struct text *text, const struct program *program) {
     const char *sign = saving->bytes < 0 ? "-" : "";
     int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
     text_printf(text, "saved     %s%s by %s, for %s more a step (%.0f %%)\n", sign, bytes_text(text->arena, size),
-                saving->measure, scaled_flops(text->arena, saving->flops), share);
+                saving->measure, flops_text(text->arena, saving->flops), share);
   }
 }
 

@@ -14,6 +14,10 @@ const char *report_summary(const struct program *program);
  * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. */
 const char *report_json(const struct program *program);
 
+/* "834,304"; "9.35 MFLOP". */
+const char *count_text(struct arena *arena, int64_t number);
+const char *flops_text(struct arena *arena, double flops);
+
 /* "18.4 MiB", and what it is made of: "weights 3.2 MiB, ...". */
 const char *bytes_text(struct arena *arena, int64_t bytes);
 const char *classes_text(struct arena *arena, const struct memory_bytes *bytes);

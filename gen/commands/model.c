@@ -1,0 +1,71 @@
+/* accel-gen model check FILE: a model without a job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/commands/commands.h"
+#include "gen/commands/travel.h"
+#include "gen/model/model.h"
+#include "gen/plan/inventory.h"
+
+/* In double quotes, for YAML. */
+static void add_quoted(struct text *text, const char *word, size_t length) {
+  text_puts(text, "\"");
+  for (size_t i = 0; i < length; i++) text_printf(text, word[i] == '"' || word[i] == '\\' ? "\\%c" : "%c", word[i]);
+  text_puts(text, "\"");
+}
+
+/* "a=1,b.c=2" as the members of a map. False with an error for a word that is none. */
+static bool add_config(struct text *text, const char *config, struct diagnostics *diags) {
+  for (const char *at = config; at != NULL && *at != '\0';) {
+    size_t length = strcspn(at, ","), name = strcspn(at, "=");
+    if (name >= length || name == 0) {
+      diag_error(diags, (struct location){0}, "--config: '%.*s' is no KEY=VALUE", (int)length, at);
+      diag_help(diags, "for example --config n_layer=2,width=64");
+      return false;
+    }
+    if (at != config) text_puts(text, ", ");
+    add_quoted(text, at, name);
+    text_printf(text, ": %.*s", (int)(length - name - 1), at + name + 1);
+    at += length + (at[length] == ',');
+  }
+  return true;
+}
+
+/* A job that the model could have, for batches of one sample; data.sequence_length and data.features by --set. */
+static const char *job_text(const struct options *options, const struct tree *model, struct diagnostics *diags) {
+  struct text text = text_in(options->arena);
+  text_puts(&text, "model: {source: ");
+  add_quoted(&text, options->second, strlen(options->second));
+  text_puts(&text, ", config: {");
+  if (!add_config(&text, options->config, diags)) return NULL;
+  bool rows = model_takes(model, "model", "features"); /* instead of tokens */
+  bool sized = options->config != NULL && strstr(options->config, "block_size=") != NULL;
+  text_printf(&text, "}}\ndata: {train: {path: none, format: %s}, batch_size: 1%s}\ntraining: {steps: 1}\n",
+              rows ? "csv" : "bytes", rows || sized ? "" : ", sequence_length: 128");
+  return text_string(&text);
+}
+
+static int check(struct travel *travel) {
+  const struct options *options = travel->options;
+  travel->model = model_parse(travel->arena, options->second, &travel->diags);
+  if (travel->model == NULL) return STATUS_BAD_JOB;
+  travel->text = job_text(options, travel->model, &travel->diags);
+  return travel->text != NULL ? travel_to_program(travel) : STATUS_BAD_JOB;
+}
+
+int command_model(const struct options *options) {
+  struct options own = *options;
+  own.argument = "--config";
+  struct travel travel = {
+      .options = &own, .arena = options->arena, .diags = diagnostics_in(options->arena), .kind = PROGRAM_EVALUATE};
+  if (strcmp(options->argument, "check") != 0) {
+    fprintf(stderr, "accel-gen: model %s is no command; model check FILE is\n", options->argument);
+    return STATUS_BAD_JOB;
+  }
+  int status = check(&travel);
+  if (travel.diags.count > 0) diag_print(&travel.diags, stderr, options->colour);
+  if (status == STATUS_OK)
+    fputs(options->json ? inventory_json(travel.program) : inventory_text(travel.program), stdout);
+  return status;
+}
