@@ -17,8 +17,13 @@ static const struct limit cuda[] = {
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"hooks", {NULL}, "no hooks"},
     {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
-    {"devices.per_node", {"1"}, "one rank"},
-    {"devices.nodes", {"1"}, "one rank"},
+    {"parallelism.dp_shard", {"1"}, "parallelism.dp_replicate"},
+    {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
+    {"parallelism.ddp.comm_hook", {"no"}, "parallelism.ddp.comm_hook: no"},
+    {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
+    {"profile.schedule", {NULL}, "no profile.schedule; Nsight Systems has a timeline"},
+    {"profile.output_trace_dir", {NULL}, "no profile.output_trace_dir"},
+    {"profile.with_flops", {"false"}, "profile.with_flops: false"},
 };
 
 static bool allows(const struct limit *limit, const struct spec_node *value) {

@@ -1,6 +1,7 @@
 """CUDA programs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
 the place of the toolkit's. What runs is the text that nvcc would compile."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -8,9 +9,9 @@ import sys
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HOST = TREE / "tests" / "cuda" / "host"
-sys.path.insert(0, str(TREE / "tests" / "program"))
+sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
-from harness import GENERATOR, Trainer  # noqa: E402
+from ranks import GENERATOR, Ranks, Trainer, free_port  # noqa: E402
 
 OUT = TREE / "build" / "tests" / "cuda"
 C = ["-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -74,5 +75,19 @@ class HostTrainer(Trainer):
                      "-fopenmp", "-lm"])
         return program
 
+    def run(self):
+        ranks = self.job["devices"].get("per_node", 1)
+        if ranks == 1:
+            return super().run()
+        meeting = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                   "OMP_NUM_THREADS": "1"}
+        running = [subprocess.Popen([self.folder / "trainer"], cwd=self.folder, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True,
+                                    env={**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
+        said = [process.communicate(timeout=120)[0] for process in running]
+        if any(process.returncode != 0 for process in running):
+            raise AssertionError("the ranks failed:\n" + "\n".join(said))
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
 
-__all__ = ["HostTrainer", "Trainer", "objects", "GENERATOR", "TREE"]
+
+__all__ = ["HostTrainer", "Ranks", "Trainer", "objects", "GENERATOR", "TREE"]

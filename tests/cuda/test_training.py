@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import numpy as np
-from host import TREE, HostTrainer, Trainer, objects
+from host import TREE, HostTrainer, Ranks, Trainer, objects
 
 MODELS = TREE / "examples" / "models"
 TEXT = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 9}
@@ -34,14 +34,17 @@ CASES = {
     "bf16": case("llama", HEADS, TEXT, precision={"mixed_precision": "bf16"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
-    "resnet": case("resnet", {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10,
-                              "embedding_size": 4, "stages": 2, "hidden_sizes.0": 4, "hidden_sizes.1": 6, "depths.0": 1,
-                              "depths.1": 1}, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
-                   training={**EVALUATED, "metrics": ["accuracy"]}),
+    "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
+                  optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
+                  parallelism={"ddp": {"bucket_cap_mb": 0.01}}),
 }
 
 # Every other example, and rules and types that are left.
 MORE = {
+    "resnet": case("resnet", {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10,
+                              "embedding_size": 4, "stages": 2, "hidden_sizes.0": 4, "hidden_sizes.1": 6, "depths.0": 1,
+                              "depths.1": 1}, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
+                   training={**EVALUATED, "metrics": ["accuracy"]}),
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
     "chunk": case("gpt2", GPT, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3}),
     "fp16": case("gpt2", GPT, TEXT, precision={"mixed_precision": "fp16"}, optimizer=CLIPPED,
@@ -84,7 +87,8 @@ def write_data(folder, features):
 class Training(unittest.TestCase):
     def compare(self, name, job):
         low = LOW.get(job.get("precision", {}).get("mixed_precision"))
-        trainers = [Trainer(json.loads(json.dumps(job))), HostTrainer(json.loads(json.dumps(job)), PARTS)]
+        ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], PARTS)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 1))
