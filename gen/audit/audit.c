@@ -5,6 +5,7 @@
 #include "gen/audit/calls.h"
 #include "gen/audit/hidden.h"
 #include "gen/audit/machine.h"
+#include "gen/audit/ptx.h"
 #include "gen/audit/walk.h"
 #include "gen/c/parse.h"
 
@@ -49,6 +50,7 @@ static struct audit *begin(struct arena *arena, const struct tree *tree, const s
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   audit->arena = arena;
   audit->tree = tree;
+  audit->hot = "in the hot loop";
   audit->marks = marks_of(arena, tree);
   for (int i = 0; i < tree->n_functions; i++)
     tree->functions[i]->role = arena_alloc(arena, sizeof *tree->functions[i]->role);
@@ -64,6 +66,7 @@ struct audit *audit_calls(struct arena *arena, const char *file, const struct au
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
+  if (is_ptx(file)) return ptx_audit(arena, file, options->text, diags);
   struct tree *tree = read_program(arena, file, options, diags);
   if (tree == NULL) return NULL;
   struct audit *audit = begin(arena, tree, options);

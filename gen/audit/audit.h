@@ -50,6 +50,7 @@ struct audit {
   const char *root; /* the hot loop's functions, for people: "step" */
   int n_functions;  /* defined */
   int n_hot;        /* of these, reachable from the root */
+  const char *hot;  /* what these are, for people: "in the hot loop" */
   struct claim *claims;
   int n_claims, claims_capacity;
 };

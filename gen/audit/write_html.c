@@ -114,10 +114,10 @@ void audit_write_html(const struct audit *audit, const struct line_note *notes, 
   text_printf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>Audit of ", style);
   write_escaped(out, audit->tree->file);
   text_printf(out,
-              "</h1>\n<p>%s lines, %d functions, %d of them in the hot loop. Of %d claims, %d hold, %d broken, %d "
+              "</h1>\n<p>%s lines, %d functions, %d of them %s. Of %d claims, %d hold, %d broken, %d "
               "cannot be told.</p>\n<table>\n",
-              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot, audit->n_claims,
-              audit_count(audit, VERDICT_HOLDS), audit_count(audit, VERDICT_BROKEN),
+              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot, audit->hot,
+              audit->n_claims, audit_count(audit, VERDICT_HOLDS), audit_count(audit, VERDICT_BROKEN),
               audit_count(audit, VERDICT_CANNOT_TELL));
   static const enum verdict order[] = {VERDICT_BROKEN, VERDICT_CANNOT_TELL, VERDICT_HOLDS};
   for (int i = 0; i < 3; i++)

@@ -46,8 +46,8 @@ static void add_claim(const struct claim *claim, bool facts, struct text *out) {
 }
 
 void audit_write_text(const struct audit *audit, bool facts, struct text *out) {
-  text_printf(out, "%s: %s lines, %d functions, %d of them in the hot loop\n", audit->tree->file,
-              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot);
+  text_printf(out, "%s: %s lines, %d functions, %d of them %s\n", audit->tree->file,
+              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot, audit->hot);
   for (int i = 0; i < audit->n_claims; i++) add_claim(&audit->claims[i], facts, out);
   int holds = audit_count(audit, VERDICT_HOLDS), broken = audit_count(audit, VERDICT_BROKEN);
   text_printf(out, "%d hold, %d broken", holds, broken);

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "gen/base/embedded.h"
+#include "gen/base/file.h"
 #include "gen/base/text.h"
 #include "gen/commands/files.h"
 #include "gen/commands/generate.h"

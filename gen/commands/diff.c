@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/base/file.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
 #include "gen/commands/side.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"

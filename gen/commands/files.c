@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gen/base/file.h"
 #include "gen/base/sha256.h"
 #include "gen/base/text.h"
 
@@ -60,18 +61,6 @@ bool write_file(struct arena *arena, const char *path, const char *bytes, size_t
   unlink(beside);
   errno = reason;
   return complain(path);
-}
-
-const char *read_bytes(struct arena *arena, const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return NULL;
-  struct text text = text_in(arena);
-  char buffer[1 << 16];
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) text_add(&text, buffer, got);
-  bool good = !ferror(file);
-  fclose(file);
-  *length = text.length;
-  return good ? text_string(&text) : NULL;
 }
 
 const char *digest_of(struct arena *arena, const char *bytes, size_t length) {

@@ -11,9 +11,6 @@
  * A `path` of "-" is standard output. False once a message stands on standard error; then nothing has changed. */
 bool write_file(struct arena *arena, const char *path, const char *bytes, size_t length);
 
-/* The bytes of a file with a NUL behind them; NULL when it cannot be read. */
-const char *read_bytes(struct arena *arena, const char *path, size_t *length);
-
 /* SHA-256 as 64 hexadecimal digits: of bytes; of a file, NULL when it cannot be read. */
 const char *digest_of(struct arena *arena, const char *bytes, size_t length);
 const char *file_digest(struct arena *arena, const char *path);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gen/base/file.h"
 #include "gen/commands/files.h"
 
 bool recorded_read(struct arena *arena, const char *program, struct recorded *recorded, struct diagnostics *diags) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/base/difference.h"
+#include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/base/version.h"
 #include "gen/commands/files.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/commands/files.h"
 #include "gen/commands/hot.h"

@@ -1,0 +1,53 @@
+/* PTX: the text of NVIDIA's virtual machine (NVIDIA, "PTX ISA", chapters 4, 10, 11) as statements, one at a time, each
+ * with the line of CUDA C that it was made of. */
+#ifndef ACCEL_AUDIT_PTX_READ_H
+#define ACCEL_AUDIT_PTX_READ_H
+
+#include <stdbool.h>
+
+#include "gen/base/arena.h"
+#include "gen/base/diag.h"
+
+enum ptx_kind {
+  PTX_END,
+  PTX_FUNCTION,    /* the head of a function with a body */
+  PTX_CLOSE,       /* the end of a function */
+  PTX_LABEL,       /* `name` */
+  PTX_DECLARATION, /* of memory or of a function without a body; at any place */
+  PTX_INSTRUCTION,
+  PTX_BROKEN /* the text ends within a statement, or is none */
+};
+
+struct ptx_statement {
+  enum ptx_kind kind;
+  const char *text;      /* white space is one blank, comments are gone */
+  const char *name;      /* of a function or a label; of an instruction, all of it: "ld.global.f32" */
+  const char *operands;  /* of an instruction */
+  bool is_kernel;        /* PTX_FUNCTION: an entry */
+  bool is_guarded;       /* an instruction under a predicate */
+  int line;              /* of the PTX */
+  struct location where; /* of the source; line 0: the PTX does not say */
+};
+
+/* The sources that a PTX file names, which may stand behind the code that is made of them: what one reader has found
+ * serves another one over the same text. */
+struct ptx_files {
+  const char **items; /* by their numbers in the PTX; NULL: none has it */
+  int count, capacity;
+};
+
+struct ptx_reader {
+  struct arena *arena;
+  const char *file, *at, *end;
+  int line, depth; /* of braces, within a function */
+  struct ptx_files files;
+  struct location where;
+};
+
+/* A reader at the start of a PTX file's text, which stays where it is. */
+struct ptx_reader ptx_open(struct arena *arena, const char *file, const char *text, size_t length);
+
+/* The next statement; PTX_END behind the last one, PTX_BROKEN once and then PTX_END where it cannot go on. */
+struct ptx_statement ptx_next(struct ptx_reader *reader);
+
+#endif

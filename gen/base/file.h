@@ -1,0 +1,12 @@
+/* Files as bytes. */
+#ifndef ACCEL_BASE_FILE_H
+#define ACCEL_BASE_FILE_H
+
+#include <stddef.h>
+
+#include "gen/base/arena.h"
+
+/* The bytes of a file with a NUL behind them, in `arena`; NULL when it cannot be read. */
+const char *read_bytes(struct arena *arena, const char *path, size_t *length);
+
+#endif
