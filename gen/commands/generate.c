@@ -9,6 +9,7 @@
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
 #include "gen/commands/variations.h"
+#include "gen/plan/cost.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report.h"
 #include "gen/plan/target.h"
@@ -91,9 +92,12 @@ int command_plan(const struct options *options) {
   int status = begin(&travel, options);
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  const char *people = arena_printf(travel.arena, "%s%s%s", report_text(travel.program), traffic_text(travel.program),
-                                    target_products(travel.program));
-  const char *text = options->json ? report_json(travel.program) : people;
+  const struct network *network = options->predicts ? &options->network : NULL;
+  const char *people =
+      arena_printf(travel.arena, "%s%s%s%s", report_text(travel.program), traffic_text(travel.program),
+                   network != NULL ? cost_text(travel.program, network) : "", target_products(travel.program));
+  json_t *predicted = options->json && network != NULL ? cost_json(travel.program, network) : NULL;
+  const char *text = options->json ? report_json(travel.program, predicted) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
   return finish(&travel, STATUS_OK);
 }

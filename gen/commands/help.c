@@ -18,6 +18,9 @@ static void print_overview(const struct options *options) {
       "  --manifest                  beside FILE.c also FILE.manifest.json: where each line comes from\n"
       "  --provenance                beside FILE also FILE.intoto.json and FILE.cdx.json, for supply-chain tools\n"
       "  --templates DIR             templates in the place of the built-in ones\n"
+      "  --nodes N                   plan for so many machines, and predict what their exchange takes\n"
+      "  --latency US, --bandwidth MB/S, --step MS\n"
+      "                              on such a network (20, 1250), beside steps of one rank of so long\n"
       "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
       "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"
       "\ntopics of `accel-gen help TOPIC`: a command, a group, or a key such as optimizer.lr\n");

@@ -103,7 +103,7 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   manifest->job.digest = travel->job->digest;
   manifest->job.resolved = job_resolved(arena, travel->job);
   manifest->job.model = model_digest(travel->model);
-  manifest->plan = report_json(travel->program);
+  manifest->plan = report_json(travel->program, NULL);
   manifest->plan_text = report_text(travel->program);
   manifest->runtime = runtime_package(travel->kind == PROGRAM_TRAIN && travel->job->devices.ranks > 1);
   manifest->compile_rest = compile_rest(&d);

@@ -39,18 +39,49 @@ static bool names_word(const char *words, const char *name) {
   return false;
 }
 
-static bool read_override(struct reader *reader, const char *value) {
+static bool add_override(struct reader *reader, struct job_override override) {
   struct options *options = reader->options;
-  const char *equals = strchr(value, '=');
-  if (equals == NULL || equals == value) return usage_error(reader, "--set needs KEY=VALUE, not ", value);
-  struct job_override override = {
-      .key = arena_copy(options->arena, value, (size_t)(equals - value)),
-      .value = equals + 1,
-  };
   options->overrides = arena_grow(options->arena, options->overrides, options->n_overrides, &reader->overrides_capacity,
                                   sizeof override);
   options->overrides[options->n_overrides++] = override;
   return true;
+}
+
+static bool read_override(struct reader *reader, const char *value) {
+  const char *equals = strchr(value, '=');
+  if (equals == NULL || equals == value) return usage_error(reader, "--set needs KEY=VALUE, not ", value);
+  const char *key = arena_copy(reader->options->arena, value, (size_t)(equals - value));
+  return add_override(reader, (struct job_override){.key = key, .value = equals + 1});
+}
+
+/* ---- The network that a plan is predicted for ---- */
+
+static bool read_nodes(struct reader *reader, const char *value) {
+  reader->options->predicts = true;
+  return add_override(reader, (struct job_override){.key = "devices.nodes", .value = value});
+}
+
+/* A positive number, in units of `unit`. */
+static bool read_quantity(struct reader *reader, const char *value, double unit, double *quantity) {
+  char *end;
+  double number = strtod(value, &end);
+  if (end == value || *end != '\0' || !(number > 0 && number < 1e12))
+    return usage_error(reader, "a number greater than 0 must stand in the place of ", value);
+  *quantity = number * unit;
+  reader->options->predicts = true;
+  return true;
+}
+
+static bool read_latency(struct reader *reader, const char *value) {
+  return read_quantity(reader, value, 1e-6, &reader->options->network.latency);
+}
+
+static bool read_bandwidth(struct reader *reader, const char *value) {
+  return read_quantity(reader, value, 1e6, &reader->options->network.bandwidth);
+}
+
+static bool read_step(struct reader *reader, const char *value) {
+  return read_quantity(reader, value, 1e-3, &reader->options->network.step);
 }
 
 static bool read_program(struct reader *reader, const char *value) {
@@ -132,6 +163,10 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--config", .value = &options->config},
       {.name = "--program", .read = read_program},
       {.name = "--templates", .value = &options->templates},
+      {.name = "--nodes", .read = read_nodes},
+      {.name = "--latency", .read = read_latency},
+      {.name = "--bandwidth", .read = read_bandwidth},
+      {.name = "--step", .read = read_step},
       {.name = "--dump", .value = &options->dump},
       {.name = "--format", .read = read_format},
       {.name = "--fail-on", .read = read_fail_on},
@@ -211,6 +246,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
   options->program = "train";
   options->format = "text";
   options->march = "native";
+  options->network = (struct network){.latency = 20e-6, .bandwidth = 1250e6}; /* Ethernet of 10 Gbit/s */
   options->fail_on = "unproved";
   reader.command = read_command(&reader);
   bool good = read_rest(&reader);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "gen/base/arena.h"
+#include "gen/plan/network.h"
 #include "gen/spec/job.h"
 
 /* Exit statuses of every command. */
@@ -41,6 +42,9 @@ struct options {
   const char *march;     /* --march NAME: the processor that an audited program is compiled for; "native" (default) */
   const char **includes; /* -I DIR, in order */
   int n_includes;
+
+  bool predicts;          /* --nodes, --latency, --bandwidth or --step: what exchange takes is predicted */
+  struct network network; /* over which */
 
   struct job_override *overrides; /* --set KEY=VALUE, in order */
   int n_overrides;

@@ -33,7 +33,7 @@ bool side_of_job(const struct options *options, const char *file, struct side *s
   const struct job_key *keys = job_keys(arena, travel.job, &count);
   for (int i = 0; i < count; i++) add_pair(arena, &side->keys, keys[i].name, keys[i].value);
   side->model = model_digest(travel.model);
-  side->figures = figures_of(arena, report_json(travel.program));
+  side->figures = figures_of(arena, report_json(travel.program, NULL));
   side->summary = summary_of(arena, report_text(travel.program));
   set_lines(arena, text, strlen(text), side);
   return find_hot(options, arena_printf(arena, "%s.c", file), text, side, diags);

@@ -136,7 +136,7 @@ static json_t *savings_json(const struct program *program) {
   return list;
 }
 
-const char *report_json(const struct program *program) {
+const char *report_json(const struct program *program, json_t *predicted) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
@@ -152,6 +152,7 @@ const char *report_json(const struct program *program) {
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
+  if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");

@@ -2,6 +2,7 @@
 #include "runtime/collectives.h"
 
 #include "runtime/half.h"
+#include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/begun.h"
 #include "runtime/mpi/channel.h"
 #include "runtime/problem.h"
@@ -15,6 +16,10 @@ static MPI_Request begin(enum accel_axis axis, void *values, size_t count, MPI_D
                          const char *what) {
   MPI_Request request;
   MPI_Comm channel = rt_channel_along(axis);
+  int width, ranks;
+  MPI_Type_size(type, &width);
+  MPI_Comm_size(channel, &ranks);
+  rt_choose_all_reduce(count * (size_t)width, ranks);
   rt_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, type, sum, channel, &request), what);
   return request;
 }

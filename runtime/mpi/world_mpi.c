@@ -2,6 +2,7 @@
  */
 #include "runtime/world.h"
 
+#include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/channel.h"
 #include "runtime/mpi/processors.h"
 
@@ -73,6 +74,7 @@ void rt_user_share(void *bytes, size_t size, int from, const char *what) {
 int64_t rt_world_largest(int64_t value) {
   MPI_Request request;
   int64_t largest = value;
+  rt_choose_all_reduce(sizeof value, world.ranks);
   rt_mpi_check(MPI_Iallreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, rt_channel_between(), &request), "all-reduce");
   rt_mpi_wait(&request, "what all ranks agree on");
   return largest;

@@ -55,6 +55,8 @@ class Hosts:
         for i in range(self.count):
             self.namespace(f"host{i}")
         self.switch = subprocess.Popen([program, *self.namespaces], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(self.switch.pid, os.SCHED_FIFO, os.sched_param(1))  # links do not wait for processors
         if self.switch.stdout.readline() != "ready\n":
             raise RuntimeError("the switch does not start")
         for i, name in enumerate(self.namespaces):
