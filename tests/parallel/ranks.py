@@ -87,7 +87,17 @@ class Running:
         limit = time.monotonic() + 60
         while not (lines.exists() and lines.read_text().count("\n") > 2) and time.monotonic() < limit:
             time.sleep(0.02)
-        self.ranks = sorted((self.rank_of(process), process) for process in self.children())
+        self.ranks = self.find()
+
+    @classmethod
+    def of(cls, mpirun):
+        """Those of an mpirun that was started before."""
+        running = cls.__new__(cls)
+        running.mpirun = mpirun
+        return running
+
+    def find(self):
+        return sorted((self.rank_of(process), process) for process in self.children())
 
     def children(self):
         return [int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit()

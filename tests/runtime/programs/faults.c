@@ -1,6 +1,7 @@
 /* Preloaded into a program: what changes files is counted, call by call. Those from number FAULT_AT to FAULT_UNTIL (as
  * a rule FAULT_AT itself) fail with FAULT_ERRNO. 0: a write takes one byte only, and all else succeeds; -1: the process
- * kills itself before the call. FAULT_NAMES: a file that is told the calls at the end, a name a line. */
+ * kills itself before the call; -2: it waits a second. FAULT_NAMES: a file that is told the calls at the end, a name a
+ * line. FAULT_PATH: calls for files whose path does not hold this are let through, and do not count. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -36,18 +37,31 @@ __attribute__((constructor)) static void begin(void) {
   atexit(tell);
 }
 
+/* The path of an open file. */
+static const char *path_of(int file) {
+  static _Thread_local char path[4096];
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t size = readlink(link, path, sizeof path - 1);
+  path[size > 0 ? size : 0] = '\0';
+  return path;
+}
+
 /* Whether this call is one of those that go wrong; errno says how. */
-static int goes_wrong(const char *name) {
+static int goes_wrong(const char *name, const char *path) {
+  const char *wanted = getenv("FAULT_PATH");
+  if (wanted != NULL && strstr(path, wanted) == NULL) return 0;
   long call = atomic_fetch_add(&calls, 1) + 1, at = number("FAULT_AT", -1);
   if (call < MOST) names[call] = name;
   if (at < 0 || call < at || call > number("FAULT_UNTIL", at)) return 0;
   errno = (int)number("FAULT_ERRNO", EIO);
   if (errno == -1) kill(getpid(), SIGKILL);
-  return 1;
+  if (errno == -2) sleep(1);
+  return errno != -2;
 }
 
-static int fails(const char *name) {
-  return goes_wrong(name) && errno != 0;
+static int fails(const char *name, const char *path) {
+  return goes_wrong(name, path) && errno != 0;
 }
 
 int open(const char *path, int flags, ...) {
@@ -55,12 +69,12 @@ int open(const char *path, int flags, ...) {
   va_start(arguments, flags);
   int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
   va_end(arguments);
-  if ((flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0 && fails("open")) return -1;
+  if ((flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0 && fails("open", path)) return -1;
   return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 ssize_t write(int file, const void *bytes, size_t size) {
-  if (file > STDERR_FILENO && goes_wrong("write")) {
+  if (file > STDERR_FILENO && goes_wrong("write", path_of(file))) {
     if (errno != 0) return -1;
     size = size > 1 ? 1 : size;
   }
@@ -70,44 +84,46 @@ ssize_t write(int file, const void *bytes, size_t size) {
 /* What was written is in the file's cache then, and may yet be lost; the descriptor is gone either way. */
 int close(int file) {
   int flags = fcntl(file, F_GETFL);
-  int bad = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && file > STDERR_FILENO && fails("close");
+  int bad = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && file > STDERR_FILENO && fails("close", path_of(file));
   int error = errno, status = (int)syscall(SYS_close, file);
   if (bad) errno = error;
   return bad ? -1 : status;
 }
 
 int fsync(int file) {
-  return fails("fsync") ? -1 : (int)syscall(SYS_fsync, file);
+  return fails("fsync", path_of(file)) ? -1 : (int)syscall(SYS_fsync, file);
 }
 
 int fdatasync(int file) {
-  return fails("fdatasync") ? -1 : (int)syscall(SYS_fdatasync, file);
+  return fails("fdatasync", path_of(file)) ? -1 : (int)syscall(SYS_fdatasync, file);
 }
 
 int ftruncate(int file, off_t size) {
-  return fails("ftruncate") ? -1 : (int)syscall(SYS_ftruncate, file, size);
+  return fails("ftruncate", path_of(file)) ? -1 : (int)syscall(SYS_ftruncate, file, size);
 }
 
 int rename(const char *from, const char *to) {
-  return fails("rename") ? -1 : (int)syscall(SYS_rename, from, to);
+  return fails("rename", from) ? -1 : (int)syscall(SYS_rename, from, to);
 }
 
 int link(const char *from, const char *to) {
-  return fails("link") ? -1 : (int)syscall(SYS_link, from, to);
+  return fails("link", from) ? -1 : (int)syscall(SYS_link, from, to);
 }
 
 int unlink(const char *path) {
-  return fails("unlink") ? -1 : (int)syscall(SYS_unlink, path);
+  return fails("unlink", path) ? -1 : (int)syscall(SYS_unlink, path);
 }
 
 int unlinkat(int folder, const char *path, int flags) {
-  return fails("unlinkat") ? -1 : (int)syscall(SYS_unlinkat, folder, path, flags);
+  return fails("unlinkat", folder == AT_FDCWD ? path : path_of(folder))
+             ? -1
+             : (int)syscall(SYS_unlinkat, folder, path, flags);
 }
 
 int mkdir(const char *path, mode_t mode) {
-  return fails("mkdir") ? -1 : (int)syscall(SYS_mkdir, path, mode);
+  return fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode);
 }
 
 int rmdir(const char *path) {
-  return fails("rmdir") ? -1 : (int)syscall(SYS_rmdir, path);
+  return fails("rmdir", path) ? -1 : (int)syscall(SYS_rmdir, path);
 }
