@@ -13,7 +13,7 @@ enum accel_level {
 };
 
 /* Who writes a line: the main process; all; all, one after the other in the order of their ranks, for which all call
- * it. */
+ * it (what mpirun collects of several it may print in another order). */
 enum accel_writers { ACCEL_MAIN_PROCESS_ONLY, ACCEL_EVERY_PROCESS, ACCEL_IN_ORDER };
 
 /* Lines below `level` are not written. */
