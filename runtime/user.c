@@ -93,6 +93,12 @@ const char *accel_weight_name(const struct accel_run *run, int index) {
   return run->program->tensors[index].name;
 }
 
+const char *accel_key_of(const struct accel_run *run, const char *name) {
+  for (int i = 0; i < run->program->n_keys; i++)
+    if (strcmp(run->program->keys[i].name, name) == 0) return run->program->keys[i].value;
+  return NULL;
+}
+
 const char *accel_project_dir(const struct accel_run *run) {
   return run->project_dir;
 }

@@ -87,6 +87,10 @@ const float *accel_average_of(const struct accel_run *run, const char *name, int
 int accel_weight_count(const struct accel_run *run);
 const char *accel_weight_name(const struct accel_run *run, int index);
 
+/* The value of a key of the job, as a text: accel_key_of(run, "precision.mixed_precision") is "bf16", say. NULL: the
+ * program has no such key. */
+const char *accel_key_of(const struct accel_run *run, const char *name);
+
 /* The folder that the run writes to. */
 const char *accel_project_dir(const struct accel_run *run);
 
