@@ -16,7 +16,6 @@ enum { PIECE = 1 << 14 };
 struct reduction {
   enum accel_reduction kind;
   double factor; /* of a sum */
-  void *pieces;  /* of all ranks */
 };
 
 static double sum_of_reals(const void *pieces, enum accel_dtype dtype, int64_t at, int64_t count) {
@@ -47,13 +46,14 @@ static int64_t reduce_integers(const void *pieces, enum accel_dtype dtype, int64
   return result;
 }
 
-static void reduce_piece(const struct reduction *how, enum accel_dtype dtype, void *out, int64_t count) {
+static void reduce_piece(const struct reduction *how, enum accel_dtype dtype, const void *pieces, void *out,
+                         int64_t count) {
   bool largest = how->kind == ACCEL_MAX;
   for (int64_t i = 0; i < count; i++)
     if (!rt_is_floating(dtype))
-      rt_set_integer(dtype, out, i, reduce_integers(how->pieces, dtype, i, count, largest));
+      rt_set_integer(dtype, out, i, reduce_integers(pieces, dtype, i, count, largest));
     else
-      rt_set_real(dtype, out, i, (largest ? largest_real : sum_of_reals)(how->pieces, dtype, i, count) * how->factor);
+      rt_set_real(dtype, out, i, (largest ? largest_real : sum_of_reals)(pieces, dtype, i, count) * how->factor);
 }
 
 static struct accel_value *reduce_tensor(struct accel_store *store, struct accel_value *tensor, void *context) {
@@ -61,12 +61,14 @@ static struct accel_value *reduce_tensor(struct accel_store *store, struct accel
   enum accel_dtype dtype = tensor->tensor.dtype;
   size_t width = accel_dtype_size(dtype);
   struct accel_value *result = accel_make_tensor(store, dtype, tensor->tensor.rank, tensor->tensor.shape, NULL);
-  int64_t all = rt_tensor_count(tensor);
+  int64_t all = rt_tensor_count(tensor), most = all < PIECE ? all : PIECE;
+  void *pieces = rt_store_take(store, (size_t)rt_world()->ranks * (size_t)most * width);
+  if (pieces == NULL) return NULL;
   for (int64_t at = 0; result != NULL && at < all; at += PIECE) {
     int64_t count = all - at < PIECE ? all - at : PIECE;
     const char *own = (const char *)tensor->tensor.data + (size_t)at * width;
-    rt_user_gather(own, how->pieces, (size_t)count * width, "accel_reduce");
-    reduce_piece(how, dtype, (char *)result->tensor.data + (size_t)at * width, count);
+    rt_user_gather(own, pieces, (size_t)count * width, "accel_reduce");
+    reduce_piece(how, dtype, pieces, (char *)result->tensor.data + (size_t)at * width, count);
   }
   return result;
 }
@@ -83,11 +85,10 @@ struct accel_value *accel_reduce(struct accel_store *store, struct accel_value *
                                  double scale) {
   static const char *const names[] = {"sum", "mean", "max", "sum"};
   int ranks = rt_world()->ranks;
-  struct reduction how = {reduction, reduction == ACCEL_MEAN ? scale / ranks : scale, NULL};
+  struct reduction how = {reduction, reduction == ACCEL_MEAN ? scale / ranks : scale};
   char of[64];
   snprintf(of, sizeof of, "%s times %.17g of ", names[reduction], scale);
-  how.pieces = rt_store_take(store, (size_t)ranks * PIECE * sizeof(double));
   struct accel_value *good = accel_recursively_apply(store, check_type, value, &how, NULL, true);
-  if (!rt_agree(store, OPERATION_REDUCE, how.pieces != NULL ? rt_build_of(store, good, of, true) : NULL)) return NULL;
+  if (!rt_agree(store, OPERATION_REDUCE, rt_build_of(store, good, of, true))) return NULL;
   return accel_recursively_apply(store, reduce_tensor, value, &how, NULL, true);
 }

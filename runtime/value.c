@@ -52,7 +52,7 @@ struct accel_value *accel_make_string(struct accel_store *store, const char *tex
 }
 
 struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype dtype, int rank, const int64_t *shape,
-                                    void *data) {
+                                    const void *data) {
   if ((unsigned)dtype >= ACCEL_DTYPES) return rt_store_fail(store, "a tensor of dtype %d, which is none", (int)dtype);
   if (rank < 0 || rank > ACCEL_MOST_DIMENSIONS)
     return rt_store_fail(store, "a tensor of %d dimensions; it has 0 to %d", rank, ACCEL_MOST_DIMENSIONS);
@@ -64,7 +64,7 @@ struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype 
   value->tensor.dtype = dtype;
   value->tensor.rank = rank;
   for (int i = 0; i < rank; i++) value->tensor.shape[i] = shape[i];
-  value->tensor.data = data;
+  value->tensor.data = (void *)(uintptr_t)data;
   return value;
 }
 

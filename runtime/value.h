@@ -96,7 +96,7 @@ struct accel_value *accel_make_tensor(struct accel_store *store, enum accel_dtyp
 /* The same without a copy: `data` stays the caller's, and must outlive the value. Operations that write do so in
  * copies. */
 struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype dtype, int rank, const int64_t *shape,
-                                    void *data);
+                                    const void *data);
 
 struct accel_value *accel_make_list(struct accel_store *store);
 struct accel_value *accel_make_map(struct accel_store *store);
