@@ -1,15 +1,8 @@
 """Operations on values beside Accelerate's own: the same nested, ragged, scalar and empty values of many types, on one
 process and on several, Accelerate's over gloo. What differs on purpose is named here."""
 
-import json
 import multiprocessing
 import os
-import pathlib
-import random
-import shlex
-import subprocess
-import sys
-import tempfile
 import unittest
 
 import numpy as np
@@ -17,135 +10,12 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
 from accelerate.utils import operations
-
-TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tests" / "parallel"))
-
-from ranks import free_port, library_flags, start  # noqa: E402
-
-SEED = int(os.environ.get("SEED", "1"))
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
-          "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool}
-FLOATING = ("float32", "float64", "float16", "bfloat16")
-SOURCES = ["value", "value_text", "value_bytes", "store", "elements", "operations", "concatenate", "gather", "broadcast",
-           "reduce", "pad", "split", "agreement", "process", "logger"]
-
-
-# ---- Values as JSON, in the form of programs/run_operations.c, and as Accelerate has them ----
-
-def tensor(dtype, shape, data):
-    """data: a torch tensor."""
-    return {"tensor": [dtype, list(shape), data.contiguous().flatten().view(torch.uint8).numpy().tobytes().hex()
-                       if data.numel() else ""]}
-
-
-def to_torch(value):
-    if isinstance(value, list):
-        return [to_torch(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "map" in value:
-        return {name: to_torch(item) for name, item in value["map"]}
-    dtype, shape, data = value["tensor"]
-    flat = torch.frombuffer(bytearray.fromhex(data), dtype=torch.uint8).clone() if data else torch.empty(0, dtype=torch.uint8)
-    return flat.view(DTYPES[dtype]).reshape(shape)
-
-
-def name_of(dtype):
-    return str(dtype).removeprefix("torch.")
-
-
-def from_torch(value):
-    if isinstance(value, torch.Tensor):
-        return tensor(name_of(value.dtype), value.shape, value)
-    if isinstance(value, operations.TensorInformation):
-        return {"information": [name_of(value.dtype), list(value.shape)]}
-    if isinstance(value, (list, tuple)):
-        return [from_torch(item) for item in value]
-    if isinstance(value, dict):
-        return {"map": [[name, from_torch(item)] for name, item in value.items()]}
-    return value
+from values import (DTYPES, FLOATING, SEED, Draw, Program, free_port, from_torch, ragged, rows, tensor, to_torch,
+                    without)
 
 
 def case(op, *args, values):
     return {"op": op, "args": list(args), "values": values}
-
-
-# ---- Random values ----
-
-class Draw:
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-
-    def build(self, depth=3, leaf=None):
-        """How a value is built: nested lists and maps of (dtype, shape), or of what `leaf` gives."""
-        kind = self.random.random()
-        if depth == 0 or kind < 0.4:
-            return (leaf or self.shape)()
-        count = self.random.choice([0, 1, 1, 2, 3])
-        items = [self.build(depth - 1, leaf) for _ in range(count)]
-        return items if kind < 0.7 else {f"{i}é": item for i, item in enumerate(items)}
-
-    def shape(self, least=0):
-        rank = self.random.choice([0, 1, 1, 2, 3]) or least
-        return (self.random.choice(list(DTYPES)), tuple(self.random.choice([0, 1, 2, 3, 5]) for _ in range(rank)))
-
-    def elements(self, dtype, shape):
-        count = int(np.prod(shape))
-        if dtype in FLOATING:
-            values = [self.random.gauss(0, 10) for _ in range(count)]
-        else:
-            values = [self.random.randrange(0, 2 if dtype == "bool" else 120) for _ in range(count)]
-        return torch.tensor(values, dtype=torch.float64 if dtype in FLOATING else torch.int64).to(DTYPES[dtype]).reshape(shape)
-
-    def fill(self, build):
-        if isinstance(build, list):
-            return [self.fill(item) for item in build]
-        if isinstance(build, dict):
-            return {"map": [[name, self.fill(item)] for name, item in build.items()]}
-        if isinstance(build, tuple):
-            return tensor(*build, self.elements(*build))
-        return build
-
-    def anything(self):
-        return self.random.choice([None, True, False, 7, -2**40, 0.1, "", "naïve \"text\"", self.shape(), self.shape()])
-
-    def object(self):
-        return self.fill(self.build(leaf=self.anything))
-
-
-def without(build, dtypes):
-    """The build with float32 for some types."""
-    if isinstance(build, list):
-        return [without(item, dtypes) for item in build]
-    if isinstance(build, dict):
-        return {name: without(item, dtypes) for name, item in build.items()}
-    return ("float32", build[1]) if build[0] in dtypes else build
-
-
-def ragged(draw, build, dim):
-    """The build with another length along a dimension."""
-    if isinstance(build, list):
-        return [ragged(draw, item, dim) for item in build]
-    if isinstance(build, dict):
-        return {name: ragged(draw, item, dim) for name, item in build.items()}
-    dtype, shape = build
-    if not -len(shape) <= dim < len(shape):
-        return build
-    shape = list(shape)
-    shape[dim] = draw.random.choice([0, 1, 2, 4])
-    return dtype, tuple(shape)
-
-
-def rows(draw, length, depth=2):
-    """A value to split: of one length, but for what is deeper in it."""
-    kind = draw.random.choice(["list", "tensor", "map"] if depth else ["list", "tensor"])
-    if kind == "list":
-        return [draw.fill(draw.anything()) for _ in range(length)]
-    if kind == "tensor":
-        dtype, shape = draw.shape()
-        return draw.fill((dtype, (length, *shape[1:])))
-    return {"map": [[f"k{i}", rows(draw, length, 0)] for i in range(draw.random.choice([1, 2, 3]))]}
 
 
 def alone(draw):
@@ -153,7 +23,8 @@ def alone(draw):
     cases = []
     for _ in range(25):
         anything = draw.object()
-        for op in ("listify", "convert_to_fp32", "convert_outputs_to_fp32", "get_data_structure", "get_shape", "find_batch_size", "send_to_device"):
+        for op in ("listify", "convert_to_fp32", "convert_outputs_to_fp32", "get_data_structure", "get_shape",
+                   "find_batch_size", "send_to_device"):
             cases.append(case(op, values=anything))
         bounds = [draw.random.choice([None, 0, 1, 2, 7, -1, -2, -9]) for _ in range(2)]
         cases.append(case("slice_tensors", *bounds, draw.random.choice([None, 1, 2, 3]), values=anything))
@@ -183,7 +54,8 @@ def together(draw, ranks):
         dim = draw.random.choice([0, 0, 1, -1, -2, 2])
         cases.append(case("pad_across_processes", dim, draw.random.choice([0, 0, 3, 7]), draw.random.random() < 0.5,
                           values=[draw.fill(ragged(draw, build, dim)) for _ in range(ranks)]))
-        cases.append(case("gather_object", values=[[draw.object() for _ in range(draw.random.randrange(4))] for _ in range(ranks)]))
+        several = [[draw.object() for _ in range(draw.random.randrange(4))] for _ in range(ranks)]
+        cases.append(case("gather_object", values=several))
         count = draw.random.randrange(1, 4)  # gloo hangs on none
         cases.append(case("broadcast_object_list", draw.random.randrange(ranks),
                           values=[[draw.object() for _ in range(count)] for _ in range(ranks)]))
@@ -195,13 +67,14 @@ def together(draw, ranks):
             cases.append(case(*op, values=[odd] * ranks))
     cases.append(case("split_between_processes", False, values=[{"map": [["a", [1, 2]], ["b", [1]]]}] * ranks))
     cases.append(case("split_between_processes", False, values=[{"map": []}] * ranks))
-    cases.append(case("split_between_processes", True, values=[{"map": [["a", [1]], ["b", {"map": [["c", [1, 2, 3]]]}]]}] * ranks))
+    deeper = {"map": [["a", [1]], ["b", {"map": [["c", [1, 2, 3]]]}]]}
+    cases.append(case("split_between_processes", True, values=[deeper] * ranks))
     return cases
 
 
 # ---- Accelerate ----
 
-REAL = {"split_between_processes": None, "convert_outputs_to_fp32": lambda value: operations.convert_outputs_to_fp32(lambda x: x)(value),
+REAL = {"convert_outputs_to_fp32": lambda value: operations.convert_outputs_to_fp32(lambda x: x)(value),
         "send_to_device": lambda value: operations.send_to_device(value, "cpu"),
         "slice_tensors": lambda value, *bounds: operations.slice_tensors(value, slice(*bounds)),
         "concatenate": operations.concatenate}
@@ -264,35 +137,6 @@ def peers(ranks, cases):
     return [answer[1] for answer in answers], [answer[2] for answer in answers]
 
 
-# ---- Ours ----
-
-class Program:
-    """The driver, with the sources of what it tests under sanitizers, for one process and for several."""
-
-    def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        compiler, sanitizers = shlex.split(os.environ.get("CC", "cc")), ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        flags = ["-std=c17", "-D_POSIX_C_SOURCE=200809L", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I", TREE]
-        sources = [TREE / "runtime" / f"{name}.c" for name in SOURCES]
-        subprocess.run([*compiler, *flags, *sanitizers, "-c", TREE / "tests/reference/programs/run_operations.c", *sources],
-                       cwd=self.folder, check=True)
-        for name, package in (("alone", "accel-runtime"), ("ranks", "accel-runtime-mpi")):
-            subprocess.run([*compiler, *sanitizers, *self.folder.glob("*.o"), "-o", self.folder / name,
-                            *library_flags("--libs", package=package)], check=True)
-
-    def run(self, ranks, cases, timeout=60):
-        (self.folder / "cases.json").write_text(json.dumps(cases))
-        environment = {"ASAN_OPTIONS": f"detect_leaks={int(ranks == 1)}", "UBSAN_OPTIONS": "print_stacktrace=1"}
-        words = [str(self.folder / "cases.json"), str(self.folder / "out")]
-        if ranks == 1:
-            done = subprocess.run([self.folder / "alone", *words], capture_output=True, text=True, env={**os.environ, **environment})
-        else:
-            done = start(self.folder / "ranks", ranks, *words, timeout=timeout, **environment)
-        if done.returncode != 0:
-            raise AssertionError(done.stdout + done.stderr)
-        return [json.loads((self.folder / f"out.{rank}").read_text()) for rank in range(ranks)]
-
-
 PROGRAM = Program()
 
 
@@ -342,6 +186,89 @@ class Beside(unittest.TestCase):
 
     def test_three_processes(self):
         self.check(3)
+
+
+class Own(unittest.TestCase):
+    """What Accelerate leaves open, or has otherwise: docs/runtime.md."""
+
+    def results(self, *cases, ranks=3):
+        return [[result.get("ok", result.get("error")) for result in of_rank] for of_rank in PROGRAM.run(ranks, list(cases))]
+
+    def tensor(self, dtype, values):
+        kept = torch.tensor(values, dtype=torch.float64).to({**DTYPES, "int16": torch.int16}[dtype])
+        return tensor(dtype, kept.shape, kept)
+
+    def test_ranks_that_differ(self):
+        """Every rank is told the same: who is not as most are, and how."""
+        a, b, c = (self.tensor("float32", [0.0] * n) for n in (2, 3, 2))
+        nested = [{"map": [["x", [a, value]]]} for value in (a, a, b)]
+        cases = [
+            (case("gather", values=[a, b, c]), "accel_gather: rank 1 has float32[3], but rank 0 has float32[2]"),
+            (case("gather", values=[b, a, c]), "accel_gather: rank 0 has float32[3], but rank 1 has float32[2]"),
+            (case("gather", values=nested),
+             'accel_gather: rank 2 has {"x": [float32[2], float32[3]]}, but rank 0 has {"x": [float32[2], float32[2]]}'),
+            (case("reduce", "mean", 1.0, values=[a, self.tensor("float64", [0, 0]), a]),
+             "accel_reduce: rank 1 has mean times 1 of float64[2], but rank 0 has mean times 1 of float32[2]"),
+            (case("broadcast", 1, values=[{"map": [["x", a]]}, {"map": [["y", a]]}, {"map": [["x", a]]}]),
+             'accel_broadcast: rank 1 has of rank 1: {"y": float32[2]}, but rank 0 has of rank 1: {"x": float32[2]}'),
+            (case("pad_across_processes", 0, 0, False, values=[a, b, self.tensor("float32", [[0.0]])]),
+             "accel_pad_across_processes: rank 2 has dimension 0, 0 at the end, of \"float32 of 2 dimensions\", but rank 0 "
+             "has dimension 0, 0 at the end, of \"float32 of 1 dimensions\""),
+            (case("broadcast_object_list", 0, values=[[1], [1, 2], [3]]),
+             "accel_broadcast_object_list: rank 1 has rank 0's list of 2 items, but rank 0 has rank 0's list of 1 items"),
+            (case("broadcast", 5, values=[a, a, a]), "rank 5, of 3 ranks"),
+        ]
+        for of_rank in self.results(*(one for one, _ in cases)):
+            for told, (_, wanted) in zip(of_rank, cases, strict=True):
+                self.assertIn(wanted, told)
+
+    def test_a_rank_that_failed_before(self):
+        """It comes to the operation all the same, and the others hear what it met."""
+        a = self.tensor("float32", [0.0])
+        for rank, (told,) in enumerate(self.results(case("gather", values=[a, "text", a]))):
+            wanted = "a string where nested lists and maps of tensors are wanted"
+            self.assertEqual(told, wanted if rank == 1 else f"accel_gather: rank 1 had failed before: {wanted}")
+
+    def test_types_that_gloo_does_not_have(self):
+        values = [self.tensor("int16", [i, -i]) for i in range(3)]
+        flags = [self.tensor("bool", [0, i == 1]) for i in range(3)]
+        ragged_flags = [self.tensor("bool", [1] * i) for i in range(3)]
+        for rank, got in enumerate(self.results(
+                case("gather", values=values), case("reduce", "sum", 1.0, values=values),
+                case("reduce", "max", 1.0, values=values),
+                case("reduce", "sum", 1.0, values=flags), case("pad_across_processes", 0, 0, False, values=ragged_flags))):
+            self.assertEqual(got[:3], [self.tensor("int16", wanted) for wanted in ([0, 0, 1, -1, 2, -2], [3, -3], [2, 0])])
+            self.assertEqual(got[3:], [self.tensor("bool", [0, 1]), self.tensor("bool", [1] * rank + [0] * (2 - rank))])
+
+    def test_reductions(self):
+        """Summed in float64 and rounded once; scaled; means and scales of integers are errors."""
+        large = [self.tensor("float16", [x]) for x in (60000.0, 60000.0, -60000.0)]
+        small = [self.tensor("float32", [x]) for x in (1e8, 1.0, -1e8)]
+        whole = [self.tensor("int64", [i]) for i in range(3)]
+        huge = [self.tensor("int8", [100])] * 3
+        nan = [self.tensor("float32", [x]) for x in (1.0, float("nan"), 2.0)]
+        for got in self.results(
+                case("reduce", "mean", 1.0, values=large), case("reduce", "sum", 0.5, values=small),
+                case("reduce", "mean", 1.0, values=whole), case("reduce", "sum", 2.0, values=whole),
+                case("reduce", "sum", 1.0, values=huge), case("reduce", "max", 1.0, values=nan)):
+            self.assertEqual(got[:2], [self.tensor("float16", [20000.0]), self.tensor("float32", [0.5])])
+            self.assertIn("a mean of int64 tensors, which are no real numbers", got[2])
+            self.assertIn("a scale of int64 tensors, which are no real numbers", got[3])
+            self.assertEqual(got[4], self.tensor("int8", [300 - 256]))
+            self.assertTrue(torch.isnan(to_torch(got[5])).all())
+
+    def test_many_elements(self):
+        """More than are in hand at a time."""
+        values = [self.tensor("float32", list(range(i, i + 40000))) for i in range(3)]
+        wanted = torch.arange(40000, dtype=torch.float32) * 3 + 3
+        for got in self.results(case("reduce", "sum", 1.0, values=values)):
+            self.assertTrue(torch.equal(to_torch(got[0]), wanted))
+
+    def test_bytes(self):
+        draw = Draw(SEED)
+        cases = [case("bytes", values=[draw.object()]) for _ in range(50)]
+        for one, got in zip(cases, self.results(*cases, ranks=1)[0], strict=True):
+            self.assertEqual(got, one["values"][0])
 
 
 if __name__ == "__main__":
