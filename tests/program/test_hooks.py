@@ -194,12 +194,12 @@ class Refusals(unittest.TestCase):
 
     def test_type(self):
         source = SOURCE.replace("void on_end(struct accel_run *run, const", "int on_end(struct accel_run *run, const")
-        self.refused(["hooks.c:26:5: error: 'on_end' is of type 'int (struct accel_run *, const struct accel_progress *)'",
+        self.refused(["hooks.c:27:5: error: 'on_end' is of type 'int (struct accel_run *, const struct accel_progress *)'",
                       "'hooks.on_end' names it here"], source)
 
     def test_static(self):
         source = SOURCE.replace("void on_end(", "static void on_end(")
-        self.refused(["hooks.c:26:13: error: 'on_end' is static, so the trainer cannot call it"], source)
+        self.refused(["hooks.c:27:13: error: 'on_end' is static, so the trainer cannot call it"], source)
 
     def test_names(self):
         for name in ("step", "on_", "on_a b", "on_x;y", "on_step\n"):
