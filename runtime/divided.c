@@ -11,8 +11,9 @@ bool rt_is_divided(const struct accel_program *program, int state) {
   return state >= division->first_state && state < division->first_state + division->n_states;
 }
 
-bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, struct problem *problem) {
-  for (int i = 0; i < program->n_states; i++) {
+bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+                     struct problem *problem) {
+  for (int i = 0; i < n_states; i++) {
     const struct accel_state *state = &program->states[i];
     if (!rt_is_divided(program, i))
       arrays[i] = own[i];
@@ -33,8 +34,8 @@ void rt_divided_close(const struct accel_program *program, char **arrays) {
   }
 }
 
-void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays) {
-  for (int i = 0; i < program->n_states; i++) {
+void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
+  for (int i = 0; i < n_states; i++) {
     size_t size = rt_dtype_size(program->states[i].dtype);
     for (int k = 0; rt_is_divided(program, i) && k < program->division.n_rows; k++) {
       const struct accel_row *row = &program->division.rows[k];

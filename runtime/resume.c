@@ -44,7 +44,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
 
 /* What rank 0 alone does, so that a checkpoint need not lie where others see it. */
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, struct problem *problem) {
-  return rt_divided_open(run->program, run->saver.own, run->saver.arrays, problem) &&
+  return rt_divided_open(run->program, run->saver.own, run->saver.arrays, run->program->n_states, problem) &&
          rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
          rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/recompute.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -22,6 +23,12 @@ struct folding {
   int run, newest; /* the element used last in this run; -1: none yet */
 };
 
+static int64_t elements_of(const struct weight_node *node) {
+  int64_t elements = node->parameter != NULL ? shape_count(node->parameter->shape) : 0;
+  for (int i = 0; i < node->n_children; i++) elements += elements_of(node->children[i]);
+  return elements;
+}
+
 static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program, node->path);
@@ -34,7 +41,8 @@ static bool has_gradient_alone(const struct program *program, const struct weigh
 
 /* Arrays within arrays stay as they are. */
 static void add_candidates(struct folding *folding, struct weight_node *node) {
-  bool candidate = node->array && has_gradient_alone(folding->program, node);
+  bool candidate = node->array && has_gradient_alone(folding->program, node) &&
+                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params;
   for (int i = 0; i < node->n_children; i++) {
     struct uses uses = {.element = node->children[i]};
     if (candidate)
@@ -63,6 +71,14 @@ static bool is_next(const struct folding *folding, int at) {
   return abs(before - at) == 1;
 }
 
+/* Whether a function's loops may be layers: the job names it, or none. */
+static bool is_wrapped(const struct job *job, const struct region *region) {
+  bool wrapped = job->parallelism.n_wrapped == 0;
+  for (int i = 0; i < job->parallelism.n_wrapped; i++)
+    wrapped |= strcmp(job->parallelism.wrapped[i].name, region->function) == 0;
+  return wrapped;
+}
+
 static void walk_uses(struct folding *folding, const struct region *region, const char *const *prefixes) {
   struct arena *arena = folding->program->arena;
   for (int i = 0; i < region->parameters.count; i++) {
@@ -82,7 +98,8 @@ static void walk_uses(struct folding *folding, const struct region *region, cons
         at = candidate;
         found++;
         bool exact = strcmp(inner[s], folding->items[at].element->path) == 0;
-        folding->items[at].times[folding->run] += exact && is_next(folding, at) ? 1 : TOO_OFTEN;
+        bool fits = exact && is_next(folding, at) && is_wrapped(folding->program->job, call->callee);
+        folding->items[at].times[folding->run] += fits ? 1 : TOO_OFTEN;
         folding->newest = at;
       }
       if (found > 1) folding->items[at].times[folding->run] += TOO_OFTEN;
@@ -115,11 +132,18 @@ static void fold_array(struct program *program, const struct weight_node *array)
   }
 }
 
+/* The key by which ranks divide. */
+static struct location cause_of(const struct job *job) {
+  if (job->parallelism.n_wrapped > 0) return job->parallelism.wrapped[0].where;
+  const struct location stage = job_where(job, "parallelism.zero_stage");
+  return stage.line > 0 ? stage : job_where(job, "parallelism.fsdp.sharding_strategy");
+}
+
 /* Ranks that divide weights have a part of each. */
 static bool check_all_trained(const struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->n_weights && program->job->parallelism.zero_stage == 3; i++) {
     if (program->weights[i].gradient >= 0) continue;
-    diag_error(diags, job_where(program->job, "parallelism.zero_stage"),
+    diag_error(diags, cause_of(program->job),
                "'%s' is not trained, and would be divided with no update to make it whole", program->weights[i].path);
     diag_help(diags, "use zero_stage: 2, which divides gradients and states alone");
     return false;
@@ -127,12 +151,26 @@ static bool check_all_trained(const struct program *program, struct diagnostics 
   return true;
 }
 
+enum { MANY_FUNCTIONS = 256 };
+
+static bool check_wrapped(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  const char *names[MANY_FUNCTIONS];
+  int count = checkpointable_functions(program->graph, names, MANY_FUNCTIONS);
+  for (int i = 0; i < job->parallelism.n_wrapped; i++) {
+    bool known = false;
+    for (int k = 0; k < count; k++) known |= strcmp(names[k], job->parallelism.wrapped[i].name) == 0;
+    if (!known) refuse_function(program, &job->parallelism.wrapped[i], diags);
+  }
+  return diags->errors == 0;
+}
+
 bool fold(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
   struct folding folding = {.program = program, .newest = -1};
   const struct region *backward = entry_backward(program->graph);
   if (program->kind != PROGRAM_TRAIN || !job_reduces_each(program->job) || backward == NULL) return true;
-  if (!check_all_trained(program, diags)) return false;
+  if (!check_wrapped(program, diags) || !check_all_trained(program, diags)) return false;
   add_candidates(&folding, program->root);
   walk_uses(&folding, program->graph->entry, root);
   folding.run = 1;
@@ -149,7 +187,7 @@ bool fold(struct program *program, struct diagnostics *diags) {
   weights_fold(program->trained);
   if (program->units.count > 0) return true;
   diag_error(
-      diags, job_where(program->job, "parallelism.zero_stage"),
+      diags, cause_of(program->job),
       "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
   diag_help(diags, "use zero_stage: 1, which divides the optimizer's states");
   return false;

@@ -118,7 +118,7 @@ int checkpointable_functions(const struct graph *graph, const char **names, int 
   return collect_functions(graph->entry, names, 0, most);
 }
 
-static void refuse_function(const struct program *program, const struct named *function, struct diagnostics *diags) {
+void refuse_function(const struct program *program, const struct named *function, struct diagnostics *diags) {
   const char *names[32];
   struct text list = text_in(program->arena);
   int count = checkpointable_functions(program->graph, names, 32);

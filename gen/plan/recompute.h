@@ -16,4 +16,7 @@ int count_layers(const struct graph *graph);
  * `most`. Returns how many. */
 int checkpointable_functions(const struct graph *graph, const char **names, int most);
 
+/* Reports that none of them has the name that a job gives, with those that there are. */
+void refuse_function(const struct program *program, const struct named *function, struct diagnostics *diags);
+
 #endif

@@ -221,6 +221,8 @@ void parallel_bind(struct job *job) {
   struct data_grid grid = data_grid_of(job->tree, job->devices.ranks);
   job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas;
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
+  const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
+  job->parallelism.least_params = least != NULL ? least->integer : 0;
   job->parallelism.zero_stage = grid.shards > 1 ? (int)grid.stage : 0;
   const char *hook = spec_find(job->tree, "parallelism.ddp.comm_hook")->text;
   job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16

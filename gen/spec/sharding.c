@@ -4,13 +4,38 @@ static const struct spec_node *key(const struct spec_node *job, const char *name
   return spec_find(spec_find(job, "parallelism"), name);
 }
 
+/* What divides: zero_stage, or the strategy of fsdp; NULL: nothing says. */
+static const struct spec_node *cause_of(const struct spec_node *job) {
+  const struct spec_node *stage = key(job, "zero_stage");
+  return stage != NULL || key(job, "fsdp") == NULL ? stage : spec_find(key(job, "fsdp"), "sharding_strategy");
+}
+
+static const struct {
+  const char *name;
+  int64_t stage;
+  bool by_node;
+} strategies[] = {{"full_shard", 3, false},
+                  {"shard_grad_op", 2, false},
+                  {"no_shard", 0, false},
+                  {"hybrid_shard", 3, true},
+                  {"hybrid_shard_zero2", 2, true}};
+
 struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
   const struct spec_node *replicas = key(job, "dp_replicate"), *shards = key(job, "dp_shard");
-  const struct spec_node *stage = key(job, "zero_stage");
-  struct data_grid grid = {.replicas = 1, .shards = 1, .stage = stage != NULL ? stage->integer : 0};
+  const struct spec_node *cause = cause_of(job);
+  struct data_grid grid = {.replicas = 1, .shards = 1};
+  bool by_node = false;
+  if (cause != NULL && cause->kind != SPEC_STRING) grid.stage = cause->integer;
+  for (size_t i = 0; i < sizeof strategies / sizeof *strategies && cause != NULL; i++) {
+    if (cause->kind != SPEC_STRING || !spec_is(cause, strategies[i].name)) continue;
+    grid.stage = strategies[i].stage;
+    by_node = strategies[i].by_node;
+  }
   if (replicas != NULL) grid.replicas = replicas->integer;
   if (shards != NULL)
     grid.shards = shards->integer;
+  else if (by_node && replicas == NULL)
+    grid.shards = spec_find(job, "devices.per_node")->integer;
   else if (grid.stage > 0)
     grid.shards = ranks / grid.replicas;
   if (replicas == NULL) grid.replicas = ranks / grid.shards;
@@ -37,12 +62,31 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
   diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)first->integer);
 }
 
-static void check_stage(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *shards = key(job, "dp_shard"), *stage = key(job, "zero_stage");
-  if (shards == NULL || shards->integer == 1 || (stage != NULL && stage->integer > 0)) return;
+static void check_stage(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
+  const struct spec_node *shards = key(job, "dp_shard"), *stage = key(job, "zero_stage"), *fsdp = key(job, "fsdp");
+  if (stage != NULL && fsdp != NULL) {
+    diag_error(diags, stage->where, "'parallelism.zero_stage' and 'parallelism.fsdp' both say what ranks divide");
+    diag_note(diags, fsdp->where, "the other one is here");
+    diag_help(diags, "leave one of them out");
+  }
+  if (shards == NULL || shards->integer == 1 || data_grid_of(job, ranks).stage > 0) return;
+  const struct spec_node *cause = cause_of(job);
   diag_error(diags, shards->where, "nothing says what the ranks along 'parallelism.dp_shard' divide");
-  if (stage != NULL) diag_note(diags, stage->where, "'parallelism.zero_stage' is 0 here");
+  if (cause != NULL) diag_note(diags, cause->where, "it is nothing by this");
   diag_help(diags, "add zero_stage: 1, and they divide the optimizer's states; 2: gradients too; 3: weights too");
+}
+
+/* What is only said of layers. */
+static void check_layers(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
+  static const char *const keys[] = {"transformer_cls_names_to_wrap", "min_num_params"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const struct spec_node *node = spec_find(key(job, "fsdp"), keys[i]);
+    if (node == NULL || node->is_default || data_grid_of(job, ranks).stage > 0) continue;
+    diag_error(diags, node->where, "'parallelism.fsdp.%s' says which layers ranks divide, but they divide nothing",
+               keys[i]);
+    diag_note(diags, cause_of(job)->where, "'sharding_strategy' is no_shard here");
+    diag_help(diags, "leave it out, or use sharding_strategy: full_shard");
+  }
 }
 
 /* ---- What does not go with it ---- */
@@ -78,21 +122,28 @@ static const struct {
 };
 
 static void check_undivided(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
-  const struct spec_node *stage = key(job, "zero_stage");
-  if (stage == NULL || stage->integer == 0 || data_grid_of(job, ranks).shards == 1) return;
+  const struct spec_node *cause = cause_of(job);
+  struct data_grid grid = data_grid_of(job, ranks);
+  if (grid.stage == 0 || grid.shards == 1) return;
+  bool by_stage = cause == key(job, "zero_stage");
+  const char *name = by_stage ? "zero_stage" : "fsdp", *less = by_stage ? "zero_stage: 2" : "shard_grad_op";
   for (size_t i = 0; i < sizeof undivided / sizeof *undivided; i++) {
     const struct spec_node *node = spec_find(job, undivided[i].key);
-    if (node == NULL || stage->integer < undivided[i].from) continue;
+    if (node == NULL || grid.stage < undivided[i].from) continue;
     if (undivided[i].value != NULL && !spec_is(node, undivided[i].value)) continue;
-    diag_error(diags, node->where, "'%s' does not go with 'parallelism.zero_stage': %s", undivided[i].key,
+    diag_error(diags, node->where, "'%s' does not go with 'parallelism.%s': %s", undivided[i].key, name,
                undivided[i].why);
-    diag_note(diags, stage->where, "'parallelism.zero_stage' is %lld here", (long long)stage->integer);
-    diag_help(diags, "use %s, or zero_stage: %d", undivided[i].cure, undivided[i].from > 1 ? 2 : 0);
+    diag_note(diags, cause->where, "ranks divide by this");
+    diag_help(diags, "use %s, or %s", undivided[i].cure,
+              undivided[i].from > 1 ? less
+              : by_stage            ? "zero_stage: 0"
+                                    : "no_shard");
   }
 }
 
 void sharding_check(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   check_product(job, ranks, diags);
-  check_stage(job, diags);
+  check_stage(job, ranks, diags);
+  check_layers(job, ranks, diags);
   check_undivided(job, ranks, diags);
 }

@@ -25,9 +25,6 @@ class States(BesideOne):
     def test_four_ranks_accumulating(self):
         self.check(4, 3, 20, parallelism=stage(1), accumulation=ACCUMULATING)
 
-    def test_with_replicas(self):
-        self.check(4, 3, 20, parallelism=stage(1, dp_shard=2), optimizer=GROUPS)
-
     def test_in_bf16(self):
         self.check(2, 6, 20, 3e-4, parallelism=stage(1), precision={"mixed_precision": "bf16"})
 
@@ -38,9 +35,6 @@ class States(BesideOne):
 
 class Gradients(BesideOne):
     """zero_stage: 2."""
-
-    def test_two_ranks(self):
-        self.check(2, 6, 20, parallelism=stage(2), config=LAYERS)
 
     def test_accumulating_with_replicas(self):
         self.check(4, 3, 20, parallelism=stage(2, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING, optimizer=GROUPS)

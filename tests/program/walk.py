@@ -41,6 +41,7 @@ VALUES = {
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
     "parallelism.zero_stage": [0, 1, 2, 3],
+    "parallelism.fsdp": [],  # several ranks: tests/parallel
     "parallelism.ddp.bucket_cap_mb": [25, 0.5],  # several ranks: tests/parallel
     "optimizer.lr": [1e-3, 0.01],
     "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],

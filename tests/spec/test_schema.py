@@ -134,14 +134,14 @@ def ranks_of(job):
     return devices.get("nodes", 1) * devices.get("per_node", 1)
 
 
-def divides(job):
+def divides(job, stage):
     """What gen/spec/sharding.c says."""
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
     hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
     ordered = job.get("parallelism", {}).get("reproducible") == "topology"
     training = job.get("training", {})
-    if job["parallelism"]["zero_stage"] == 3 and (training.get("eval_iters") == "all" or training.get("early_stopping", {}).get("restore_best")):
+    if stage == 3 and (training.get("eval_iters") == "all" or training.get("early_stopping", {}).get("restore_best")):
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in job.get("parallelism", {})
@@ -153,11 +153,19 @@ def ranks_hold(job):
     axes, ranks = job.get("parallelism", {}), ranks_of(job)
     if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "tp", "ep")):
         return False
-    stage, replicas = axes.get("zero_stage", 0), axes.get("dp_replicate", 1)
-    shards = axes.get("dp_shard", ranks // replicas if stage > 0 else 1)
+    fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
+    if fsdp is not None and "zero_stage" in axes:
+        return False
+    strategy = fsdp["sharding_strategy"] if fsdp is not None else "no_shard"
+    stage = axes.get("zero_stage", {"full_shard": 3, "hybrid_shard": 3, "no_shard": 0}.get(strategy, 2))
+    if stage == 0 and fsdp and ("transformer_cls_names_to_wrap" in fsdp or "min_num_params" in fsdp):
+        return False
+    by_node = strategy.startswith("hybrid") and "dp_replicate" not in axes
+    rest = job.get("devices", {}).get("per_node", 1) if by_node else ranks // replicas
+    shards = axes.get("dp_shard", rest if stage > 0 else 1)
     if axes.get("dp_replicate", ranks // max(shards, 1)) * shards != ranks or shards > 1 and stage == 0:
         return False
-    if shards > 1 and not divides(job):
+    if shards > 1 and not divides(job, stage):
         return False
     if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
         return False
@@ -329,7 +337,7 @@ class Drawer:
             devices.pop("nodes", None)
             devices.pop("per_node", None)
             devices.pop("numa_affinity", None)
-        for axis in ("dp_replicate", "dp_shard", "zero_stage", "tp", "pp", "cp", "sp", "ep"):
+        for axis in ("dp_replicate", "dp_shard", "zero_stage", "fsdp", "tp", "pp", "cp", "sp", "ep"):
             axes.pop(axis, None)
 
     def tidy_model(self, model, job):
