@@ -1,0 +1,254 @@
+/* Attention as graphs of cuDNN's operations. Its engines know such graphs by their form, which is that of NVIDIA's
+ * cudnn-frontend: what computes the same in another order of operations has no engine. */
+#include "runtime/cuda/attention_graph.h"
+
+#include "runtime/cuda/state.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const cudnnDataType_t F32 = CUDNN_DATA_FLOAT, I32 = CUDNN_DATA_INT32, BOOL = CUDNN_DATA_BOOLEAN;
+
+/* What both graphs are made of. */
+struct making {
+  const struct accel_cuda_attention *a;
+  struct accel_cuda_engine *engine;
+  struct graph *graph;
+  struct extent scores, rows; /* [batch][heads][queries][keys], [batch][heads][queries][1] */
+  descriptor query_lengths, key_lengths, least;
+};
+
+static struct making begin(const struct accel_cuda_attention *a) {
+  struct accel_cuda_engine *engine = calloc(1, sizeof *engine);
+  struct problem problem;
+  rt_attention_open();
+  if (engine == NULL) {
+    rt_problem(&problem, "no memory for attention");
+    rt_fail(&problem, 1);
+  }
+  if (a->type == ACCEL_F32 || cudnnGetVersion() < 90000) {
+    rt_problem(&problem, "attention of %s in %s with cuDNN %zu", a->name, a->type == ACCEL_F32 ? "float32" : "16 bits",
+               cudnnGetVersion());
+    rt_help(&problem, "cuDNN's attention is of 16 bits, from version 9.0 on");
+    rt_fail(&problem, 1);
+  }
+  *engine = (struct accel_cuda_engine){.scale = (float)a->scale, .one = 1.0f};
+  engine->least = cudnnGetVersion() < 91000 ? -FLT_MAX : -INFINITY; /* as engines of that version want it */
+  engine->graph.name = a->name;
+  engine->graph.io = a->type == ACCEL_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
+  struct making m = {a,
+                     engine,
+                     &engine->graph,
+                     rt_extent(a->batch, a->heads, a->queries, a->keys),
+                     rt_extent(a->batch, a->heads, a->queries, 1),
+                     NULL,
+                     NULL,
+                     NULL};
+  if (a->lengths) {
+    struct extent each = {{a->batch, 1, 1, 1}, {1, 1, 1, 1}};
+    m.query_lengths = rt_graph_tensor(m.graph, T_QUERY_LENGTHS, I32, each);
+    m.key_lengths = rt_graph_tensor(m.graph, T_KEY_LENGTHS, I32, each);
+  }
+  if (a->lengths || a->causal) m.least = rt_graph_number(m.graph, T_LEAST);
+  return m;
+}
+
+static descriptor pointwise(const struct making *m, cudnnPointwiseMode_t mode, descriptor x, descriptor b,
+                            struct extent extent) {
+  descriptor y = rt_graph_between(m->graph, F32, extent);
+  rt_graph_pointwise(m->graph, mode, F32, x, b, NULL, y, 0);
+  return y;
+}
+
+/* The number of each score's row, or column. */
+static descriptor place(const struct making *m, cudnnDataType_t math, descriptor scores, int64_t axis) {
+  descriptor y = rt_graph_between(m->graph, I32, m->scores);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_GEN_INDEX, math, scores, NULL, NULL, y, axis);
+  return y;
+}
+
+static descriptor compare(const struct making *m, cudnnPointwiseMode_t mode, descriptor x, descriptor b) {
+  descriptor y = rt_graph_between(m->graph, BOOL, m->scores);
+  rt_graph_pointwise(m->graph, mode, BOOL, x, b, NULL, y, 0);
+  return y;
+}
+
+static descriptor where(const struct making *m, descriptor condition, descriptor scores) {
+  descriptor y = rt_graph_between(m->graph, F32, m->scores);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_BINARY_SELECT, F32, scores, m->least, condition, y, 0);
+  return y;
+}
+
+static descriptor without_padding(const struct making *m, descriptor scores) {
+  if (!m->a->lengths) return scores;
+  descriptor row = place(m, I32, scores, 2), column = place(m, I32, scores, 3);
+  descriptor row_counts = compare(m, CUDNN_POINTWISE_CMP_LT, row, m->query_lengths);
+  descriptor column_counts = compare(m, CUDNN_POINTWISE_CMP_LT, column, m->key_lengths);
+  return where(m, compare(m, CUDNN_POINTWISE_LOGICAL_AND, row_counts, column_counts), scores);
+}
+
+static descriptor without_later(const struct making *m, descriptor scores) {
+  if (!m->a->causal) return scores;
+  descriptor row = place(m, F32, scores, 2), column = place(m, F32, scores, 3);
+  return where(m, compare(m, CUDNN_POINTWISE_CMP_GE, row, column), scores);
+}
+
+/* scale Q Kᵀ. */
+static descriptor scaled_scores(const struct making *m, descriptor q, descriptor k, descriptor scale) {
+  descriptor product = rt_graph_between(m->graph, F32, m->scores);
+  rt_graph_product(m->graph, q, k, product, m->query_lengths, m->key_lengths, NULL);
+  return pointwise(m, CUDNN_POINTWISE_MUL, product, scale, m->scores);
+}
+
+static struct extent queries_of(const struct accel_cuda_attention *a, const struct accel_steps *steps) {
+  return rt_extent_of(a->batch, a->heads, a->queries, a->head_size, steps);
+}
+
+static struct extent keys_of(const struct accel_cuda_attention *a, const struct accel_steps *steps) {
+  return rt_extent_of(a->batch, a->groups, a->keys, a->head_size, steps);
+}
+
+/* ---- Forward ---- */
+
+/* softmax over keys, and log Σ exp of each row: to lse. The result is of the caller's type, as the product wants it. */
+static descriptor softmax(const struct making *m, descriptor scores, descriptor lse) {
+  descriptor largest = rt_graph_between(m->graph, F32, m->rows), sum = rt_graph_between(m->graph, F32, m->rows);
+  rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_MAX, scores, largest);
+  descriptor shifted = pointwise(m, CUDNN_POINTWISE_SUB, scores, largest, m->scores);
+  descriptor power = pointwise(m, CUDNN_POINTWISE_EXP, shifted, NULL, m->scores);
+  rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, power, sum);
+  descriptor logarithm = pointwise(m, CUDNN_POINTWISE_LOG, sum, NULL, m->rows);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_ADD, F32, largest, logarithm, NULL, lse, 0);
+  descriptor weights = rt_graph_between(m->graph, m->graph->io, m->scores);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_DIV, F32, power, sum, NULL, weights, 0);
+  return weights;
+}
+
+void accel_cuda_open_attention(struct accel_cuda_attention *a) {
+  struct making m = begin(a);
+  cudnnDataType_t io = m.graph->io;
+  descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
+  descriptor k = rt_graph_tensor(m.graph, T_K, io, rt_transposed(keys_of(a, &a->k)));
+  descriptor v = rt_graph_tensor(m.graph, T_V, io, keys_of(a, &a->v));
+  descriptor y = rt_graph_tensor(m.graph, T_Y, io, queries_of(a, &a->y));
+  descriptor lse = rt_graph_tensor(m.graph, T_LSE, F32, m.rows);
+  descriptor scores = scaled_scores(&m, q, k, rt_graph_number(m.graph, T_SCALE));
+  scores = without_later(&m, without_padding(&m, scores));
+  rt_graph_product(m.graph, softmax(&m, scores, lse), v, y, m.query_lengths, NULL, m.key_lengths);
+  rt_graph_ready(m.engine);
+  a->forward = m.engine;
+}
+
+/* ---- Backward ---- */
+
+/* Σ over a row of dY · Y, in the workspace. */
+static descriptor row_sums(const struct making *m, descriptor d_y, descriptor y) {
+  struct extent extent = rt_extent(m->a->batch, m->a->heads, m->a->queries, m->a->head_size);
+  descriptor product = rt_graph_between(m->graph, F32, extent), sum = rt_graph_between(m->graph, F32, m->rows);
+  descriptor kept = rt_graph_tensor(m->graph, T_ROW_SUMS, F32, m->rows);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, d_y, y, NULL, product, 0);
+  rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, product, sum);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, sum, rt_graph_number(m->graph, T_ONE), NULL, kept, 0);
+  m->engine->own += (size_t)(4 * m->a->batch * m->a->heads * m->a->queries + 255) / 256 * 256;
+  return kept;
+}
+
+/* to = weightsᵀ values, summed over the heads of a group. */
+static void onto_keys(const struct making *m, descriptor weights, descriptor values, descriptor to) {
+  struct extent turned = rt_transposed(m->scores);
+  descriptor transposed = rt_graph_between(m->graph, m->graph->io, turned);
+  rt_graph_reshape(m->graph, weights, transposed);
+  if (m->a->heads == m->a->groups) {
+    rt_graph_product(m->graph, transposed, values, to, m->key_lengths, NULL, m->query_lengths);
+    return;
+  }
+  struct extent extent = rt_extent(m->a->batch, m->a->heads, m->a->keys, m->a->head_size);
+  descriptor all = rt_graph_between(m->graph, m->graph->io, extent);
+  rt_graph_product(m->graph, transposed, values, all, m->key_lengths, NULL, m->query_lengths);
+  rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, all, to);
+}
+
+/* dQ = dS K: by sums of parts, faster, or, where runs must be alike, whole. */
+static void onto_queries(const struct making *m, descriptor d_scores, descriptor k, descriptor d_q) {
+  const struct accel_cuda_attention *a = m->a;
+  descriptor keys = rt_graph_between(m->graph, m->graph->io, keys_of(a, &a->k)), to = d_q;
+  bool whole = rt_cuda_device()->plan.deterministic;
+  rt_graph_reshape(m->graph, k, keys);
+  if (!whole) {
+    to = rt_graph_tensor(m->graph, T_D_Q_SUMS, F32, rt_extent(a->batch, a->heads, a->queries, a->head_size));
+    m->engine->own += (size_t)(4 * a->batch * a->heads * a->queries * a->head_size + 255) / 256 * 256;
+  }
+  rt_graph_product(m->graph, d_scores, keys, to, m->query_lengths, NULL, m->key_lengths);
+  if (!whole) rt_graph_pointwise(m->graph, CUDNN_POINTWISE_IDENTITY, F32, to, NULL, NULL, d_q, 0);
+}
+
+void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
+  struct making m = begin(a);
+  cudnnDataType_t io = m.graph->io;
+  size_t version = cudnnGetVersion();
+  descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
+  descriptor k = rt_graph_tensor(m.graph, T_K, io, rt_transposed(keys_of(a, &a->k)));
+  descriptor v = rt_graph_tensor(m.graph, T_V, io, rt_transposed(keys_of(a, &a->v)));
+  descriptor y = rt_graph_tensor(m.graph, T_Y, io, queries_of(a, &a->y));
+  descriptor lse = rt_graph_tensor(m.graph, T_LSE, F32, m.rows);
+  descriptor d_y = rt_graph_tensor(m.graph, T_D_Y, io, queries_of(a, &a->d_y));
+  descriptor d_q = rt_graph_tensor(m.graph, T_D_Q, io, queries_of(a, &a->d_q));
+  descriptor d_k = rt_graph_tensor(m.graph, T_D_K, io, keys_of(a, &a->d_k));
+  descriptor d_v = rt_graph_tensor(m.graph, T_D_V, io, keys_of(a, &a->d_v));
+  descriptor scale = rt_graph_number(m.graph, T_SCALE);
+
+  descriptor sums = row_sums(&m, d_y, y);
+  descriptor scores = without_padding(&m, scaled_scores(&m, q, k, scale));
+  scores = pointwise(&m, CUDNN_POINTWISE_SUB, scores, lse, m.scores);
+  if (version < 91000) scores = without_padding(&m, scores); /* as engines of that version want it */
+  descriptor weights = pointwise(&m, CUDNN_POINTWISE_EXP, without_later(&m, scores), NULL, m.scores);
+  onto_keys(&m, weights, d_y, d_v);
+
+  descriptor d_weights = rt_graph_between(m.graph, F32, m.scores);
+  rt_graph_product(m.graph, d_y, v, d_weights, m.query_lengths, m.key_lengths, NULL);
+  descriptor d_scores = pointwise(&m, CUDNN_POINTWISE_SUB, d_weights, sums, m.scores);
+  d_scores = pointwise(&m, CUDNN_POINTWISE_MUL, d_scores, weights, m.scores);
+  d_scores = pointwise(&m, CUDNN_POINTWISE_MUL, d_scores, scale, m.scores);
+  onto_keys(&m, d_scores, q, d_k);
+  onto_queries(&m, d_scores, k, d_q);
+  rt_graph_ready(m.engine);
+  a->backward = m.engine;
+}
+
+/* ---- Running ---- */
+
+static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_attention *a, accel_stream stream,
+                const struct accel_attention_data *data) {
+  const char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
+  size_t sums = (size_t)(4 * a->batch * a->heads * a->queries + 255) / 256 * 256;
+  const void *values[T_VIRTUAL] = {
+      [T_Q] = data->q,
+      [T_K] = data->k,
+      [T_V] = data->v,
+      [T_Y] = data->y,
+      [T_LSE] = data->lse,
+      [T_D_Y] = data->d_y,
+      [T_D_Q] = data->d_q,
+      [T_D_K] = data->d_k,
+      [T_D_V] = data->d_v,
+      [T_QUERY_LENGTHS] = data->query_lengths,
+      [T_KEY_LENGTHS] = data->key_lengths,
+      [T_ROW_SUMS] = workspace,
+      [T_D_Q_SUMS] = workspace + sums,
+      [T_SCALE] = &engine->scale,
+      [T_LEAST] = &engine->least,
+      [T_ONE] = &engine->one,
+  };
+  rt_graph_run(engine, stream, values);
+}
+
+void accel_cuda_attend(const struct accel_cuda_attention *attention, accel_stream stream,
+                       const struct accel_attention_data *data) {
+  run(attention->forward, attention, stream, data);
+}
+
+void accel_cuda_attend_backward(const struct accel_cuda_attention *attention, accel_stream stream,
+                                const struct accel_attention_data *data) {
+  run(attention->backward, attention, stream, data);
+}
