@@ -42,7 +42,7 @@ else
   fail "no jansson (libjansson-dev)"
 fi
 
-attention='runtime/cuda/attention runtime/cuda/attention_graph runtime/cuda/attention_backward'
+attention='runtime/cuda/attention runtime/cuda/attention_graph'
 
 # What the program needs beside a C compiler.
 flags='' libs='' folders=runtime left_out=''
