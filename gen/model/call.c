@@ -175,7 +175,6 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
     argument.scope = value.scope;
     return argument;
   case DATUM_STRING:
-    evaluate_check_name(evaluator, value.string, node->where); /* strings name parameters */
     argument.kind = ARGUMENT_STRING;
     argument.string = value.string;
     return argument;
@@ -188,6 +187,8 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
 /* One argument; an array is its elements, one by one. */
 static void add_argument(struct evaluator *evaluator, struct arguments *arguments, const struct syntax *node,
                          struct datum value) {
+  if (value.kind == DATUM_STRING && arguments->count > 0 && arguments->items[0].kind == ARGUMENT_SCOPE)
+    evaluate_check_name(evaluator, value.string, node->where); /* of a parameter below the scope */
   if (value.kind != DATUM_POINTER) {
     ARENA_PUSH(evaluator->arena, *arguments, make_argument(evaluator, node, value));
     return;

@@ -17,6 +17,11 @@ static struct extents extents_of(const struct value *gates) {
   return (struct extents){gates->shape.dim[0], gates->shape.dim[1], gates->shape.dim[2] / 4};
 }
 
+/* Room for what goes from step to step, forward and backward. */
+static struct shape carried(struct shape gates) {
+  return shape_of(3, (int64_t)2, gates.dim[0], gates.dim[2] / 4);
+}
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   for (int i = 0; i < 2; i++)
@@ -29,8 +34,9 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
     return 0;
   shapes[0] = shapes[1] = op_with_extent(gates, 2, width);
   shapes[2] = gates;
-  for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
-  return 3;
+  shapes[3] = carried(gates);
+  for (int i = 0; i < 4; i++) dtypes[i] = DTYPE_FLOAT32;
+  return 4;
 }
 
 static double sigma(double x) {
@@ -92,8 +98,9 @@ static const struct op_kind kind = {
     .name = "lstm",
     .class = OP_KERNEL,
     .input_names = {"gates", "weight"},
-    .output_names = {"y", "cells", "active"},
+    .output_names = {"y", "cells", "active", "room"},
     .infer = infer,
+    .rooms = 8,
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops,
@@ -106,9 +113,8 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[2]->shape, "as y", error)) return 0;
-  struct extents n = extents_of(node->inputs[3]);
   shapes[0] = node->inputs[3]->shape;
-  shapes[1] = shape_of(3, (int64_t)2, n.batch, n.width); /* what is carried from step to step */
+  shapes[1] = carried(shapes[0]);
   dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
   return 2;
 }

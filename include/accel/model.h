@@ -322,6 +322,18 @@ tensor top_k_places(tensor x, int k);
 /* tokens [...] as [...][classes]: 1 in the token's place, else 0. */
 tensor one_hot(tensor tokens, int classes);
 
+/* Places by what was chosen there: index int32 [...][rows][k] says which of `groups` each row chose, k times. Where
+ * `capacity` is not 0, a group takes so many of each of the leading dimensions: first choices in the order of the rows,
+ * then second ones; what comes too late is dropped. In the order of the groups, the dropped ones last: the places,
+ * counted in index, and the rows that they are of, int32 [all]; and where each group starts, int32 [groups + 1]. */
+tensor group_places(tensor index, int groups, int capacity);
+tensor group_rows(tensor index, int groups, int capacity);
+tensor group_starts(tensor index, int groups, int capacity);
+
+/* Rows starts[g] to starts[g + 1] of x [rows][in] times the transpose of weights[g] [out][in], for each of `count`
+ * groups; rows behind the last one give 0. */
+tensor grouped_matmul(tensor x, tensor starts, int count, const tensor *weights);
+
 /* ---- Sums ---- */
 
 /* Over one axis, which is then gone; over all of them, which gives a scalar. */

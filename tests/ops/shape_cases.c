@@ -150,6 +150,18 @@ static void sparse_by_rows(struct lab *lab) {
   lab_tensor(lab, shape_of(2, columns, lab_extent(lab)), AROUND_ZERO);
 }
 
+/* Groups of rows, some of them empty, and rows behind the last one. */
+static void grouped_rows(struct lab *lab) {
+  int64_t rows = lab_extent(lab), in = lab_extent(lab), out = lab_extent(lab), groups = 1 + lab_random(lab, 4);
+  lab_tensor(lab, shape_of(2, rows, in), AROUND_ZERO);
+  lab_tokens(lab, shape_of(1, groups + 1), 1);
+  double *starts = lab->inputs.items[0].elements;
+  for (int64_t g = 0; g < groups; g++)
+    starts[g + 1] = starts[g] + (double)lab_random(lab, rows - (int64_t)starts[g] + 1);
+  lab_int(lab, groups);
+  for (int64_t g = 0; g < groups; g++) lab_tensor(lab, shape_of(2, out, in), AROUND_ZERO);
+}
+
 /* ---- Einstein's sums ---- */
 
 /* Extents of labels a to e, and of the two dimensions that "..." may be. */
@@ -251,6 +263,7 @@ const struct op_case shape_cases[] = {
     {"flip", with_axis},
     {"sparse_matmul", sparse},
     {"sparse_matmul_csr", sparse_by_rows},
+    {"grouped_matmul", grouped_rows},
     {"einsum_of", contracted},
     {"concat_of", joined},
     {"dropout", dropped},

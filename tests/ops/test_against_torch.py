@@ -114,6 +114,11 @@ def sparse_matmul(p, rows, columns, values, x, count):
     return torch.sparse.mm(torch.sparse_coo_tensor(torch.stack((rows, columns)), values, (count, len(x))), x)
 
 
+def grouped_matmul(p, x, starts, count, *weights):
+    parts = [x[a:b] @ weight.T for a, b, weight in zip(starts, starts[1:], weights)]
+    return torch.cat([*parts, torch.zeros(len(x) - starts[-1], len(weights[0]), dtype=x.dtype)])
+
+
 def contrastive(p, similarity):
     return F.cross_entropy(similarity, torch.arange(len(similarity)))
 
@@ -230,6 +235,7 @@ FUNCTIONS = {
     "sparse_matmul": sparse_matmul,
     "sparse_matmul_csr": lambda p, starts, columns, values, x: sparse_matmul(
         p, torch.repeat_interleave(starts.diff()), columns, values, x, len(starts) - 1),
+    "grouped_matmul": grouped_matmul,
     "einsum_of": lambda p, spec, count, *operands: torch.einsum(spec, *operands),
     "concat_of": lambda p, axis, count, *parts: torch.cat(parts, axis),
     # The random numbers are ours: what was kept is read off the result, and its scale is checked.

@@ -79,7 +79,8 @@ def lstm64(gates, weight):
 def build_lstm(name, rng, b=1, t=1, h=1):
     gates, weight = normal(rng, b, t, 4 * h), normal(rng, 4 * h, h) / np.float32(h**0.5)
     y, cells, active = lstm64(gates, weight)
-    kernel = Kernel("lstm", [Operand("y", y.shape), Operand("cells", y.shape), Operand("active", active.shape)],
+    kernel = Kernel("lstm", [Operand("y", y.shape), Operand("cells", y.shape), Operand("active", active.shape),
+                             Operand("room", [2, b, h], room=True)],
                     [Operand("gates", gates.shape), Operand("weight", weight.shape)], name)
     return Case(kernel, {"gates": gates, "weight": weight}, {"y": y, "cells": cells, "active": active})
 
@@ -182,6 +183,49 @@ def philox(counter, key):
     return np.stack(w)
 
 
+def grouped(index, groups, capacity):
+    """Places sorted by group, by the order in which a block's rows fill it; and where each group starts."""
+    lists, dropped = [[] for _ in range(groups)], []
+    for b, block in enumerate(index.reshape(-1, *index.shape[-2:])):
+        taken = [0] * groups
+        for c in range(block.shape[1]):
+            for r in range(len(block)):
+                group = block[r, c]
+                taken[group] += 1
+                (lists[group] if not capacity or taken[group] <= capacity else dropped).append((b * len(block) + r) * block.shape[1] + c)
+    return np.array(sum(lists, []) + dropped, np.int32), np.cumsum([0] + [len(places) for places in lists]).astype(np.int32)
+
+
+def build_group(kind, name, rng, shape=(1, 1), groups=1, capacity=0, rows=0):
+    index = rng.integers(0, groups, shape).astype(np.int32)
+    order, starts = grouped(index, groups, capacity)
+    inputs = [Operand("index", shape, dtype="int32_t")] + [Operand("starts", [groups + 1], dtype="int32_t")] * (kind == "group_order")
+    truth = (order // shape[-1] if rows else order) if kind == "group_order" else starts
+    kernel = Kernel(kind, [Operand("y", truth.shape, dtype="int32_t")], inputs, name, groups=groups, capacity=capacity, rows=rows)
+    return Case(kernel, {"index": index, "starts": starts}, {"y": truth})
+
+
+def group_bounds(rng, rows, groups):
+    return np.sort(np.concatenate(([0], rng.integers(0, rows + 1, groups)))).astype(np.int32)
+
+
+def build_grouped_matmul(name, rng, rows=1, k=1, n=1, groups=1, straight=0):
+    x, starts = normal(rng, rows, k), group_bounds(rng, rows, groups)
+    weights, truth = {f"x{g + 2}": normal(rng, *((k, n) if straight else (n, k))) for g in range(groups)}, np.zeros((rows, n))
+    for a, b, weight in zip(starts, starts[1:], weights.values()):
+        truth[a:b] = x[a:b].astype(np.float64) @ (weight if straight else weight.T)
+    inputs = [Operand("x", x.shape), Operand("starts", starts.shape, dtype="int32_t")] + [Operand(key, w.shape) for key, w in weights.items()]
+    return Case(Kernel("grouped_matmul", [Operand("y", truth.shape)], inputs, name, straight=straight), {"x": x, "starts": starts, **weights},
+                {"y": truth})
+
+
+def build_grouped_matmul_weight(name, rng, rows=1, k=1, n=1, groups=1, accumulate=False):
+    a, b, bounds = normal(rng, rows, k), normal(rng, rows, n), group_bounds(rng, rows, groups)[groups // 2 :][:2]
+    inputs = [Operand("a", a.shape), Operand("b", b.shape), Operand("bounds", [2], dtype="int32_t")]
+    kernel = Kernel("grouped_matmul_weight", [Operand("y", [k, n], accumulate=accumulate)], inputs, name)
+    return Case(kernel, {"a": a, "b": b, "bounds": bounds}, {"y": a[slice(*bounds)].astype(np.float64).T @ b[slice(*bounds)]})
+
+
 def words_of(count, site, stream):
     """Words of a kernel's stream."""
     blocks = np.arange((count + 3) // 4, dtype=np.uint64)
@@ -203,6 +247,9 @@ def build_random(kind, name, rng, shape=(1,), site=0, bound=None):
 
 
 BUILDERS = {
+    **{kind: functools.partial(build_group, kind) for kind in ("group_starts", "group_order")},
+    "grouped_matmul": build_grouped_matmul,
+    "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
     "sparse_matmul": build_sparse_matmul,
     "sparse_dot": build_sparse_dot,
@@ -223,7 +270,13 @@ BUILDERS = {
 ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(shape=(33, 5)), dict(shape=(3, 7, 5), axis=1)]
 SPARSE = [dict(), dict(rows=5, columns=7, elements=9, width=3), dict(rows=90, columns=33, elements=200, width=130)]
 DRAWN = [dict(), dict(shape=(5, 7), site=3), dict(shape=(130,))]
+GROUPS = [dict(), dict(shape=(9, 2), groups=4), dict(shape=(3, 17, 2), groups=5, capacity=4), dict(shape=(2, 30, 1), groups=3, capacity=7)]
+GROUPED = [dict(), dict(rows=9, k=5, n=7, groups=3), dict(rows=33, k=17, n=40, groups=5)]
 FIXED = {
+    "group_starts": GROUPS,
+    "group_order": [dict(how, rows=i % 2) for i, how in enumerate(GROUPS)],
+    "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
+    "grouped_matmul_weight": GROUPED + [dict(how, accumulate=True) for how in GROUPED],
     "flip": ALONG,
     "sparse_matmul": SPARSE + [dict(rows=100, columns=17, elements=500, width=16, accumulate=True)],
     "sparse_dot": SPARSE,
@@ -275,7 +328,19 @@ def fuzzed_draws(rng):
     return dict(shape=fuzzed_along(rng)["shape"], site=int(rng.integers(100)))
 
 
+def fuzzed_groups(rng):
+    return dict(shape=(int(rng.integers(1, 4)), size(rng), int(rng.integers(1, 4))), groups=size(rng), capacity=int(rng.integers(0, 5)))
+
+
+def fuzzed_grouped(rng):
+    return dict(rows=size(rng), k=size(rng), n=size(rng), groups=int(rng.integers(1, 6)))
+
+
 FUZZED = {
+    "group_starts": fuzzed_groups,
+    "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
+    "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
+    "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=bool(rng.integers(2))),
     "flip": fuzzed_along,
     "sparse_matmul": fuzzed_sparse,
     "sparse_dot": fuzzed_sparse,

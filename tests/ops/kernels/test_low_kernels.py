@@ -13,7 +13,8 @@ from test_kernels import HOW
 # What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
 WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "room", "cos", "sin", "targets", "tokens"}
 WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "sparse_rows",  # no operand of a type to choose
-           "lstm", "lstm_backward", "selective_scan", "selective_scan_backward", "sparse_matmul", "sparse_dot"}  # in float32 whatever the model is in
+           "lstm", "lstm_backward", "selective_scan", "selective_scan_backward", "sparse_matmul", "sparse_dot",
+           "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight"}  # in float32 whatever the model is in
 # The rounding of a result, and of what it is added to: of the largest value.
 TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
 EACH = {"gcc": 4, "clang": 9}  # of the fixed cases

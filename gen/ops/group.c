@@ -1,0 +1,166 @@
+/* Places grouped by what was chosen there, so that products of one group are one matrix product. index [...][T][k] says
+ * which of `groups` each of T rows chose, k times. Where there is a capacity, the rows of each of the leading
+ * dimensions (a group of tokens) fill it in the order of their first choices, then of their second ones, and so on;
+ * what comes too late is dropped (Lepikhin et al., arXiv:2006.16668, algorithm 1; Fedus, Zoph, Shazeer,
+ * arXiv:2101.03961, section 2.2). starts[g] is where group g begins in the order, starts[groups] where the dropped ones
+ * do; order holds the places, counted in index, or the rows that they are of. */
+#include <stdlib.h>
+
+#include "gen/ops/support/support.h"
+
+/* index as [blocks][rows][choices]. */
+struct extents {
+  int64_t blocks, rows, choices;
+};
+
+static struct extents extents_of(const struct value *index) {
+  int rank = index->shape.rank;
+  return (struct extents){shape_product(index->shape, 0, rank - 2), index->shape.dim[rank - 2],
+                          index->shape.dim[rank - 1]};
+}
+
+static bool good_index(struct arena *arena, const struct node *node, const char **error) {
+  return op_check_dtype(arena, node, 0, DTYPE_INT32, error) && op_check_rank(arena, node, 0, 2, error);
+}
+
+static int infer_starts(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  if (!good_index(arena, node, error)) return 0;
+  return op_result(shapes, dtypes, shape_of(1, node_int(node, "groups") + 1), DTYPE_INT32);
+}
+
+static int infer_order(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                       const char **error) {
+  if (!good_index(arena, node, error)) return 0;
+  if (!op_check_shape(arena, node, 1, shape_of(1, node_int(node, "groups") + 1), "where each group starts", error))
+    return 0;
+  return op_result(shapes, dtypes, shape_of(1, shape_count(node->inputs[0]->shape)), DTYPE_INT32);
+}
+
+/* Walks the places in the order of priority; each goes to `next` of its group, which counts up, a dropped one to that
+ * behind the last group. order: NULL, or where the places are written. */
+static void walk(const struct node *node, const double *index, int64_t *next, double *order) {
+  struct extents e = extents_of(node->inputs[0]);
+  int64_t groups = node_int(node, "groups"), capacity = node_int(node, "capacity");
+  int64_t *taken = calloc((size_t)groups, sizeof *taken);
+  for (int64_t b = 0; b < e.blocks && taken != NULL; b++) {
+    for (int64_t g = 0; g < groups; g++) taken[g] = 0;
+    for (int64_t c = 0; c < e.choices; c++)
+      for (int64_t r = 0; r < e.rows; r++) {
+        int64_t place = (b * e.rows + r) * e.choices + c, group = (int64_t)index[place];
+        bool kept = capacity == 0 || taken[group]++ < capacity;
+        int64_t at = next[kept ? group : groups]++;
+        if (order != NULL) order[at] = (double)(node_int(node, "rows") ? place / e.choices : place);
+      }
+  }
+  free(taken);
+}
+
+static void reference_starts(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t groups = node_int(node, "groups"), sum = 0;
+  int64_t *counts = calloc((size_t)groups + 1, sizeof *counts);
+  if (counts == NULL) return;
+  walk(node, inputs[0], counts, NULL);
+  for (int64_t g = 0; g <= groups; g++) {
+    outputs[0][g] = (double)sum;
+    sum += counts[g];
+  }
+  free(counts);
+}
+
+static void reference_order(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t groups = node_int(node, "groups");
+  int64_t *next = calloc((size_t)groups + 1, sizeof *next);
+  if (next == NULL) return;
+  for (int64_t g = 0; g <= groups; g++) next[g] = (int64_t)inputs[1][g];
+  walk(node, inputs[0], next, outputs[0]);
+  free(next);
+}
+
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 0 ? node_int(node, "groups") : shape_count(node->inputs[0]->shape) + 1;
+}
+
+static void range_starts(const struct node *node, int64_t *low, int64_t *high) {
+  *low = 0;
+  *high = shape_count(node->inputs[0]->shape);
+}
+
+static void range_order(const struct node *node, int64_t *low, int64_t *high) {
+  int64_t count = shape_count(node->inputs[0]->shape);
+  *low = 0;
+  *high = (node_int(node, "rows") ? count / extents_of(node->inputs[0]).choices : count) - 1;
+}
+
+static const struct op_kind kind_starts = {
+    .name = "group_starts",
+    .class = OP_KERNEL,
+    .template_name = "group",
+    .input_names = {"index"},
+    .output_names = {"y"},
+    .infer = infer_starts,
+    .flops = op_flops_none,
+    .index_limit = index_limit,
+    .range = range_starts,
+    .reference = reference_starts,
+};
+
+static const struct op_kind kind_order = {
+    .name = "group_order",
+    .class = OP_KERNEL,
+    .template_name = "group",
+    .input_names = {"index", "starts"},
+    .output_names = {"y"},
+    .infer = infer_order,
+    .flops = op_flops_none,
+    .index_limit = index_limit,
+    .range = range_order,
+    .reference = reference_order,
+};
+
+/* Reads (index, groups, capacity); false after an error. */
+static bool read_groups(struct builder *builder, const struct argument *arguments, struct attribute *attributes) {
+  int64_t groups = arguments[1].integer, capacity = arguments[2].integer;
+  attributes[0] = attribute_int("groups", groups);
+  attributes[1] = attribute_int("capacity", capacity);
+  if (groups >= 1 && groups <= 4096 && capacity >= 0) return op_tensor(arguments, 0) != NULL;
+  builder_error(builder, "group: %lld groups of capacity %lld; there are 1 to 4096, and 0 is no limit",
+                (long long)groups, (long long)capacity);
+  return false;
+}
+
+/* group_starts(index, groups, capacity) */
+static struct value *build_starts(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct attribute attributes[2];
+  if (!read_groups(builder, arguments, attributes)) return NULL;
+  return builder_op(builder, "group_starts", (struct value *[]){op_tensor(arguments, 0)}, 1, attributes, 2);
+}
+
+static struct value *order(struct builder *builder, const struct argument *arguments, bool rows) {
+  struct attribute attributes[3] = {[2] = attribute_int("rows", rows)};
+  if (!read_groups(builder, arguments, attributes)) return NULL;
+  struct value *inputs[] = {op_tensor(arguments, 0), build_starts(builder, arguments, 3)};
+  return builder_op(builder, "group_order", inputs, 2, attributes, 3);
+}
+
+/* group_places(index, groups, capacity) */
+static struct value *build_places(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return order(builder, arguments, false);
+}
+
+/* group_rows(index, groups, capacity) */
+static struct value *build_rows(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  return order(builder, arguments, true);
+}
+
+const struct op_file op_file_group = {
+    .name = "group",
+    .kinds = (const struct op_kind *const[]){&kind_starts, &kind_order, NULL},
+    .functions = (const struct op_function[]){{"group_starts", .build = build_starts},
+                                              {"group_places", .build = build_places},
+                                              {"group_rows", .build = build_rows},
+                                              {0}},
+};

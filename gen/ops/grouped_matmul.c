@@ -1,0 +1,143 @@
+/* Products of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
+ * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
+ * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x. The extents of a
+ * product are known as it runs, not before, so under autocast they stay in float32. */
+#include <string.h>
+
+#include "gen/ops/support/support.h"
+
+enum { FIRST = 2 }; /* weight 0 among the inputs */
+
+static int groups_of(const struct node *node) {
+  return node->n_inputs - FIRST;
+}
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  bool straight = node_int(node, "straight") != 0;
+  struct shape x = node->inputs[0]->shape, weight = node->inputs[FIRST]->shape;
+  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_dtype(arena, node, 1, DTYPE_INT32, error))
+    return 0;
+  if (x.rank != 2 || weight.rank != 2 || weight.dim[!straight] != x.dim[1])
+    return op_fail(arena, node, error, "%s must be [rows][columns], and a weight %s", op_operand_text(arena, node, 0),
+                   straight ? "[columns][out]" : "[out][columns]");
+  for (int i = FIRST; i < node->n_inputs; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error) ||
+        !op_check_shape(arena, node, i, weight, "as the first weight", error))
+      return 0;
+  if (!op_check_shape(arena, node, 1, shape_of(1, (int64_t)groups_of(node) + 1), "where each group starts", error))
+    return 0;
+  return op_result(shapes, dtypes, op_with_extent(x, 1, weight.dim[straight]), DTYPE_FLOAT32);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  bool straight = node_int(node, "straight") != 0;
+  int64_t k = op_columns(node->inputs[0]->shape), n = op_columns(node->outputs[0]->shape);
+  memset(outputs[0], 0, (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
+  for (int g = 0; g < groups_of(node); g++)
+    for (int64_t r = (int64_t)inputs[1][g]; r < (int64_t)inputs[1][g + 1]; r++)
+      for (int64_t i = 0; i < n * k; i++) {
+        int64_t out = straight ? i % n : i / k, in = straight ? i / n : i % k;
+        outputs[0][r * n + out] += inputs[0][r * k + in] * inputs[FIRST + g][i];
+      }
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  bool straight = node_int(node, "straight") != 0;
+  struct value *x = node->inputs[0], *starts = node->inputs[1];
+  struct value **inputs = arena_alloc(builder_arena(builder), (size_t)node->n_inputs * sizeof *inputs);
+  for (int i = 1; i < node->n_inputs; i++) inputs[i] = node->inputs[i];
+  inputs[0] = dy[0];
+  struct attribute other = attribute_int("straight", !straight);
+  if (builder_wants_gradient(builder, x))
+    dx[0] = builder_op(builder, "grouped_matmul", inputs, node->n_inputs, &other, 1);
+  for (int i = FIRST; i < node->n_inputs; i++) {
+    if (!builder_wants_gradient(builder, node->inputs[i])) continue;
+    struct value *bounds = op_slice(builder, starts, 0, i - FIRST, 2);
+    struct value *operands[] = {straight ? x : dy[0], straight ? dy[0] : x, bounds};
+    dx[i] = builder_op(builder, "grouped_matmul_weight", operands, 3, NULL, 0);
+  }
+}
+
+/* Of all rows, as many as there can be. */
+static double flops(const struct node *node) {
+  return 2 * (double)shape_count(node->outputs[0]->shape) * (double)op_columns(node->inputs[0]->shape);
+}
+
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 1 ? node->inputs[0]->shape.dim[0] + 1 : 0;
+}
+
+static const struct op_kind kind = {
+    .name = "grouped_matmul",
+    .class = OP_KERNEL,
+    .input_names = {"x", "starts"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops,
+    .product_flops = flops,
+    .index_limit = index_limit,
+    .reference = reference,
+};
+
+/* ---- y [M][N] = the transpose of a's rows of a group, bounds[0] to bounds[1], times b's ---- */
+
+static int infer_weight(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  (void)arena;
+  (void)error;
+  int64_t m = op_columns(node->inputs[0]->shape), n = op_columns(node->inputs[1]->shape);
+  return op_result(shapes, dtypes, shape_of(2, m, n), DTYPE_FLOAT32);
+}
+
+static void reference_weight(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t m = op_columns(node->inputs[0]->shape), n = op_columns(node->inputs[1]->shape);
+  memset(outputs[0], 0, (size_t)(m * n) * sizeof(double));
+  for (int64_t r = (int64_t)inputs[2][0]; r < (int64_t)inputs[2][1]; r++)
+    for (int64_t i = 0; i < m * n; i++) outputs[0][i] += inputs[0][r * m + i / n] * inputs[1][r * n + i % n];
+}
+
+/* Of all rows, as many as there can be. */
+static double flops_weight(const struct node *node) {
+  return 2 * (double)shape_count(node->inputs[0]->shape) * (double)op_columns(node->inputs[1]->shape);
+}
+
+static int64_t index_limit_weight(const struct node *node, int input) {
+  return input == 2 ? node->inputs[0]->shape.dim[0] + 1 : 0;
+}
+
+static const struct op_kind kind_weight = {
+    .name = "grouped_matmul_weight",
+    .class = OP_KERNEL,
+    .template_name = "grouped_matmul",
+    .input_names = {"a", "b", "bounds"},
+    .output_names = {"y"},
+    .infer = infer_weight,
+    .accumulates = 1,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops_weight,
+    .product_flops = flops_weight,
+    .index_limit = index_limit_weight,
+    .reference = reference_weight,
+};
+
+/* grouped_matmul(x, starts, n, weights), whose elements follow one by one. */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  int n = (int)arguments[2].integer;
+  if (n < 1 || n > count - 3) {
+    builder_error(builder, "grouped_matmul: %d weights of an array that has %d", n, count - 3);
+    return NULL;
+  }
+  struct value **inputs = arena_alloc(builder_arena(builder), (size_t)(n + FIRST) * sizeof *inputs);
+  for (int i = 0; i < n + FIRST; i++) inputs[i] = op_tensor(arguments, i < FIRST ? i : i + 1);
+  struct attribute straight = attribute_int("straight", 0);
+  return builder_op(builder, "grouped_matmul", inputs, n + FIRST, &straight, 1);
+}
+
+const struct op_file op_file_grouped_matmul = {
+    .name = "grouped_matmul",
+    .kinds = (const struct op_kind *const[]){&kind, &kind_weight, NULL},
+    .functions = (const struct op_function[]){{"grouped_matmul", .build = build}, {0}},
+};

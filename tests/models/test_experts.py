@@ -1,0 +1,93 @@
+"""examples/models/qwen_moe.c beside Qwen's mixtures of experts in transformers: without a limit, and with a capacity, whose
+rule is that of SwitchTransformers' router there for one choice, and GShard's for more."""
+
+import math
+import unittest
+
+import torch
+import torch.nn.functional as F
+from peer import Text
+from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SwitchTransformersConfig
+from transformers.models.switch_transformers.modeling_switch_transformers import SwitchTransformersTop1Router
+
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+COEFFICIENT = 0.1
+
+
+class Limited(torch.nn.Module):
+    """A router of which an expert takes `capacity` choices of a sequence: the weights of the others are 0."""
+
+    def __init__(self, router, experts, length, capacity):
+        super().__init__()
+        self.router, self.experts, self.length, self.capacity = router, experts, length, capacity
+
+    def forward(self, x):
+        logits, weights, chosen = self.router(x)
+        each = F.one_hot(chosen.unflatten(0, (-1, self.length)), self.experts).permute(0, 2, 1, 3)  # [B][k][T][E]
+        place = each.flatten(1, 2).cumsum(1).unflatten(1, each.shape[1:3])
+        kept = (each * (place <= self.capacity)).sum(-1).mT.flatten(0, 1)
+        return logits, weights * kept, chosen
+
+
+class Experts(Text):
+    def shape(self):
+        kv = self.random.choice([1, 2])
+        heads = kv * self.random.choice([1, 2])
+        experts = self.random.randint(2, 6)
+        return {"num_hidden_layers": 2, "num_attention_heads": heads, "num_key_value_heads": kv, "vocab_size": 256, "rms_norm_eps": 1e-5,
+                "num_experts": experts, "num_experts_per_tok": self.random.randint(1, min(3, experts)),
+                "moe_intermediate_size": self.random.randint(5, 40)}
+
+    def compare(self, make, kind, length, theirs, ours, limit=0.0):
+        settings = {**theirs, "rope_parameters": dict(ROPE), "initializer_range": 0.1, "max_position_embeddings": length,
+                    "router_aux_loss_coef": COEFFICIENT, "output_router_logits": True, "pad_token_id": None}
+        model = make(kind(**settings))
+        model.config._experts_implementation = "eager"
+        data, batches = self.text(length)
+        capacity = math.ceil(limit * length * theirs["num_experts_per_tok"] / theirs["num_experts"])
+        routers = [layer.mlp.gate for layer in model.model.layers] if limit else []
+
+        def loss_of(model, tokens, targets):
+            for layer, router in zip(model.model.layers, routers):
+                layer.mlp.gate = Limited(router, theirs["num_experts"], length, capacity)
+            try:
+                out = model(tokens)
+            finally:
+                for layer, router in zip(model.model.layers, routers):
+                    layer.mlp.gate = router
+            return F.cross_entropy(out.logits.flatten(0, 1), targets.flatten()) + COEFFICIENT * out.aux_loss
+
+        self.check("qwen_moe.c", model, {**ours, "router_aux_loss_coef": COEFFICIENT, "capacity_factor": limit}, data, batches, loss_of)
+
+    def qwen3(self, length, limit=0.0, **more):
+        same = {**self.shape(), "head_dim": 2 * self.random.randint(2, 9), "norm_topk_prob": self.random.choice([True, False]), **more}
+        same["hidden_size"] = self.random.randint(10, 40)
+        theirs = {**same, "intermediate_size": 8, "mlp_only_layers": []}
+        self.compare(Qwen3MoeForCausalLM, Qwen3MoeConfig, length, theirs, same, limit)
+
+    def test_qwen3(self):
+        self.qwen3(self.random.randint(3, 40))
+
+    def test_qwen2(self):
+        same = {**self.shape(), "norm_topk_prob": self.random.choice([True, False]), "intermediate_size": 20, "qkv_bias": True,
+                "decoder_sparse_step": self.random.choice([1, 2]), "shared_expert_intermediate_size": self.random.randint(5, 30)}
+        width = 2 * self.random.randint(2, 9)
+        same["hidden_size"] = same["num_attention_heads"] * width
+        self.compare(Qwen2MoeForCausalLM, Qwen2MoeConfig, self.random.randint(3, 40), same, {**same, "head_dim": width, "qk_norm": False})
+
+    def test_capacity(self):
+        self.qwen3(24, limit=0.75, num_experts=4, num_experts_per_tok=2)
+
+    def test_limited_is_switch(self):
+        """The rule of the test above for one choice is that of SwitchTransformers."""
+        switch = SwitchTransformersTop1Router(SwitchTransformersConfig(d_model=6, num_experts=3, expert_capacity=4)).eval()
+        x = torch.randn(2, 15, 6)
+        dispatch, weights, _ = switch(x)
+        router = Limited(lambda x: (None, *switch.classifier(x).softmax(-1).topk(1)), 3, 15, 4)
+        kept = dispatch.sum(-1, keepdim=True)
+        self.assertLess(kept.sum(), 30)
+        torch.testing.assert_close(router(x.flatten(0, 1))[1].reshape(2, 15, 1), weights * kept)
+
+
+if __name__ == "__main__":
+    unittest.main()
