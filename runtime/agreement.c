@@ -22,6 +22,7 @@ const char *rt_operation_name(enum operation operation) {
       "accel_check_trigger",
       "accel_register_for_checkpointing",
       "accel_load_file",
+      "accel_collect_weights",
       "accel_write in order",
       "accel_processes_end",
   };

@@ -50,6 +50,7 @@ struct accel_run {
   bool first_step_told;
   bool stopped_early;
   bool trigger;                   /* of user code */
+  bool collected;                 /* rank 0 has divided weights whole, as they are now */
   struct accel_progress progress; /* as told to user code last */
   bool skipped;                   /* the newest step ended without its update */
 };

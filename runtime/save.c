@@ -96,8 +96,8 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
   return rt_events_save(&run->cadences, at) || run->is_timely || run->signal != NULL;
 }
 
-/* All ranks come here; the save before reads what is collected anew. */
-static bool collect(struct accel_run *run, int n_states, struct problem *problem) {
+/* The save before reads what is collected anew. */
+bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem) {
   if (run->program->division.n_rows == 0) return true;
   if (!rt_saver_wait(&run->saver, problem)) rt_save_failed(run, problem);
   return rt_saver_collect(&run->saver, n_states, problem);
@@ -124,7 +124,8 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   run->saved_at = at;
   run->saved_time = rt_now();
   bool last = at_end && rt_is_divided(run->program, 0); /* the weights alone are saved, too */
-  bool collected = (has_cadence(run) || last) && collect(run, has_cadence(run) ? run->program->n_states : 1, &problem);
+  bool collected =
+      (has_cadence(run) || last) && rt_save_collect(run, has_cadence(run) ? run->program->n_states : 1, &problem);
   if (!rt_is_main()) return;
   if (has_cadence(run)) {
     if (collected && save_checkpoint(run, at, lr, !at_end, &problem))
@@ -155,7 +156,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   ask(run, at);
   if (run->signal == NULL || at >= run->cadences.steps) return;
   run->cadences.steps = at;
-  bool collected = run->saved_at == at || collect(run, run->program->n_states, &problem);
+  bool collected = run->saved_at == at || rt_save_collect(run, run->program->n_states, &problem);
   if (!rt_is_main()) return;
   rt_log_clear(&run->log);
   bool saved = run->saved_at == at ? rt_saver_wait(&run->saver, &problem)
@@ -169,6 +170,6 @@ void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
   if (run->weights == NULL || run->signal != NULL || run->saved_at >= 0) return;
-  if (rt_is_divided(run->program, 0) && !collect(run, 1, &problem)) rt_save_failed(run, &problem);
+  if (rt_is_divided(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_save_failed(run, &problem);
   if (rt_is_main()) rt_save_weights(run);
 }

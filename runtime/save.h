@@ -14,6 +14,10 @@ struct saved {
 /* Ends the process over a save that has failed, or warns, where the job goes on over it. */
 void rt_save_failed(struct accel_run *run, const struct problem *problem);
 
+/* Makes whole on rank 0 what ranks divide of the first `n_states` states, for what reads it there next; all ranks come
+ * here. */
+bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem);
+
 /* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
  * where it keeps no such thing. */
 void *rt_mirror(const struct accel_run *run, const char *file);

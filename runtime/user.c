@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "agreement.h"
+#include "divided.h"
 #include "save.h"
 #include "world.h"
 
@@ -12,6 +13,7 @@
 
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report) {
   rt_stopwatch_stop(run->watch); /* what follows is not training */
+  run->collected = false;
   run->progress = (struct accel_progress){.step = at,
                                           .steps = run->cadences.steps,
                                           .loss = report.loss,
@@ -66,7 +68,16 @@ bool accel_check_trigger(struct accel_run *run) {
   return set;
 }
 
+void accel_collect_weights(struct accel_run *run) {
+  struct problem problem;
+  rt_meet(OPERATION_COLLECT, "");
+  if (!rt_is_divided(run->program, 0)) return;
+  if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  run->collected = true;
+}
+
 static const float *values_of(const struct accel_run *run, const void *weights, const char *name, int64_t *count) {
+  if (rt_is_divided(run->program, 0) && !(run->collected && rt_is_main())) return NULL;
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0) continue;

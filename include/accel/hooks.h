@@ -83,6 +83,11 @@ const char *accel_resumed_from(const struct accel_run *run);
 const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count);
 const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count);
 
+/* Where ranks divide the weights (parallelism.zero_stage: 3) a rank has none of them whole, and these give NULL, but on
+ * the main process between this call, which all ranks make, and the end of the function that makes it. Elsewhere there
+ * is nothing to collect. */
+void accel_collect_weights(struct accel_run *run);
+
 /* The names of all parameters: 0, 1, ... up to accel_weight_count - 1. */
 int accel_weight_count(const struct accel_run *run);
 const char *accel_weight_name(const struct accel_run *run, int index);

@@ -5,7 +5,7 @@ import json
 import shutil
 import unittest
 
-from ranks import Ranks, job_of
+from ranks import Ranks, job_of, load_file
 
 HOOKS = r"""#include <accel/accel.h>
 #include <accel/hooks.h>
@@ -102,6 +102,29 @@ def build(ranks, batch):
     return trainer
 
 
+DIVIDED = r"""#include <accel/accel.h>
+#include <accel/hooks.h>
+
+static void tell(struct accel_run *run, const struct accel_progress *at, const char *when) {
+  int64_t count = 0;
+  const char *name = accel_weight_name(run, 0);
+  const float *weights = accel_weight_of(run, name, &count);
+  struct accel_store *store = accel_store_new();
+  struct accel_value *has = accel_make_tensor(store, ACCEL_BOOL, 1, (int64_t[]){1}, (bool[]){weights != NULL});
+  double sum = 0;
+  for (int64_t i = 0; weights != NULL && i < count; i++) sum += (double)weights[i];
+  accel_print(run, "%s %lld %s %.17g %s", when, (long long)at->step, accel_show(store, accel_gather(store, has)), sum, name);
+  accel_store_free(store);
+}
+
+void on_step(struct accel_run *run, const struct accel_progress *at) {
+  tell(run, at, "before");
+  accel_collect_weights(run);
+  tell(run, at, "after");
+}
+"""
+
+
 def told(result):
     lines = [line for line in result.stdout.splitlines() if line.startswith(("loaded", "start", "float", "saved", "end", "gather"))]
     return lines, sorted(line for line in result.stderr.splitlines() if "hooks:[RANK" in line and "INFO" not in line)
@@ -165,6 +188,25 @@ class Hooks(unittest.TestCase):
         result = self.trainer.launch(WRONG="absence")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("accel_reduce: another rank did not come within 4 s", result.stderr)
+
+
+class Divided(unittest.TestCase):
+    """Weights that ranks divide are whole where they are asked for, and nowhere else."""
+
+    def test_weights(self):
+        job = job_of(2, 3, 4, parallelism={"zero_stage": 3}, checkpoint={"every": 1})
+        job["hooks"] = {"source": "hooks.c", "on_step": "on_step"}
+        trainer = Ranks(2, job)
+        (trainer.folder / "hooks.c").write_text(DIVIDED)
+        trainer.build()
+        result = trainer.launch()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split() for line in result.stdout.splitlines() if line.startswith(("before", "after"))]
+        self.assertEqual([line[:5] for line in lines], [[when, str(step), "bool[2]", *has] for step in (1, 2, 3, 4)
+                                                        for when, has in (("before", ("(0,", "0)")), ("after", ("(1,", "0)")))])
+        for step, line in enumerate(lines[1::2]):
+            saved = load_file(trainer.folder / "run" / "checkpoints" / f"checkpoint_{step}" / "model.safetensors")
+            self.assertAlmostEqual(float(line[5]), float(saved[line[6]].astype("float64").sum()), places=9)
 
 
 if __name__ == "__main__":
