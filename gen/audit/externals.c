@@ -26,16 +26,17 @@ static const struct {
      "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
      "__builtin_elementwise_* omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_in_parallel "
      "accel_random accel_stream "},
-    {EFFECT_PRODUCT,
-     " accel_multiply accel_convolve dnnl_sgemm dnnl_gemm_* cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
+    {EFFECT_PRODUCT, " accel_multiply accel_convolve accel_cuda_multiply accel_cuda_attend* dnnl_sgemm dnnl_gemm_* "
+                     "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
     {EFFECT_COLLECTIVE,
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "
      "MPI_Alltoall* nccl* accel_all_reduce* accel_start_all_reduce* accel_start_reduce_scatter "
      "accel_start_reduce_scatter_onto accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
-     "accel_wait_collectives accel_wait_reductions accel_wait_gathers "
+     "accel_cuda_start_* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
     {EFFECT_BATCH, " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
+                   "accel_cuda_feed_* accel_cuda_launch accel_cuda_report* "
                    "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
     {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps "},
     {EFFECT_RUNTIME, " accel_* "},

@@ -198,7 +198,7 @@ static struct jinja_value device_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena);
   set_text(arena, value, "name", program->target->name);
   set_int(arena, value, "progress", program->target->progress_bytes);
-  set_int(arena, value, "workspace", program->target->workspace_bytes);
+  set_int(arena, value, "workspace", program->workspace);
   set_int(arena, value, "sums", program->target->sums);
   return value;
 }

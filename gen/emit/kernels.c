@@ -134,6 +134,8 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));
   set_int(arena, k, "sums", program->target->sums);
+  set_bool(arena, k, "tf32", program->job->precision.tf32);
+  set_bool(arena, k, "by_library", program->job->devices.attention == ATTENTION_LIBRARY);
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->random);
   if (node->body.count > 0) set_loops(arena, k, kernel);

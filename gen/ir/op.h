@@ -95,6 +95,9 @@ struct op_kind {
    * none. */
   double (*product_flops)(const struct node *node);
 
+  /* Bytes that a library may want to work in, beside the operands, where the kernel is one's. NULL: few. */
+  int64_t (*library_room)(const struct node *node);
+
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */
   int64_t (*index_limit)(const struct node *node, int input);

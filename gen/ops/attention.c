@@ -250,6 +250,14 @@ static double flops_backward(const struct node *node) {
   return 2.5 * products(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
 }
 
+/* Of a backward in 16 bits by cuDNN: dq, and the sum of dy y for each query, in float32; and what an engine needs of
+ * its own. In float32 there is none. */
+static int64_t library_room(const struct node *node) {
+  struct shape q = node->inputs[1]->shape;
+  if (!dtype_is_low(node->inputs[1]->dtype)) return 0;
+  return (int64_t)sizeof(float) * (shape_count(q) + shape_count(op_leading(q))) + (8 << 20);
+}
+
 static const struct op_kind kind_backward = {
     .name = "attention_backward",
     .class = OP_KERNEL,
@@ -261,6 +269,7 @@ static const struct op_kind kind_backward = {
     .accumulates = 1 | 2 | 4,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_backward,
+    .library_room = library_room,
     .reference = reference_backward,
 };
 

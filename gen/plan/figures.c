@@ -53,6 +53,16 @@ static bool draws(const struct program *program) {
          (program->second != NULL && program->second->random);
 }
 
+static int64_t workspace_of(const struct program *program) {
+  int64_t bytes = program->target->workspace_bytes;
+  for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
+    const struct node *node = program->kernels[i]->node;
+    int64_t room = node->kind->library_room != NULL ? arena_aligned(node->kind->library_room(node)) : 0;
+    if (room > bytes) bytes = room;
+  }
+  return bytes;
+}
+
 static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
@@ -97,7 +107,8 @@ static void count_bytes(struct program *program) {
   if (program->second != NULL && program->second->scratch_bytes > program->bytes.scratch)
     program->bytes.scratch = program->second->scratch_bytes;
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
-  program->bytes.scratch += target->workspace_bytes + target->sums * dtype_size(DTYPE_FLOAT32);
+  program->workspace = workspace_of(program);
+  program->bytes.scratch += program->workspace + target->sums * dtype_size(DTYPE_FLOAT32);
   program->bytes.batch += target->progress_bytes;
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
   program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +

@@ -151,7 +151,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } *members;
+  } * members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -308,6 +308,7 @@ struct program {
   } units;                  /* that ranks hold a few of at a time */
   int first_unit;           /* that the model uses */
   struct span_list tensors; /* each stepped as a whole */
+  int64_t workspace;        /* bytes that a device's libraries need to work in */
   int64_t update_scratch;   /* bytes that the update needs beside */
   struct {
     struct adapter *items;

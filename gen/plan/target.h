@@ -12,7 +12,7 @@ struct target {
   const char *suffixes[2];
   int n_texts;
   int64_t progress_bytes;  /* of the arena: where the device itself keeps what a step ends with */
-  int64_t workspace_bytes; /* of the arena: what its libraries work in */
+  int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
   int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
 };
 

@@ -32,9 +32,24 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
   return false;
 }
 
+/* What speaks of GPUs alone. */
+static void check_processor(const struct spec_node *job, const struct spec_node *kind, struct diagnostics *diags) {
+  static const char *const keys[] = {"devices.attention", "precision.tf32"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const struct spec_node *value = spec_find(job, keys[i]);
+    if (value == NULL) continue;
+    diag_error(diags, value->where, "'%s' is for devices.kind 'cuda', which is '%s'%s", keys[i], kind->text,
+               kind->is_default ? " by default" : "");
+    diag_help(diags, "leave it out, or use devices.kind: cuda");
+  }
+}
+
 void device_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *kind = spec_find(job, "devices.kind");
-  if (!spec_is(kind, "cuda")) return;
+  if (!spec_is(kind, "cuda")) {
+    check_processor(job, kind, diags);
+    return;
+  }
   for (size_t i = 0; i < sizeof cuda / sizeof *cuda; i++) {
     const struct spec_node *value = spec_find(job, cuda[i].key);
     if (value == NULL || value->kind == SPEC_NULL || allows(&cuda[i], value)) continue;

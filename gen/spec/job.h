@@ -52,6 +52,7 @@ enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BIN
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA };
+enum attention_kernels { ATTENTION_LIBRARY, ATTENTION_OWN };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
@@ -163,6 +164,7 @@ struct job {
 
   struct {
     enum mixed_precision mixed;
+    bool tf32;                  /* products of float32 in 10 bits of mantissa */
     bool autocast;              /* operations of autocast's lists run in that type; false with PRECISION_NO */
     enum mixed_precision param; /* PRECISION_NO: the model reads its parameters in float32 */
     struct named *keep_in_fp32; /* names of parameters, with * and ? */
@@ -191,6 +193,7 @@ struct job {
 
   struct {
     enum device_kind kind;
+    enum attention_kernels attention;
     int threads;    /* 0: as many as the machine has */
     int64_t memory; /* bytes that a program may take; 0: any number */
     int64_t nodes;

@@ -95,11 +95,22 @@ static const struct key ints[] = {
 };
 
 static const struct key flags[] = {
-    FLAG(model.lora.use_rslora), FLAG(model.lora.merge),       FLAG(data.shuffle),
-    FLAG(data.even_batches),     FLAG(data.dispatch_batches),  FLAG(accumulation.sync_with_dataloader),
-    FLAG(optimizer.nesterov),    FLAG(optimizer.centered),     FLAG(training.early_stopping.restore_best),
-    FLAG(training.ema.evaluate), FLAG(training.deterministic), FLAG(checkpoint.automatic_checkpoint_naming),
-    FLAG(checkpoint.background), FLAG(tracking.noise_scale),   FLAG(devices.numa_affinity),
+    FLAG(model.lora.use_rslora),
+    FLAG(model.lora.merge),
+    FLAG(data.shuffle),
+    FLAG(data.even_batches),
+    FLAG(data.dispatch_batches),
+    FLAG(accumulation.sync_with_dataloader),
+    FLAG(optimizer.nesterov),
+    FLAG(optimizer.centered),
+    FLAG(training.early_stopping.restore_best),
+    FLAG(precision.tf32),
+    FLAG(training.ema.evaluate),
+    FLAG(training.deterministic),
+    FLAG(checkpoint.automatic_checkpoint_naming),
+    FLAG(checkpoint.background),
+    FLAG(tracking.noise_scale),
+    FLAG(devices.numa_affinity),
     FLAG(profile.with_flops),
 };
 
@@ -128,6 +139,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
     {CHOICE(devices.kind), {"cpu", "cuda"}},
+    {CHOICE(devices.attention), {"library", "own"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",

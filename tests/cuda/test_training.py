@@ -31,7 +31,7 @@ def case(model, config, data, **groups):
 CASES = {
     "gpt": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
                 training={**EVALUATED, "ema": {"decay": 0.9}}),
-    "bf16": case("llama", HEADS, TEXT, precision={"mixed_precision": "bf16"}, optimizer={"name": "adamw", "lr": 1e-3},
+    "bf16": case("llama", HEADS, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
@@ -47,7 +47,7 @@ MORE = {
                    training={**EVALUATED, "metrics": ["accuracy"]}),
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
     "chunk": case("gpt2", GPT, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3}),
-    "fp16": case("gpt2", GPT, TEXT, precision={"mixed_precision": "fp16"}, optimizer=CLIPPED,
+    "fp16": case("gpt2", GPT, TEXT, precision={"mixed_precision": "fp16"}, devices={"attention": "own"}, optimizer=CLIPPED,
                  accumulation={"num_steps": 2}, training={"steps": 6, "seed": 3}),
     "freeze": case("gpt2", GPT, TEXT, optimizer={"name": "adam", "lr": 1e-3}),
     "gemma": case("gemma", HEADS, TEXT, optimizer={"name": "adamax", "lr": 1e-3}),
@@ -88,6 +88,7 @@ class Training(unittest.TestCase):
     def compare(self, name, job):
         low = LOW.get(job.get("precision", {}).get("mixed_precision"))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
+        copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
         trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], PARTS)]
         rows = []
         for trainer in trainers:

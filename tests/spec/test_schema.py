@@ -284,6 +284,9 @@ class Drawer:
         job = self.harmonized(job)
         if isinstance(job.get("devices"), dict) and job["devices"].get("kind") == "cuda":
             del job["devices"]["kind"]
+        for group, key in (("devices", "attention"), ("precision", "tf32")):
+            if isinstance(job.get(group), dict):
+                job[group].pop(key, None)
         return job
 
     def harmonized(self, job):
