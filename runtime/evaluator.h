@@ -9,7 +9,8 @@
  * split, reserves the arena, sets the threads. */
 struct accel_run *accel_evaluation_start(const struct accel_program *program, int argc, char **argv);
 
-/* Reads the parameters from --weights, else from what a run has left in the project folder, else from the file that
+/* Reads the parameters from --weights, else from what a run has left in the project folder (its averages, where the
+ * trainer evaluates those), else from the file that
  * the job starts from. */
 void accel_evaluation_weights(struct accel_run *run, void *weights);
 

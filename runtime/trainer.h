@@ -93,6 +93,7 @@ struct accel_start_file {
   int n_fresh;
   const char *const *ignored; /* names there, with * and ?, of what may be extra */
   int n_ignored;
+  const char *trained; /* which of its weights a run leaves are read to be evaluated: "ema"; NULL: the model */
 };
 
 /* How a run is saved and continued. */

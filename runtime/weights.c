@@ -181,21 +181,25 @@ bool rt_weights_load(const struct accel_program *program, const char *path, void
   return loaded;
 }
 
-/* Whether a run has left its model in the folder, in one file or in several. */
-static bool has_model(const char *folder) {
-  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
-  char path[4096];
-  struct problem problem;
-  for (int i = 0; i < 2; i++)
-    if (rt_join(path, sizeof path, folder, names[i], &problem) && access(path, F_OK) == 0) return true;
+/* Whether a run has left its model in the project folder, in one file or in several; the last name that was tried is in
+ * `path`. */
+static bool has_model(const struct accel_program *program, char *path, size_t size, struct problem *problem) {
+  const char *stem = program->start.trained != NULL ? program->start.trained : "model";
+  static const char *const ends[] = {"safetensors.index.json", "safetensors"};
+  for (int i = 0; i < 2; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s", stem, ends[i]);
+    if (rt_join(path, size, program->project_dir, name, problem) && access(path, F_OK) == 0) return true;
+  }
   return false;
 }
 
 bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
                              struct problem *problem) {
+  char left[4096];
   struct accel_program named = *program;
-  if (path == NULL && !has_model(program->project_dir) && program->start.path != NULL)
+  if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
     return rt_weights_load(program, program->start.path, weights, problem);
   named.start.prefix = NULL; /* the runtime saves without one */
-  return rt_weights_load(&named, path != NULL ? path : program->project_dir, weights, problem);
+  return rt_weights_load(&named, path != NULL ? path : left, weights, problem);
 }

@@ -233,10 +233,11 @@ static void set_texts(struct jinja_value context, const struct program *program,
 /* The entry as it is evaluated, where that is another function than the one that is trained, or over other weights. */
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  const struct function *evaluation = program->kind == PROGRAM_GENERATE ? NULL : program->second;
-  const char *weights = program->job->training.ema.evaluate     ? "averages"
-                        : job_optimizer(program->job)->averages ? "gradients"
-                                                                : "weights";
+  bool trains = program->kind == PROGRAM_TRAIN;
+  const struct function *evaluation = trains ? program->second : NULL;
+  const char *weights = trains && program->job->training.ema.evaluate     ? "averages"
+                        : trains && job_optimizer(program->job)->averages ? "gradients"
+                                                                          : "weights";
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
   set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->forward)->random);
   if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->forward;

@@ -34,6 +34,8 @@ struct jinja_value start_value(const struct program *program) {
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
   if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);
+  bool averages = program->kind == PROGRAM_EVALUATE && job->training.ema.evaluate;
+  set_text(arena, value, "trained", averages ? "ema" : "");
   set_bool(arena, value, "has_prefix", job->model.weights_prefix != NULL);
   set_literal(arena, value, "prefix", job->model.weights_prefix);
   jinja_set(arena, value, "fresh", fresh);

@@ -194,7 +194,7 @@ bool chunk_losses(struct program *program, struct builder *builder, struct diagn
   struct pass pass = {.graph = graph, .builder = builder, .rows = rows, .n_values = graph->next_value};
   pass.uses = count_uses(program->arena, graph);
   for (int r = 0; r < graph->n_regions; r++) chunk_region(&pass, graph->regions[r]);
-  if (pass.found || rows == CHUNK_AUTO) return true;
+  if (pass.found || rows == CHUNK_AUTO || program->kind != PROGRAM_TRAIN) return true;
   diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
              "the model has no cross_entropy over the result of a product that nothing else uses");
   diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or take the key away");

@@ -123,6 +123,16 @@ class Exact(unittest.TestCase):
         self.assertLess(abs(told["loss"] / mean_loss(logits, labels[:11]) - 1), 1e-6)
         self.assertAlmostEqual(told["accuracy"], accuracy_score(labels[:11], logits.argmax(1)), places=8)
 
+    def test_averages(self):
+        """Of averages of the weights what the trainer says of them, from where the run leaves them."""
+        for optimizer, training in (({"name": "adam", "lr": 0.05}, {"ema": {"decay": 0.9, "evaluate": True}}),
+                                    ({"name": "schedule_free_adamw", "lr": 0.05}, {})):
+            trainer, _, _ = make(3, 8, **training)
+            trainer.job["optimizer"] = optimizer
+            trainer.write()
+            row, _ = self.run_trainer(trainer)
+            check_measured(self, trainer, row)
+
     def test_no_trace_of_training(self):
         """Neither gradients nor an optimizer, in the text or in memory."""
         trainer, _, _ = make(3, 8)
