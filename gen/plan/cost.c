@@ -48,6 +48,11 @@ static double message(const struct network *network, double bytes, double sharin
   return latency + bytes * sharing / network->bandwidth;
 }
 
+/* Their latencies go by together. */
+static double at_a_time(const struct network *network, double bytes, double sharing, double times) {
+  return message(network, bytes, sharing) + (times - 1) * bytes * sharing / network->bandwidth;
+}
+
 static enum cost_method method_of(enum collective_kind kind, int64_t ranks, int64_t bytes) {
   if (kind == COLLECTIVE_REDUCE_SCATTER) return METHOD_TREE_LINEAR;
   if (kind == COLLECTIVE_ALL_GATHER) return METHOD_LINEAR;
@@ -79,10 +84,10 @@ struct cost collective_cost(const struct program *program, const struct collecti
     seconds = 2 * rounds * message(network, n, group.sharing);
     break;
   case METHOD_TREE_LINEAR:
-    seconds = rounds * message(network, n, group.sharing) + (p - 1) * message(network, n / p, group.sharing);
+    seconds = rounds * message(network, n, group.sharing) + at_a_time(network, n / p, group.sharing, p - 1);
     break;
   case METHOD_LINEAR:
-    seconds = (p - 1) * message(network, n / p, group.sharing);
+    seconds = at_a_time(network, n / p, group.sharing, p - 1);
     break;
   }
   return (struct cost){method, seconds};

@@ -2,7 +2,8 @@
 
 usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2]
 
-As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine. "above" is what the median step takes
+As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
+and -zero3 divide states, and weights too, as FSDP2 does. "above" is what the median step takes
 beyond the same step without any exchange, two processes at a time: for ours two programs of one rank, for DDP
 its own steps within no_sync, for FSDP2 the same ones. "waits" is the time of a step that our ranks spend waiting for each other,
 the other rank's lateness included, counted through MPI's profiling interface. Peak memory is the larger of two ranks.
@@ -22,7 +23,8 @@ RANKS = 2
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
 
 # Our rows: the keys of each.
-OURS = {"ours": {}}
+SHARDED = {"parallelism.dp_shard": RANKS}
+OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
 
 
 def number_of_line(line):
@@ -35,16 +37,20 @@ class Ours:
 
     def __init__(self, ranks, keys):
         self.ranks, self.keys = ranks, keys
-        self.mark = "-".join(["ranks", str(ranks), *(f"{value}" for value in keys.values())])
+        self.mark = "-".join(["ranks", str(ranks), *(str(value) for value in keys.values())])
 
     def program(self, job):
         return os.path.join(WORK, f"{job.name}-{self.mark}")
+
+    @staticmethod
+    def words(keys):
+        return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
 
     def prepare(self, job):
         keys = {"data.train.path": tokens(job), "devices.threads": 1, "devices.per_node": self.ranks, "tracking.every": 1,
                 **self.keys}
         subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build", *our_job(job), "-o", self.program(job),
-                        *(word for key, value in keys.items() for word in ("--set", f"{key}={value}"))], check=True)
+                        *self.words(keys)], check=True)
         self.counter = os.path.join(WORK, "waits.so")
         subprocess.run(["mpicc", "-O2", "-shared", "-fPIC", "-o", self.counter, os.path.join(HERE, "waits.c")], check=True)
 
@@ -74,9 +80,9 @@ class Ours:
         return run
 
     def calls(self, job, steps):
-        """Of MPI_Iallreduce in so many steps; what comes before the first one is not told apart."""
+        """Collectives in so many steps; what comes before the first one is not told apart."""
         plan = json.loads(subprocess.check_output([os.path.join(ROOT, "build", "accel-gen"), "plan", "--json", *our_job(job),
-                          "--set", f"devices.per_node={self.ranks}"], text=True))
+                          "--set", f"data.train.path={tokens(job)}", *self.words({"devices.per_node": self.ranks, **self.keys})], text=True))
         return steps * sum(of["times"] for of in plan["collectives"])
 
     def quiet(self, job):

@@ -1,7 +1,7 @@
 /* How long a process waits for others in its steps, through MPI's profiling interface: a library for LD_PRELOAD. A wait
  * begins with a look at a request that has not ended and ends when it has, with no other call of MPI between. At
- * MPI_Finalize a line goes to WAITS.RANK: the seconds of waits, those in all other calls, the peak memory in KiB. Counted
- * from the call of MPI_Iallreduce number SKIP on. */
+ * MPI_Finalize a line goes to WAITS.RANK: the seconds of waits, those in all other calls, the peak memory in KiB.
+ * Counted from collective number SKIP on. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -41,14 +41,30 @@ int MPI_Testall(int count, MPI_Request requests[], int *done, MPI_Status *status
   return code;
 }
 
+/* A collective that goes on beside other work: its call counts, its end is waited for by MPI_Test. */
+#define BEGIN(CALL)                                                                                                    \
+  do {                                                                                                                 \
+    double start = now();                                                                                              \
+    int code = CALL;                                                                                                   \
+    begun++;                                                                                                           \
+    if (counts()) called += now() - start;                                                                             \
+    since = 0;                                                                                                         \
+    return code;                                                                                                       \
+  } while (0)
+
 int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request *request) {
-  double start = now();
-  int code = PMPI_Iallreduce(from, to, n, type, op, comm, request);
-  begun++;
-  if (counts()) called += now() - start;
-  since = 0;
-  return code;
+  BEGIN(PMPI_Iallreduce(from, to, n, type, op, comm, request));
+}
+
+int MPI_Ireduce_scatter(const void *from, void *to, const int counts_of[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Request *request) {
+  BEGIN(PMPI_Ireduce_scatter(from, to, counts_of, type, op, comm, request));
+}
+
+int MPI_Iallgatherv(const void *from, int n, MPI_Datatype type, void *to, const int counts_of[], const int starts[],
+                    MPI_Datatype type_to, MPI_Comm comm, MPI_Request *request) {
+  BEGIN(PMPI_Iallgatherv(from, n, type, to, counts_of, starts, type_to, comm, request));
 }
 
 int MPI_Finalize(void) {
