@@ -5,6 +5,7 @@ barriers, and of the host program; nothing of a GPU, and nothing of cuBLASLt and
 usage: test_training.py [NAME...]; --all: every example model (ninja soak)"""
 
 import json
+import subprocess
 import sys
 import unittest
 
@@ -72,6 +73,8 @@ MORE = {
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*"]
+# Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
+WATCHED = ["gpt"]
 LOW = {"bf16": 2e-2, "fp16": 2e-3}
 
 
@@ -89,7 +92,7 @@ class Training(unittest.TestCase):
         low = LOW.get(job.get("precision", {}).get("mixed_precision"))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
-        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], PARTS)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], PARTS, name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 1))
@@ -110,6 +113,22 @@ class Training(unittest.TestCase):
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
 
 
+class Resume(unittest.TestCase):
+    def test_bits(self):
+        """A run that was stopped goes on bit by bit, with its averages and its random numbers."""
+        job = {**json.loads(json.dumps(CASES["gpt"])), "checkpoint": {"every": 2}}
+        weights = []
+        for parts in ([[]], [["--steps", "2"], ["--resume", "auto"]]):
+            trainer = HostTrainer(json.loads(json.dumps(job)), PARTS)
+            write_data(trainer.folder, 1)
+            trainer.build()
+            for flags in parts:
+                subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, check=True, capture_output=True)
+            weights.append(trainer.weights())
+        for key in weights[0]:
+            np.testing.assert_array_equal(weights[0][key], weights[1][key], key)
+
+
 def add(name, job):
     setattr(Training, f"test_{name}", lambda self: self.compare(name, job))
 
@@ -121,4 +140,4 @@ if __name__ == "__main__":
     for name, job in wanted.items():
         if not named or name in named:
             add(name, job)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else "Training")
