@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/commands/commands.h"
+#include "gen/commands/text.h"
 #include "gen/commands/tokenize.h"
 #include "runtime/mapping.h"
 #include "runtime/token_file.h"
@@ -13,6 +14,7 @@ static const char usage[] =
     "usage: accel-gen data FILE... -o FILE.tok [--format F]\n"
     "       accel-gen data TEXT... -o FILE.tok --tokenizer tokenizer.json [--end TOKEN]\n"
     "       accel-gen data inspect FILE [--format F]\n"
+    "       accel-gen data encode|decode tokenizer.json <TEXT or NUMBERS\n"
     "  Writes the tokens of all files into one, each file a document, with a sum over all.\n"
     "  --format F    of the files: bytes (a byte is a token), nanogpt, llmc or tokens; bytes is the default when\n"
     "                writing, tokens when inspecting\n"
@@ -142,7 +144,18 @@ static int run(struct token_source *sources, int argc, char **argv) {
   return inspects ? inspect(&sources[0]) : convert(sources, count, output);
 }
 
+/* encode or decode: status, or -1 where it is neither. */
+static int run_text(int argc, char **argv) {
+  struct problem problem = {0};
+  bool encodes = argc > 1 && strcmp(argv[1], "encode") == 0, decodes = argc > 1 && strcmp(argv[1], "decode") == 0;
+  if (!encodes && !decodes) return -1;
+  if (argc != 3) return complain();
+  return (encodes ? text_encode : text_decode)(argv[2], &problem) ? STATUS_OK : fail(&problem);
+}
+
 int command_data(int argc, char **argv) {
+  int text = run_text(argc, argv);
+  if (text >= 0) return text;
   if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     fputs(usage, stdout);
     return STATUS_OK;

@@ -41,6 +41,10 @@ struct tokenizer {
   size_t capacity;
 };
 
+/* The character that stands for a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the
+ * next one from 256 on. */
+uint32_t byte_character(int byte);
+
 /* The token that a whole word is; false where it is none. */
 bool tokenizer_word(const struct tokenizer *tokenizer, const char *word, size_t size, uint32_t *token);
 

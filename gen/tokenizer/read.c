@@ -39,9 +39,7 @@ static bool is_text(const json_t *value, const char *text) {
 
 /* ---- Bytes as characters ---- */
 
-/* The character that stands for a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the
- * next one from 256 on. */
-static uint32_t character_of(int byte) {
+uint32_t byte_character(int byte) {
   uint32_t next = 256;
   for (int b = 0; b < 256; b++) {
     bool printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
@@ -53,7 +51,7 @@ static uint32_t character_of(int byte) {
 
 /* In UTF-8, where all are of one or two bytes. */
 static size_t spell(int byte, char *out) {
-  uint32_t character = character_of(byte);
+  uint32_t character = byte_character(byte);
   if (character < 128) return out[0] = (char)character, 1;
   out[0] = (char)(0xc0 | character >> 6);
   out[1] = (char)(0x80 | (character & 63));

@@ -12,7 +12,7 @@ import unittest
 from data_folder import TREE, Folder
 from harness import GENERATOR
 from test_data import read
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SEED = int(os.environ.get("SEED", "1"))
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)"
@@ -114,6 +114,35 @@ class Families(Folder):
                 for one, first, last in zip(texts, starts, ends, strict=True):
                     wanted = tokenizer.encode(one, add_special_tokens=False).ids
                     self.assertEqual([*wanted, 0], tokens[first:last].tolist(), repr(one))
+
+
+class Text(Folder):
+    """From text to numbers and back, for programs that write text in numbers."""
+
+    def run_text(self, way, text):
+        return subprocess.run([GENERATOR, "data", way, "tokenizer.json"], cwd=self.folder, input=text, capture_output=True)
+
+    def test_there_and_back(self):
+        rng, known, text = random.Random(SEED), characters(), corpus()
+        tokenizer = train("gpt2", text)
+        tokenizer.decoder = decoders.ByteLevel()
+        (self.folder / "tokenizer.json").write_text(tokenizer.to_str())
+        for _ in range(20):
+            one = random_text(rng, known, text) + "<|end|>é"
+            told = self.run_text("encode", one.encode())
+            wanted = tokenizer.encode(one, add_special_tokens=False).ids
+            self.assertEqual([int(word) for word in told.stdout.split()], wanted, told.stderr)
+            self.assertEqual(self.run_text("decode", told.stdout).stdout, one.encode() + b"\n")
+        tokens = [rng.randrange(tokenizer.get_vocab_size()) for _ in range(300)]
+        told = self.run_text("decode", " ".join(map(str, tokens)).encode()).stdout.decode(errors="replace")
+        self.assertEqual(told, tokenizer.decode(tokens, skip_special_tokens=False) + "\n")
+
+    def test_refusals(self):
+        (self.folder / "tokenizer.json").write_text(train("gpt2", corpus()).to_str())
+        for text, message in ((b"7 x", "separated by white space"), (b"5000000", "no token has the number 5000000")):
+            told = self.run_text("decode", text)
+            self.assertEqual(told.returncode, 1)
+            self.assertIn(message, told.stderr.decode())
 
 
 class Refusals(Folder):
