@@ -7,7 +7,7 @@
 
 /* The streams of the runtime. A stream's top byte names its use; 0 is left to emitted programs. */
 #define RT_STREAM(use, rest) ((uint64_t)(use) << 56 | (uint64_t)(rest))
-enum rt_use { RT_USE_INIT = 1, RT_USE_SHUFFLE, RT_USE_OFFSET, RT_USE_SAMPLE, RT_USE_MASK, RT_USE_PART };
+enum rt_use { RT_USE_INIT = 1, RT_USE_SHUFFLE, RT_USE_OFFSET, RT_USE_SAMPLE, RT_USE_MASK, RT_USE_PART, RT_USE_DRAW };
 
 struct philox_block {
   uint32_t word[4];

@@ -430,4 +430,7 @@ int accel_finish(struct accel_run *run);
  * An emitted program's streams are below 2^56, the runtime's own are not. */
 uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 
+/* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their places. */
+void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
+
 #endif

@@ -92,8 +92,15 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
 struct jinja_value optimizer_value(const struct program *program);
 
 /* The grid of ranks and what they do together: {ranks, data_ranks, axes: [{name, length}], buckets: [{what, first,
- * count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one rank. */
+ * count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one
+ * rank. */
 struct jinja_value mesh_value(const struct program *program);
+
+/* Gradients that travel as factors: {matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,
+ * block}], shapes: the first of each shape, factors: [{rows, rank}], pieces: [{what, first, count}] that travel whole,
+ * gaps: [{first, count}] between gradients, elements, left, right, gradients, start, seed, epsilon, batched, feedback,
+ * warm}; nothing where there are none. */
+struct jinja_value compression_value(const struct program *program);
 
 /* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, place}]}, a level
  * joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `place` of a partial sum in

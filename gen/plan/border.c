@@ -70,7 +70,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   border->unscales = border->scaler || border->counts || border->by_share;
   /* The mean over ranks costs no pass over memory: it is in the seed or, so that small formats keep their range, in
    * what unscales; but in one place for all divisions of a step. A count is one over all ranks. */
-  double ranks = job->parallelism.local_steps > 0 ? 1 : (double)job_data_ranks(job);
+  double ranks = (double)job_adding_ranks(job);
   bool in_seed = !border->unscales || job_has_tree(job);
   if (in_seed) border->divisor *= ranks;
   border->sharers = !in_seed && !border->counts ? ranks : 1;

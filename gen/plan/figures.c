@@ -4,6 +4,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/border.h"
+#include "gen/plan/compress.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
@@ -92,6 +93,7 @@ static void count_bytes(struct program *program) {
     program->bytes.batch += arena_aligned((int64_t)sizeof(double));
   if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) /* gradients on their way */
     program->bytes.batch += arena_aligned(program->bytes.gradients / 2);
+  program->bytes.batch += compression_bytes(program);
   program->bytes.batch += arena_aligned(program->tree.room * dtype_size(DTYPE_FLOAT32));
   if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)

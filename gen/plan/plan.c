@@ -8,6 +8,7 @@
 #include "gen/plan/cast.h"
 #include "gen/plan/chunk.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/compress.h"
 #include "gen/plan/decode.h"
 #include "gen/plan/differentiate.h"
 #include "gen/plan/evaluation.h"
@@ -156,7 +157,10 @@ static bool pass_collectives(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
   if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
   if (context->program->job->parallelism.local_steps > 0) return plan_averaging(context->program, context->diags);
-  plan_collectives(context->program);
+  if (context->program->job->parallelism.power_sgd.on)
+    plan_compression(context->program);
+  else
+    plan_collectives(context->program);
   return true;
 }
 

@@ -233,6 +233,7 @@ struct collective {
   int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
   int64_t width;             /* bytes of an element on its way */
   int64_t times;             /* in a step */
+  int64_t from, until;       /* steps that have it, counted from 0; until 0: all from there on */
   int64_t every;             /* steps from one to the next; 0: each has it */
   const struct step *behind; /* of gradients: the statement of the backward that completes them */
   int iteration;             /* of that statement */
@@ -244,6 +245,22 @@ struct tree {
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
   int64_t room;      /* elements of partial sums, or of what another rank sends */
+};
+
+/* A matrix of gradients that travels as two factors, [rows][rank] and [columns][rank]: gen/plan/compress.h. */
+struct factored {
+  const char *what;
+  int64_t first, count; /* of the gradients; a square may have more elements than it has of these */
+  int64_t rows, columns, rank;
+  int64_t at, left, right; /* elements: where it lies among all such matrices, where its factors do */
+};
+
+struct compression {
+  struct factored *items;
+  int count, capacity;
+  int64_t elements, left, right; /* of all matrices, of all factors of each side */
+  int64_t gradients;
+  int first_piece, n_pieces; /* collectives of the gradients that travel whole */
 };
 
 /* Memory of a process by what it is for. */
@@ -328,6 +345,7 @@ struct program {
   int n_buckets;     /* of them: those of gradients */
   bool sends_always; /* every micro-batch sends gradients; else a step's last one alone */
   struct tree tree;
+  struct compression compression;
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;

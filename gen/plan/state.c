@@ -1,6 +1,7 @@
 #include "gen/plan/state.h"
 
 #include "gen/plan/border.h"
+#include "gen/plan/compress.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
@@ -149,5 +150,6 @@ void plan_state(struct program *program) {
     add_numbers(program, "progress", "noise_scale", "noise", DTYPE_FLOAT32, shape_of(1, (int64_t)2));
   if (program->job->training.early_stopping.patience > 0)
     add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
+  compression_states(program);
   add_border(program);
 }

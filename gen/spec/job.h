@@ -212,6 +212,12 @@ struct job {
     int n_wrapped;
     int64_t least_params; /* of a layer of which ranks hold a part alone */
     enum reproducible reproducible;
+    struct {
+      bool on, batched; /* with several ranks: matrices travel as factors; all gradients of a bucket as one */
+      int64_t rank, start, seed;
+      double least_rate, epsilon;
+      bool feedback, warm;
+    } power_sgd;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;
 
@@ -359,6 +365,9 @@ bool job_has_tree(const struct job *job);
 
 /* Whether the backward adds to the gradients of the micro-batches before. */
 bool job_accumulates(const struct job *job);
+
+/* Ranks whose gradients add up as they are: 1 where each steps alone, or where they are averaged in another way. */
+int64_t job_adding_ranks(const struct job *job);
 
 /* Batches of which an epoch is a multiple: one for each rank, with a tree those of a whole step. */
 int64_t job_round(const struct job *job);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/spec/compression.h"
 #include "gen/spec/sharding.h"
 
 const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
@@ -29,6 +30,10 @@ bool job_adds_gradients(const struct job *job) {
 
 bool job_reduces_each(const struct job *job) {
   return job->parallelism.zero_stage >= 2;
+}
+
+int64_t job_adding_ranks(const struct job *job) {
+  return job->parallelism.local_steps > 0 || job->parallelism.power_sgd.on ? 1 : job_data_ranks(job);
 }
 
 int64_t parallel_ranks(const struct spec_node *job) {
@@ -81,6 +86,10 @@ static const struct refusal ordered[] = {
     {"optimizer.name", "adalomo", "gradients are gone before they could be added", "optimizer.name: adafactor"},
     {"accumulation.sync_each_batch", "true", "ranks exchange what their micro-batches add up to",
      "accumulation.sync_each_batch: false"},
+    {"parallelism.ddp.comm_hook", "power_sgd", "factors are of what a rank has added up",
+     "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", "factors are of what a rank has added up",
+     "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "bf16", "sums within a rank are not rounded to 16 bits, and those between ranks are",
      "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "fp16", "sums within a rank are not rounded to 16 bits, and those between ranks are",
@@ -93,9 +102,10 @@ static const struct refusal ordered[] = {
 static const struct refusal local[] = {
     {"parallelism.reproducible", "topology", "no gradients add up over ranks", "parallelism.reproducible: run"},
     {"accumulation.sync_each_batch", "true", "no gradients are exchanged", "accumulation.sync_each_batch: false"},
+    {"parallelism.ddp.comm_hook", "power_sgd", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "bf16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "fp16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.zero_stage", "1", "each rank has moved all of its weights", "parallelism.zero_stage: 0"},
     {"training.ema", NULL, "each rank would have averages of its own weights", "a job without an average"},
     {"optimizer.name", "schedule_free_adamw", "each rank would have averages of its own weights",
      "optimizer.name: adamw"},
@@ -205,6 +215,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_affinity(job, diags);
   check_ordered(job, diags);
   check_local(job, diags);
+  compression_check(job, diags);
   check_split(job, diags);
   check_rest(job, diags);
 }
@@ -228,6 +239,7 @@ void parallel_bind(struct job *job) {
   job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16
                           : strcmp(hook, "fp16") == 0 ? PRECISION_FP16
                                                       : PRECISION_NO;
+  compression_bind(job);
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;

@@ -31,6 +31,12 @@ CASES = {
                        "optimizer": {"state_dtype": "bf16", "norm_type": "inf"}, "training": {"on_nonfinite": "skip"}},
     "states_in_groups": {"parallelism": {"zero_stage": 1}, "accumulation": TOKENS,
                          "optimizer": {"param_groups": [{"match": "*.bias", "weight_decay": 0}]}},
+    "factors": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {
+        "matrix_approximation_rank": 2, "start_powerSGD_iter": 2}}}, "accumulation": {"num_steps": 2}, "training": ALL},
+    "factors_drawn": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {
+        "warm_start": False, "use_error_feedback": False, "start_powerSGD_iter": 0, "orthogonalization_epsilon": 1e-8}}},
+                      "accumulation": {"normalize": "tokens"}},
+    "one_square": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd"}}},
     "local": {"parallelism": {"local_sgd_steps": 2}, "precision": {"mixed_precision": "bf16"}, "training": ALL},
     "local_of_some": {"parallelism": {"local_sgd_steps": 4}, "freeze": ["h.0.*", "*.bias"]},
     "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},

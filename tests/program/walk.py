@@ -42,6 +42,7 @@ VALUES = {
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
     "parallelism.zero_stage": [0, 1, 2, 3],
     "parallelism.fsdp": [],  # several ranks: tests/parallel
+    "parallelism.ddp.comm_state_option": [],  # tests/reference/test_power_sgd.py
     "parallelism.ddp.bucket_cap_mb": [25, 0.5],  # several ranks: tests/parallel
     "optimizer.lr": [1e-3, 0.01],
     "optimizer.betas": [[0.9, 0.95], [0.0, 0.99]],

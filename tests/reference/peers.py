@@ -48,4 +48,4 @@ def trained(rows, ranks):
     return [json.loads(x) for x in (rows.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
 
 
-__all__ = ["own_rows", "peers", "relative", "rows_of", "trained"]
+__all__ = ["own_rows", "peers", "relative", "rows_of", "start", "trained"]

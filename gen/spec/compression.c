@@ -1,0 +1,64 @@
+#include "gen/spec/compression.h"
+
+#include <string.h>
+
+static const char hook_key[] = "parallelism.ddp.comm_hook";
+
+static const struct spec_node *option(const struct spec_node *job, const char *name) {
+  return spec_find(spec_find(job, "parallelism.ddp.comm_state_option"), name);
+}
+
+static bool is_power_sgd(const struct spec_node *hook) {
+  return spec_is(hook, "power_sgd") || spec_is(hook, "batched_power_sgd");
+}
+
+/* Numbers of a hook that the job does not have. */
+static void check_hook(const struct spec_node *job, const struct spec_node *hook, struct diagnostics *diags) {
+  const struct spec_node *options = spec_find(job, "parallelism.ddp.comm_state_option");
+  for (int i = 0; options != NULL && i < options->count; i++) {
+    const struct spec_entry *entry = &options->entries[i];
+    bool batched = spec_is(hook, "batched_power_sgd") && (strcmp(entry->key, "min_compression_rate") == 0 ||
+                                                          strcmp(entry->key, "orthogonalization_epsilon") == 0);
+    if (entry->value->is_default || (is_power_sgd(hook) && !batched)) continue;
+    diag_error(diags, entry->value->where, "'%s' is a number of comm_hook: %s", entry->key,
+               batched ? "power_sgd" : "power_sgd and batched_power_sgd");
+    diag_note(diags, hook->where, "'%s' is %s here", hook_key, hook->text);
+    diag_help(diags, "leave it out, or set parallelism.ddp.comm_hook: power_sgd");
+  }
+}
+
+/* As PyTorch has it, which makes its buckets anew in the second step. */
+static void check_start(const struct spec_node *job, const struct spec_node *hook, struct diagnostics *diags) {
+  const struct spec_node *start = option(job, "start_powerSGD_iter"), *warm = option(job, "warm_start");
+  const struct spec_node *feedback = option(job, "use_error_feedback");
+  if (!is_power_sgd(hook) || start == NULL || start->integer > 1) return;
+  if (warm->integer == 0 && feedback->integer == 0) return;
+  const struct spec_node *cause = feedback->integer != 0 ? feedback : warm;
+  diag_error(diags, start->where, "'start_powerSGD_iter' must be at least 2 with '%s'",
+             cause == feedback ? "use_error_feedback" : "warm_start");
+  diag_help(diags, "use start_powerSGD_iter: 2, or set use_error_feedback and warm_start to false");
+}
+
+void compression_check(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *hook = spec_find(job, hook_key), *each = spec_find(job, "accumulation.sync_each_batch");
+  check_hook(job, hook, diags);
+  check_start(job, hook, diags);
+  if (!is_power_sgd(hook) || each->integer == 0) return;
+  diag_error(diags, each->where, "'accumulation.sync_each_batch' does not go with factors of gradients");
+  diag_note(diags, hook->where, "'%s' is %s here", hook_key, hook->text);
+  diag_help(diags, "what they miss belongs to a whole step: use accumulation.sync_each_batch: false");
+}
+
+void compression_bind(struct job *job) {
+  const struct spec_node *hook = spec_find(job->tree, hook_key);
+  if (!is_power_sgd(hook) || job->devices.ranks == 1) return;
+  job->parallelism.power_sgd.on = true;
+  job->parallelism.power_sgd.batched = spec_is(hook, "batched_power_sgd");
+  job->parallelism.power_sgd.rank = option(job->tree, "matrix_approximation_rank")->integer;
+  job->parallelism.power_sgd.start = option(job->tree, "start_powerSGD_iter")->integer;
+  job->parallelism.power_sgd.seed = option(job->tree, "random_seed")->integer;
+  job->parallelism.power_sgd.least_rate = option(job->tree, "min_compression_rate")->real;
+  job->parallelism.power_sgd.epsilon = option(job->tree, "orthogonalization_epsilon")->real;
+  job->parallelism.power_sgd.feedback = option(job->tree, "use_error_feedback")->integer != 0;
+  job->parallelism.power_sgd.warm = option(job->tree, "warm_start")->integer != 0;
+}

@@ -1,0 +1,14 @@
+/* Compression: gradients that travel as factors of matrices (parallelism.ddp.comm_hook: power_sgd). */
+#ifndef ACCEL_SPEC_COMPRESSION_H
+#define ACCEL_SPEC_COMPRESSION_H
+
+#include "gen/spec/job.h"
+#include "gen/spec/node.h"
+
+/* Checks the keys of parallelism.ddp.comm_state_option against each other and the hook. */
+void compression_check(const struct spec_node *job, struct diagnostics *diags);
+
+/* Fills job->parallelism.power_sgd, behind job->devices.ranks. */
+void compression_bind(struct job *job);
+
+#endif

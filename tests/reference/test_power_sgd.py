@@ -1,0 +1,175 @@
+"""comm_hook: power_sgd and batched_power_sgd beside PyTorch's own hooks over gloo, with as many processes, from the same
+weights, batches and random factors: losses, norms and weights of 20 steps."""
+
+import contextlib
+import json
+import math
+import sys
+import unittest
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from peers import own_rows, peers, relative, rows_of, start, trained
+from rows import SHAPES, TREE, Mlp
+from safetensors.numpy import load_file
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
+
+sys.path.insert(0, str(TREE / "tests" / "runtime"))
+
+from order import random_word  # noqa: E402
+
+STEPS, LR, DRAW = 20, 0.01, 7 << 56
+MEMORY = ["output.weight", "output.bias", "hidden.0.weight", "hidden.0.bias"]  # of the trainer, in order
+
+
+def normals(seed, number, count):
+    """runtime/draw.c in float64."""
+    values = np.empty(-(-count // 64) * 64)
+    for block in range(len(values) // 4):
+        words = [random_word(seed, DRAW | number, 4 * block + i) for i in range(4)]
+        for pair in (0, 2):
+            radius = math.sqrt(-2 * math.log(((words[pair] >> 1) + 0.5) / 2**31))
+            angle = 2 * math.pi * words[pair + 1] / 2**32
+            at = block // 16 * 64 + pair * 16 + block % 16
+            values[at], values[at + 16] = radius * math.cos(angle), radius * math.sin(angle)
+    return values[:count].astype(np.float32)
+
+
+def padded(count):
+    return -(-count // 16) * 16
+
+
+class Factors:
+    """torch.randn that gives a matrix's right factor what the trainer draws for it: by its columns, at its place."""
+
+    def __init__(self, option, batched):
+        self.seed, self.places, self.count, self.step = option.get("random_seed", 0), {}, 0, 0
+        rank = option.get("matrix_approximation_rank", 1)
+        sides = [side_of_all()] if batched else [SHAPES[name][1] for name in MEMORY[::2]]
+        for side in sides:
+            self.places[side] = self.count
+            self.count += padded(side * rank)
+
+    def __call__(self, *shape, **_):
+        first, count = self.places[shape[-2]], math.prod(shape)
+        return torch.tensor(normals(self.seed, self.step, self.count)[first:first + count]).reshape(shape)
+
+
+def side_of_all():
+    return math.ceil(math.sqrt(sum(padded(math.prod(shape)) for shape in SHAPES.values())))
+
+
+class Bucket:
+    """All gradients as they lie in the trainer's memory."""
+
+    def __init__(self, model):
+        self.model, self.places, at = model, {}, 0
+        for name in MEMORY:
+            self.places[name] = at
+            at += padded(math.prod(SHAPES[name]))
+        self.memory = torch.zeros(at)
+        for name, parameter in model.named_parameters():
+            self.view(self.memory, name).copy_(parameter.grad)
+
+    def view(self, memory, name):
+        first = self.places[name]
+        return memory[first:first + math.prod(SHAPES[name])].view(SHAPES[name])
+
+    def buffer(self):
+        return self.memory
+
+    def index(self):
+        return 0
+
+    def is_last(self):
+        return True
+
+    def give_back(self, memory):
+        for name, parameter in self.model.named_parameters():
+            parameter.grad.copy_(self.view(memory, name))
+
+
+def orthogonalize(matrices, epsilon=0, original=hooks._orthogonalize):
+    """PyTorch 2.15's batched hook calls it with one matrix, and it takes several alone."""
+    original(matrices if matrices.dim() == 3 else matrices.unsqueeze(0), epsilon)
+
+
+def train(rows, micro, name, option, rank, ranks, port, out):
+    """One of PyTorch's ranks: (loss, norm) of each step by its own batches, the weights at the end."""
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
+    plain, batched = Mlp(rows.weights), name == "batched_power_sgd"
+    state = hooks.PowerSGDState(None, **option)
+    torch.randn, hooks._orthogonalize = Factors(option, batched), orthogonalize
+    model = plain if batched else torch.nn.parallel.DistributedDataParallel(plain)
+    if not batched:
+        model.register_comm_hook(state, hooks.powerSGD_hook)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.1)
+    lines = []
+    for step in range(STEPS):
+        torch.randn.step = 0 if option.get("warm_start", True) else step
+        optimizer.zero_grad()
+        total = 0.0
+        for i in range(micro):
+            own = own_rows(rows, step * micro + i, rank, ranks)
+            with contextlib.nullcontext() if batched or i + 1 == micro else model.no_sync():
+                loss = F.cross_entropy(model(torch.tensor(rows.features[own])), torch.tensor(rows.labels[own])) / micro
+                loss.backward()
+            total += loss.item()
+        if batched:
+            bucket = Bucket(plain)
+            bucket.give_back(hooks.batched_powerSGD_hook(state, bucket).wait())
+        mean = torch.tensor(total, dtype=torch.float64)
+        dist.all_reduce(mean)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()
+        optimizer.step()
+        lines.append((mean.item() / ranks, norm))
+    if rank == 0:
+        out.put((lines, {name: value.numpy() for name, value in plain.state_dict().items()}))
+    dist.destroy_process_group()
+
+
+class PowerSgd(unittest.TestCase):
+    def check(self, ranks, batch, micro, name, **option):
+        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": {"comm_hook": name, "comm_state_option": option}},
+                       optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5})
+        lines = trained(rows, ranks)
+        plan = rows.trainer.plan()
+        self.assertTrue(any("right factors" in c["what"] for c in plan["collectives"]), json.dumps(plan))
+        wanted, weights = peers(train, ranks, rows, micro, name, option)
+        self.assertEqual(len(lines), STEPS)
+        for line, (loss, norm) in zip(lines, wanted, strict=True):
+            self.assertLess(abs(line["loss"] / loss - 1), 1e-5, f"loss of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / norm - 1), 1e-3, f"norm of step {line['step']}")
+        after = rows.trainer.weights()
+        for name, value in weights.items():
+            self.assertLess(relative(after[name], value), 1e-4, name)
+
+    def test_one_column(self):
+        self.check(2, 4, 1, "power_sgd", start_powerSGD_iter=3)
+
+    def test_two_columns_drawn_anew(self):
+        self.check(3, 2, 2, "power_sgd", matrix_approximation_rank=2, start_powerSGD_iter=0, min_compression_rate=1,
+                   use_error_feedback=False, warm_start=False, random_seed=5)
+
+    def test_goes_on(self):
+        """What factors have missed is a part of a checkpoint, so a run goes on from one bit for bit."""
+        rows = rows_of(3, 2, STEPS, parallelism={"ddp": {"comm_hook": "power_sgd",
+                                                         "comm_state_option": {"start_powerSGD_iter": 2}}},
+                       optimizer={"name": "adamw", "lr": LR}, checkpoint={"every": 8})
+        trained(rows, 3)
+        folder = rows.trainer.folder
+        result = start(folder / "trainer", 3, "--resume", folder / "run" / "checkpoints" / "checkpoint_0",
+                       "--project-dir", "other", cwd=folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        again = load_file(folder / "other" / "model.safetensors")
+        for name, value in rows.trainer.weights().items():
+            self.assertTrue(np.array_equal(again[name], value), name)
+
+    def test_all_as_one_square(self):
+        self.check(2, 4, 1, "batched_power_sgd", start_powerSGD_iter=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
