@@ -174,10 +174,51 @@ def ranks_hold(job):
         return False
     uneven = not data.get("even_batches", True) or data.get("dispatch_batches")
     by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
-    if ranks > 1 and not data.get("drop_last", True) and uneven and not by_tokens:
+    rounds = ranks > 1 or axes.get("reproducible") == "topology" and job.get("accumulation", {}).get("num_steps", 1) != 1
+    if rounds and not data.get("drop_last", True) and uneven and not by_tokens:
+        return False
+    if not (order_holds(job) and local_holds(job, ranks) and factors_hold(job)):
         return False
     alone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
     return ranks == 1 or not alone
+
+
+def hook_of(job):
+    return job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no")
+
+
+def order_holds(job):
+    """With one order of all sums."""
+    each = job.get("accumulation", {}).get("sync_each_batch")
+    gone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
+    return job.get("parallelism", {}).get("reproducible") != "topology" or not (each or gone or hook_of(job) != "no")
+
+
+def local_holds(job, ranks):
+    """With ranks that step alone."""
+    axes = job.get("parallelism", {})
+    local = axes.get("local_sgd_steps")
+    if local is None or ranks == 1:
+        return True
+    every = job.get("checkpoint", {}).get("every", 0)
+    every = every.get("steps", 0) if isinstance(every, dict) else every if not isinstance(every, str) else 0
+    if every % local or job.get("training", {}).get("eval_interval", 0) % local:
+        return False
+    averages = "ema" in job.get("training", {}) or job.get("optimizer", {}).get("name") == "schedule_free_adamw"
+    return not (averages or axes.get("reproducible") == "topology" or hook_of(job) != "no"
+                or job.get("accumulation", {}).get("sync_each_batch"))
+
+
+def factors_hold(job):
+    """With gradients that travel as factors."""
+    option, hook = job.get("parallelism", {}).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
+    if "power_sgd" not in hook:
+        return not option
+    if hook == "batched_power_sgd" and {"min_compression_rate", "orthogonalization_epsilon"} & set(option):
+        return False
+    late = option.get("start_powerSGD_iter", 1000) > 1
+    plain = not (option.get("warm_start", True) or option.get("use_error_feedback", True))
+    return (late or plain) and not job.get("accumulation", {}).get("sync_each_batch")
 
 
 def parts_hold(data):
