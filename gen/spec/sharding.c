@@ -119,8 +119,6 @@ static const struct {
      "parallelism.ddp.comm_hook: no", 1},
     {"parallelism.ddp.comm_hook", "fp16", "it is of gradients that all ranks get", "parallelism.ddp.comm_hook: no", 1},
     {"parallelism.ddp.comm_hook", "bf16", "it is of gradients that all ranks get", "parallelism.ddp.comm_hook: no", 1},
-    {"training.eval_iters", "all", "ranks with fewer samples would not come to what makes weights whole",
-     "training.eval_iters: 100", 3},
     {"training.early_stopping.restore_best", "true", "each rank has a part of the best weights",
      "training.early_stopping.restore_best: false", 3},
 };

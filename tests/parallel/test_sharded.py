@@ -44,7 +44,7 @@ class Weights(BesideOne):
     """zero_stage: 3."""
 
     def test_four_ranks(self):
-        self.check(4, 3, 20, parallelism=stage(3), config=LAYERS)
+        self.check(4, 3, 20, parallelism=stage(3), config=LAYERS, training={"eval_interval": 10, "eval_iters": "all"})
 
     def test_accumulating_with_replicas(self):
         self.check(4, 3, 20, parallelism=stage(3, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING)

@@ -141,7 +141,7 @@ def divides(job, stage):
     hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
     ordered = job.get("parallelism", {}).get("reproducible") == "topology"
     training = job.get("training", {})
-    if stage == 3 and (training.get("eval_iters") == "all" or training.get("early_stopping", {}).get("restore_best")):
+    if stage == 3 and training.get("early_stopping", {}).get("restore_best"):
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in job.get("parallelism", {})
