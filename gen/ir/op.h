@@ -82,6 +82,9 @@ struct op_kind {
 
   struct autocast autocast;
 
+  /* OP_KERNEL: what its template reads and writes of floating point is float32, whatever the model is in. */
+  bool wide;
+
   /* The result is the input in another element type: in `to`. */
   bool converts;
   enum dtype to;

@@ -60,6 +60,7 @@ static const struct op_kind kind_uniform = {
     .flops = op_flops_none,
     .reference = reference_uniform,
     .random = true,
+    .wide = true,
 };
 
 static const struct op_kind kind_int = {
@@ -72,6 +73,7 @@ static const struct op_kind kind_int = {
     .range = range,
     .reference = reference_int,
     .random = true,
+    .wide = true,
 };
 
 static const struct op_kind kind_normal = {
@@ -82,6 +84,7 @@ static const struct op_kind kind_normal = {
     .flops = op_flops_none,
     .reference = reference_normal,
     .random = true,
+    .wide = true,
 };
 
 /* A node over the extents from argument `first` on, which argument first - 1 counts. */

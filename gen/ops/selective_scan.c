@@ -74,6 +74,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .wide = true,
     .flops = flops,
     .reference = reference,
 };
@@ -131,6 +132,7 @@ static const struct op_kind kind_backward = {
     .output_names = {"du", "ddelta", "da", "db", "dc"},
     .infer = infer_backward,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .wide = true,
     .flops = flops_backward,
     .reference = reference_backward,
 };

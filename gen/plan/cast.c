@@ -315,6 +315,7 @@ static void fold_casts(struct graph *graph) {
       if (value->producer->kind->class != OP_KERNEL || value->producer->kind->part != NULL) continue;
       if (value->producer->autocast.cpu == AUTOCAST_LOW || value->producer->autocast.cuda == AUTOCAST_LOW)
         continue; /* products are of one type */
+      if (value->producer->kind->wide) continue;
       value->dtype = node->outputs[0]->dtype;
       region_replace(region, node->outputs[0], value);
       region_remove(region, node);
