@@ -10,8 +10,9 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 JOBS = TREE / "examples" / "jobs"
 # Under the data that the jobs name, which need not be there.
-SUITE = [("gpt2", ["devices.attention=own", "precision.mixed_precision=bf16", "model.config.dropout=0.1", "model.config.n_layer=2",
-                   "model.config.n_embd=64", "model.config.n_head=2"], ["90a"])]
+SMALL = ["model.config.n_layer=2", "model.config.n_embd=64", "model.config.n_head=2"]
+SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", *SMALL], ["90a"]),
+         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *SMALL], ["80"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
