@@ -60,21 +60,21 @@ static const char *with_ranks(struct arena *arena, const char *hosts, int64_t ea
   return text;
 }
 
-/* One process needs nobody to start it. */
+/* One process needs nobody to start it, nor do those that somebody has started. */
 static struct words alone(const struct words *command, int program) {
   struct words words = words_in(command->arena);
   for (int i = program; i < command->count; i++) words_add(&words, command->items[i]);
   return words;
 }
 
-static struct words command_of(struct arena *arena, const struct launch *launch, const struct job *job) {
+static struct words command_of(struct arena *arena, const struct launch *launch, const struct job *job, bool started) {
   int64_t each = job->devices.ranks / job->devices.nodes;
   const char *hosts = launch->hosts != NULL ? with_ranks(arena, launch->hosts, each) : NULL;
   struct words command =
       launch->by == BY_SRUN ? launch_by_srun(arena, launch, job) : launch_by_mpirun(arena, launch, job, hosts);
   int flags = 0;
   while (launch->flags[flags] != NULL) flags++;
-  return job->devices.ranks == 1 ? alone(&command, command.count - 1 - flags) : command;
+  return job->devices.ranks == 1 || started ? alone(&command, command.count - 1 - flags) : command;
 }
 
 /* Slurm's own signals reach the ranks through srun; those to mpirun are watched for. */
@@ -85,8 +85,9 @@ static int run(struct arena *arena, const struct launch *launch) {
     diag_print(&diags, stderr, false);
     return STATUS_BAD_JOB;
   }
-  if (launch->by == BY_ENV && !launch->print) return launch_by_env(arena, launch, job);
-  struct words command = command_of(arena, launch, job);
+  bool meets = job->devices.kind != DEVICE_CPU; /* a program of GPUs reads the convention itself */
+  if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, job);
+  struct words command = command_of(arena, launch, job, launch->by == BY_ENV && meets);
   printf("%s\n", words_text(&command));
   fflush(stdout);
   if (launch->print) return STATUS_OK;

@@ -34,6 +34,9 @@ expect "launch by srun" 0 '^srun --nodes=2 --ntasks-per-node=4 --kill-on-bad-exi
   "$gen" launch --by srun --print "$ranks" trainer
 expect "launch by srun with processors" 0 '^srun --nodes=2 --ntasks-per-node=4 --kill-on-bad-exit=1 --cpus-per-task=6 ./trainer$' \
   env SLURM_CPUS_PER_TASK=6 "$gen" launch --by srun --print "$ranks" trainer
+sed 's/nodes: 2/kind: cuda, nodes: 2/' "$ranks" >"$work/gpus.yaml"
+expect "launch of GPUs that are started" 0 '^./trainer --steps 3$' \
+  env RANK=1 WORLD_SIZE=8 MASTER_ADDR=a "$gen" launch --print "$work/gpus.yaml" trainer --steps 3
 expect "plan of a network" 0 '^predicted [0-9.]* ms a step in collectives; a step of 40.000 ms takes' \
   "$gen" plan "$job" --nodes 64 --latency 20 --bandwidth 1250 --step 40
 expect "plan of no network" 2 'a number greater than 0 must stand in the place of fast' "$gen" plan "$job" --latency fast

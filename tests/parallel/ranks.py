@@ -120,6 +120,14 @@ class Running:
         return subprocess.CompletedProcess([], self.mpirun.returncode, out, err)
 
 
+def main_unless(missing):
+    """Runs a script's tests, or says what is missing here."""
+    if missing is not None:
+        print(f"SKIPPED: {missing}")
+        sys.exit(77)
+    unittest.main()
+
+
 def trained(ranks, job, *flags, **environment):
     """A trainer that has run, and its metrics."""
     trainer = Ranks(ranks, job)
@@ -156,4 +164,4 @@ class BesideOne(unittest.TestCase):
 
 
 __all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
-           "job_of", "library_flags", "load_file", "relative", "save_file", "start", "trained", "windows"]
+           "job_of", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "trained", "windows"]

@@ -3,11 +3,10 @@ rate: within ERROR, by each method."""
 
 import json
 import subprocess
-import sys
 import unittest
 
 from hosts import Hosts, missing
-from ranks import GENERATOR, TREE, Ranks, job_of
+from ranks import GENERATOR, TREE, Ranks, job_of, main_unless
 
 LATENCY, BANDWIDTH, ERROR = 0.04, 1.2e6, 0.25
 SWITCH = 0.01  # seconds until a process that is due has a processor
@@ -71,8 +70,4 @@ class Cost(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why is not None:
-        print(f"SKIPPED: {why}")
-        sys.exit(77)
-    unittest.main()
+    main_unless(missing())

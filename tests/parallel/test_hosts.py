@@ -7,12 +7,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
 from hosts import NETWORK, Hosts, missing
-from ranks import GENERATOR, Ranks, job_of
+from ranks import GENERATOR, Ranks, job_of, main_unless
 
 STEPS, EVERY, TIMEOUT = 200, 40, 8
 
@@ -121,8 +120,4 @@ class Across(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why is not None:
-        print(f"SKIPPED: {why}")
-        sys.exit(77)
-    unittest.main()
+    main_unless(missing())

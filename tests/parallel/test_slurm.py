@@ -2,10 +2,9 @@
 saves, and goes on to the same bits when it is started again."""
 
 import subprocess
-import sys
 import unittest
 
-from ranks import GENERATOR, Ranks, job_of
+from ranks import GENERATOR, Ranks, job_of, main_unless
 from slurm import Cluster, missing
 
 STEPS = 1500
@@ -63,8 +62,4 @@ class Slurm(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why is not None:
-        print(f"SKIPPED: {why}")
-        sys.exit(77)
-    unittest.main()
+    main_unless(missing())
