@@ -42,6 +42,7 @@ struct accel_run {
   void *weights;           /* as remembered for saving; NULL: none yet */
   void *published;         /* the model, where that is not the weights; NULL: it is */
   bool merged;             /* the adapters are saved, and in the weights */
+  int64_t mean_at;         /* the step count at which ranks that step alone averaged their weights last; -1: none */
   int64_t saved_at;        /* the step count of the last save; -1: none */
   int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */

@@ -104,7 +104,9 @@ bool rt_save_collect(struct accel_run *run, int n_states, struct problem *proble
 }
 
 bool accel_mean_is_due(struct accel_run *run, int64_t at) {
-  return accel_save_is_due(run, at) || rt_events_mean(&run->cadences, at);
+  if (run->mean_at == at || !(accel_save_is_due(run, at) || rt_events_mean(&run->cadences, at))) return false;
+  run->mean_at = at;
+  return true;
 }
 
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {

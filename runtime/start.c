@@ -60,7 +60,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->project_dir = program->project_dir;
   run->resume = program->checkpoint.resume;
   run->watch = &watch;
-  run->saved_at = run->eval_at = run->asked_at = -1;
+  run->mean_at = run->saved_at = run->eval_at = run->asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
   set_threads(run, program);

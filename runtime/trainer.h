@@ -354,7 +354,7 @@ void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
 void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
 
 /* Whether ranks that step alone are to average their weights once `at` steps are done: at the cadence, and before
- * anything is saved. The same on all ranks. */
+ * anything is saved. The same on all ranks; true once for an `at`, as what is asked in between may end the run. */
 bool accel_mean_is_due(struct accel_run *run, int64_t at);
 
 /* Tells whether the newest step ended without its update. */

@@ -209,5 +209,21 @@ class Divided(unittest.TestCase):
             self.assertAlmostEqual(float(line[5]), float(saved[line[6]].astype("float64").sum()), places=9)
 
 
+class StepsAlone(unittest.TestCase):
+    """Ranks that step alone leave the mean of their weights, also where a hook ends the run between two means."""
+
+    def test_stop(self):
+        stop = "void on_step(struct accel_run *run, const struct accel_progress *at) { if (at->step == 3) accel_stop(run); }\n"
+        left = []
+        for steps, hooks in ((9, {"hooks": {"source": "hooks.c", "on_step": "on_step"}}), (3, {})):
+            trainer = Ranks(2, job_of(2, 3, steps, parallelism={"local_sgd_steps": 4}, **hooks))
+            (trainer.folder / "hooks.c").write_text("#include <accel/hooks.h>\n" + stop)
+            trainer.build()
+            self.assertEqual(len(trainer.run()), 3)
+            left.append(trainer.weights())
+        for name, value in left[0].items():
+            self.assertEqual(value.tobytes(), left[1][name].tobytes(), name)
+
+
 if __name__ == "__main__":
     unittest.main()
