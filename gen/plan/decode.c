@@ -81,7 +81,8 @@ static struct value *cut_producer(struct pass *pass, struct making *making, cons
     int own = op_along(node, axis, i);
     inputs[i] = own >= 0 ? cut(pass, making, node->inputs[i], own) : pass->now[node->inputs[i]->id];
   }
-  return some ? make_again(pass, node, inputs, axis)->outputs[0] : NULL;
+  const struct node *made = some ? make_again(pass, node, inputs, axis) : NULL;
+  return made != NULL ? made->outputs[0] : NULL;
 }
 
 /* The places at hand of a value that does not depend on the tokens. */
