@@ -18,6 +18,8 @@ static const struct limit cuda[] = {
     {"hooks", {NULL}, "no hooks"},
     {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
     {"parallelism.dp_shard", {"1"}, "parallelism.dp_replicate"},
+    {"parallelism.zero_stage", {"0"}, "no parallelism.zero_stage: each GPU holds all"},
+    {"parallelism.fsdp", {NULL}, "no parallelism.fsdp: each GPU holds all"},
     {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
     {"parallelism.ddp.comm_hook", {"no"}, "parallelism.ddp.comm_hook: no"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},

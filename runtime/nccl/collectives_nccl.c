@@ -107,22 +107,28 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
   RT_NCCL(ncclGroupEnd());
 }
 
-void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
-  int ranks, own;
+  int ranks, place;
   RT_NCCL(ncclCommCount(comm, &ranks));
-  RT_NCCL(ncclCommUserRank(comm, &own));
+  RT_NCCL(ncclCommUserRank(comm, &place));
   accel_stream stream = traffic();
   if (piece == last) {
-    RT_NCCL(ncclAllGather(values + (size_t)own * piece, values, piece, ncclFloat32, comm, stream));
+    RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, comm, stream));
     return;
   }
   RT_NCCL(ncclGroupStart());
   for (int r = 0; r < ranks; r++) {
     float *at = values + (size_t)r * piece;
-    RT_NCCL(ncclBroadcast(at, at, r + 1 < ranks ? piece : last, ncclFloat32, r, comm, stream));
+    RT_NCCL(ncclBroadcast(r == place ? own : at, at, r + 1 < ranks ? piece : last, ncclFloat32, r, comm, stream));
   }
   RT_NCCL(ncclGroupEnd());
+}
+
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+  int place;
+  RT_NCCL(ncclCommUserRank(rt_nccl_along(axis), &place));
+  accel_start_all_gather_from(axis, values + (size_t)place * piece, values, piece, last);
 }
 
 /* ---- Values of the host, between steps ---- */
