@@ -1,12 +1,6 @@
 /* y[i] = x[0] + … + x[i] along an axis, or with `reverse` x[i] + … + x[n - 1]; dx is the same of dy the other way. */
 #include "gen/ops/support/support.h"
 
-static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                 const char **error) {
-  if (!op_check_float(arena, node, 0, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
-}
-
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
   bool reverse = node_int(node, "reverse") != 0;
@@ -34,7 +28,7 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
-    .infer = infer,
+    .infer = op_infer_like,
     .along = op_along_others,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

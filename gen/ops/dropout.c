@@ -4,12 +4,6 @@
 
 #include "gen/ops/support/support.h"
 
-static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                 const char **error) {
-  if (!op_check_float(arena, node, 0, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
-}
-
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   double p = node_real(node, "p"), threshold = round(p * 4294967296.0);
   uint32_t site = (uint32_t)node_int(node, "site");
@@ -36,7 +30,7 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
-    .infer = infer,
+    .infer = op_infer_like,
     .gradient = gradient,
     .in_place = {1},
     .reference = reference,

@@ -3,12 +3,6 @@
 
 #include "gen/ops/support/support.h"
 
-static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                 const char **error) {
-  if (!op_check_float(arena, node, 0, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
-}
-
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
   for (int64_t o = 0; o < block.outer; o++)
@@ -31,7 +25,7 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
-    .infer = infer,
+    .infer = op_infer_like,
     .gradient = gradient,
     .flops = op_flops_none,
     .reference = reference,

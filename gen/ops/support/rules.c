@@ -76,3 +76,9 @@ int op_infer_norm_backward(struct arena *arena, const struct node *node, struct 
   }
   return count;
 }
+
+int op_infer_like(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                  const char **error) {
+  if (!op_check_float(arena, node, 0, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
+}

@@ -28,6 +28,10 @@ bool op_check_shape(struct arena *arena, const struct node *node, int index, str
 /* Whether the first `count` inputs are of one floating-point type; an error otherwise. */
 bool op_check_same_float(struct arena *arena, const struct node *node, int count, const char **error);
 
+/* The infer of a kind whose result is like its first input, of floating point. */
+int op_infer_like(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                  const char **error);
+
 /* Of the backward of a normalisation, which takes dy, x and the weight first: dy must be like x, and the `count`
  * results are the gradients of x, of the weight and of the bias. Returns count, or 0 after an error. */
 int op_infer_norm_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
