@@ -72,6 +72,10 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   (void)axis, (void)values, (void)count;
 }
 
+void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
+  (void)axis, (void)values, (void)count;
+}
+
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
   (void)axis, (void)values, (void)count, (void)room;
 }
