@@ -5,6 +5,7 @@ barriers, and of the host program; nothing of a GPU, and nothing of cuBLASLt and
 usage: test_training.py [NAME...]; --all: every example model (ninja soak)"""
 
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -113,20 +114,43 @@ class Training(unittest.TestCase):
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
 
 
-class Resume(unittest.TestCase):
-    def test_bits(self):
+class Runs(unittest.TestCase):
+    """How a run goes on and ends."""
+
+    def built(self, **groups):
+        trainer = HostTrainer({**json.loads(json.dumps(CASES["gpt"])), **groups}, PARTS)
+        write_data(trainer.folder, 1)
+        trainer.build()
+        return trainer
+
+    def start(self, trainer, *flags, **environment):
+        return subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, capture_output=True, text=True,
+                              env={**os.environ, **environment})
+
+    def assert_equal(self, left, right):
+        for key in left:
+            np.testing.assert_array_equal(left[key], right[key], key)
+
+    def test_resume(self):
         """A run that was stopped goes on bit by bit, with its averages and its random numbers."""
-        job = {**json.loads(json.dumps(CASES["gpt"])), "checkpoint": {"every": 2}}
-        weights = []
-        for parts in ([[]], [["--steps", "2"], ["--resume", "auto"]]):
-            trainer = HostTrainer(json.loads(json.dumps(job)), PARTS)
-            write_data(trainer.folder, 1)
-            trainer.build()
-            for flags in parts:
-                subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, check=True, capture_output=True)
+        whole, parted = self.built(checkpoint={"every": 2}), self.built(checkpoint={"every": 2})
+        for trainer, flags in ((whole, []), (parted, ["--steps", "2"]), (parted, ["--resume", "auto"])):
+            self.assertEqual(self.start(trainer, *flags).returncode, 0)
+        self.assert_equal(whole.weights(), parted.weights())
+
+    def test_graphs(self):
+        """A recorded step gives the bits of one that is not."""
+        trainer, weights = self.built(), []
+        for environment in ({}, {"ACCEL_GRAPHS": "no"}):
+            self.assertEqual(self.start(trainer, **environment).returncode, 0)
             weights.append(trainer.weights())
-        for key in weights[0]:
-            np.testing.assert_array_equal(weights[0][key], weights[1][key], key)
+        self.assert_equal(*weights)
+
+    def test_not_finite(self):
+        """The device takes no update from such a step on, and the host says which it was."""
+        ended = self.start(self.built(optimizer={"name": "sgd", "lr": 1e30}, training={"steps": 40, "seed": 3}))
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("step 2: the loss is", ended.stderr)
 
 
 def add(name, job):
