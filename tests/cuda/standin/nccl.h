@@ -1,0 +1,39 @@
+/* What the stand-in of NCCL shares: communicators, and meeting in them. */
+#ifndef TESTS_CUDA_NCCL_H
+#define TESTS_CUDA_NCCL_H
+
+#include "tests/cuda/standin/core.h"
+
+#include <nccl.h>
+#include <stdatomic.h>
+
+enum { RANKS = 64, PIECE = 1 << 16 };
+
+/* What a rank asks for. */
+struct request {
+  char what[24];
+  uint64_t number, count;
+  int32_t type, sum;
+};
+
+struct shared {
+  atomic_int arrived[RANKS]; /* how many barriers each has come to */
+  atomic_int gone;           /* a rank has ended its communicator by force */
+  struct request requests[RANKS];
+  char pieces[RANKS][PIECE];
+};
+
+struct ncclComm {
+  struct shared *shared;
+  int rank, ranks, barriers;
+  uint64_t number; /* of collectives so far */
+  char name[64];
+};
+
+/* Waits until all ranks of the communicator are here; `what` is what they do. */
+void nccl_meet(struct ncclComm *comm, const char *what);
+
+/* Compares what all ranks ask for. */
+void nccl_ask(struct ncclComm *comm, const char *what, size_t count, int type, int sum);
+
+#endif
