@@ -42,7 +42,8 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
  */
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position);
 
-/* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 windows to train on, 1,742 to evaluate". */
+/* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 windows to train on, 1,742 to
+ * evaluate". */
 void rt_data_describe(const struct data *data, char *out, size_t size);
 
 void rt_data_close(struct data *data);

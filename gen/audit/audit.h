@@ -59,7 +59,7 @@ struct audit_options {
   const char *text;         /* of the program, which is named all the same; NULL: to be read */
   const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
   int n_flags;
-  const char *root;   /* the hot loop's function; NULL: step, or else what the loops of main call, or of what it calls */
+  const char *root; /* the hot loop's function; NULL: step, or else what the loops of main call, or of what it calls */
   const char *object; /* an object file of the program, which has claims too; NULL: none */
 };
 

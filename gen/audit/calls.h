@@ -5,7 +5,8 @@
 #include "gen/audit/audit.h"
 
 /* Finds the root and marks every function that it reaches (is_hot), and what main reaches (is_used). Fills the audit's
- * root and counts. `root` is the name of the root; NULL: step, or else what the loops of main call, or of what it calls. */
+ * root and counts. `root` is the name of the root; NULL: step, or else what the loops of main call, or of what it
+ * calls. */
 void calls_mark(struct audit *audit, const struct tree *tree, const char *root);
 
 /* No recursion, no indirect call, no effect in the hot loop that a step does not need, only known externals. */

@@ -100,7 +100,8 @@ bool external_is_listed(const char *name) {
 }
 
 bool external_is_agreed(const char *name) {
-  return contains(" accel_first_step accel_steps accel_next_event accel_eval_is_due accel_rounds accel_mean_is_due ", name, true);
+  return contains(" accel_first_step accel_steps accel_next_event accel_eval_is_due accel_rounds accel_mean_is_due ",
+                  name, true);
 }
 
 bool effect_is_hot(enum effect effect) {

@@ -71,7 +71,8 @@ static void check_decision(struct collective_check *check, struct syntax *node, 
   if (note == NULL || !note->seen || note->origin == 0) return;
   const char *root = check->walk->audit->root;
   bool border = root != NULL && check->function == tree_function(check->walk->tree, root); /* at the step's number */
-  bool agreed = (border || !check->function->role->is_hot) && (note->origin & ~(unsigned)(ORIGIN_STEP | ORIGIN_CHOSEN)) == 0;
+  bool agreed =
+      (border || !check->function->role->is_hot) && (note->origin & ~(unsigned)(ORIGIN_STEP | ORIGIN_CHOSEN)) == 0;
   bool of_all = note->is_shared_out || note->counts_steps || agreed; /* as often on each rank */
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "how often this loop turns"

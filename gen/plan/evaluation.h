@@ -7,9 +7,9 @@
 #include "gen/plan/program.h"
 
 /* Gives the program an second_entry: a copy of the entry, and of what it calls, in which something
- * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that they speak for:
- * the program's predictions. Nothing where the graph has neither, for then the entry itself serves. False with an error
- * where there are no classes for each label. */
+ * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that
+ * they speak for: the program's predictions. Nothing where the graph has neither, for then the entry itself serves.
+ * False with an error where there are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
