@@ -34,6 +34,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
     Checkpoints.test_kills_at_every_call
+  try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_sharded.py Saved
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh

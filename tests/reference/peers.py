@@ -48,4 +48,15 @@ def trained(rows, ranks):
     return [json.loads(x) for x in (rows.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
 
 
-__all__ = ["own_rows", "peers", "relative", "rows_of", "start", "trained"]
+def compare(case, rows, lines, wanted, weights, near, norms, after):
+    """Losses, norms and weights against what peers() gave, each relative to it."""
+    case.assertEqual(len(lines), len(wanted))
+    for line, (loss, norm) in zip(lines, wanted, strict=True):
+        case.assertLess(abs(line["loss"] / loss - 1), near, f"loss of step {line['step']}")
+        case.assertLess(abs(line["grad_norm"] / norm - 1), norms, f"norm of step {line['step']}")
+    trained = rows.trainer.weights()
+    for name, value in weights.items():
+        case.assertLess(relative(trained[name], value), after, name)
+
+
+__all__ = ["compare", "own_rows", "peers", "relative", "rows_of", "start", "trained"]

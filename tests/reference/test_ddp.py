@@ -6,7 +6,7 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from peers import own_rows, peers, relative, rows_of, trained
+from peers import compare, own_rows, peers, rows_of, trained
 from rows import Mlp
 
 STEPS, LR = 50, 0.01
@@ -46,14 +46,8 @@ class Ddp(unittest.TestCase):
                        optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5})
         lines = trained(rows, ranks)
         wanted, weights = peers(train, ranks, rows, micro, hook)
-        self.assertEqual(len(lines), STEPS)
         near = 1e-6 if hook == "no" else 3e-5  # a gradient's last bit of 16 may fall to either side
-        for line, (loss, norm) in zip(lines, wanted, strict=True):
-            self.assertLess(abs(line["loss"] / loss - 1), near, f"loss of step {line['step']}")
-            self.assertLess(abs(line["grad_norm"] / norm - 1), 10 * near, f"norm of step {line['step']}")
-        after = rows.trainer.weights()
-        for name, value in weights.items():
-            self.assertLess(relative(after[name], value), 10 * near, name)
+        compare(self, rows, lines, wanted, weights, near, 10 * near, 10 * near)
 
     def test_two_ranks(self):
         self.check(2, 4, 1)

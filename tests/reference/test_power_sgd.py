@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from peers import own_rows, peers, relative, rows_of, start, trained
+from peers import compare, own_rows, peers, rows_of, start, trained
 from rows import SHAPES, TREE, Mlp
 from safetensors.numpy import load_file
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
@@ -138,13 +138,7 @@ class PowerSgd(unittest.TestCase):
         plan = rows.trainer.plan()
         self.assertTrue(any("right factors" in c["what"] for c in plan["collectives"]), json.dumps(plan))
         wanted, weights = peers(train, ranks, rows, micro, name, option)
-        self.assertEqual(len(lines), STEPS)
-        for line, (loss, norm) in zip(lines, wanted, strict=True):
-            self.assertLess(abs(line["loss"] / loss - 1), 1e-5, f"loss of step {line['step']}")
-            self.assertLess(abs(line["grad_norm"] / norm - 1), 1e-3, f"norm of step {line['step']}")
-        after = rows.trainer.weights()
-        for name, value in weights.items():
-            self.assertLess(relative(after[name], value), 1e-4, name)
+        compare(self, rows, lines, wanted, weights, 1e-5, 1e-3, 1e-4)
 
     def test_one_column(self):
         self.check(2, 4, 1, "power_sgd", start_powerSGD_iter=3)

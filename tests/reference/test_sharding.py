@@ -7,7 +7,7 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from peers import own_rows, peers, relative, rows_of, trained
+from peers import compare, own_rows, peers, rows_of, trained
 from rows import CLASSES, FEATURES, save_file
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -90,13 +90,7 @@ class Sharding(unittest.TestCase):
         save_file(rows.weights, rows.trainer.folder / "start.safetensors")
         lines = trained(rows, ranks)
         wanted, weights = peers(train, ranks, rows, micro, stage, shards)
-        self.assertEqual(len(lines), STEPS)
-        for line, (loss, norm) in zip(lines, wanted, strict=True):
-            self.assertLess(abs(line["loss"] / loss - 1), 1e-6, f"loss of step {line['step']}")
-            self.assertLess(abs(line["grad_norm"] / norm - 1), 1e-5, f"norm of step {line['step']}")
-        after = rows.trainer.weights()
-        for name, value in weights.items():
-            self.assertLess(relative(after[name], value), 1e-5, name)
+        compare(self, rows, lines, wanted, weights, 1e-6, 1e-5, 1e-5)
 
     def test_states(self):
         self.check(2, 4, 2, 1, 2)
