@@ -59,7 +59,8 @@ static void write_bytes(FILE *out, const char *path, FILE *depends) {
   FILE *in = open_file(path, "rb");
   fprintf(depends, " %s", path);
   int column = 0;
-  for (int byte; (byte = getc(in)) != EOF;) column += fprintf(out, column % 110 > 100 ? "%d,\n" : "%d,", byte < 128 ? byte : byte - 256);
+  for (int byte; (byte = getc(in)) != EOF;)
+    column += fprintf(out, column % 110 > 100 ? "%d,\n" : "%d,", byte < 128 ? byte : byte - 256);
   fprintf(out, "0};\n");
   fclose(in);
 }
