@@ -16,8 +16,8 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 /* values[] becomes that of the first rank along `axis`, whatever its elements of four bytes are. */
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
 
-/* Sums over the ranks in one order: of ranks that are half their number apart, of those a quarter apart, and so on. Their
- * number is a power of two. Of values of floats each rank adds up its share and tells the others, by halves
+/* Sums over the ranks in one order: of ranks that are half their number apart, of those a quarter apart, and so on.
+ * Their number is a power of two. Of values of floats each rank adds up its share and tells the others, by halves
  * (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004); `room` is for (count + 1) / 2. */
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
