@@ -6,13 +6,12 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 import unittest
 
-from ranks import GENERATOR, MPI, Ranks, Running, job_of
+from ranks import GENERATOR, MPI, Ranks, Running, free_port, job_of
 
 # Topologies, and for three ranks the processors of each.
 SHARES = {
@@ -63,12 +62,6 @@ class Processors(unittest.TestCase):
         result = self.launch(OMP_PROC_BIND="true")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("devices.numa_affinity: OMP_PROC_BIND binds threads, too", result.stderr)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Convention(unittest.TestCase):
