@@ -151,7 +151,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } * members;
+  } *members;
   int n_members, capacity;
   int64_t bytes;
 };

@@ -13,8 +13,8 @@ const char *report_text(const struct program *program);
 const char *report_summary(const struct program *program);
 
 /* The same figures as one JSON object: precision, parameters, flops_per_step, product_flops_per_step, samples_per_step,
- * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted` becomes its
- * member of this name; NULL: none. */
+ * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted` becomes
+ * its member of this name; NULL: none. */
 const char *report_json(const struct program *program, json_t *predicted);
 
 /* "834,304"; "9.35 MFLOP". */

@@ -207,7 +207,7 @@ struct job {
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients that are sent at once */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
-    int zero_stage; /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
+    int zero_stage;        /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
     struct named *wrapped; /* transformer_cls_names_to_wrap; none: all functions that are called in a loop */
     int n_wrapped;
     int64_t least_params; /* of a layer of which ranks hold a part alone */
