@@ -103,7 +103,11 @@ class Profile(unittest.TestCase):
         self.assertTrue(all(set(event["args"]) == {"flop", "bytes"} for event in parts if event["name"] != "between parts"))
 
     def test_ranks(self):
-        trainer = Ranks(2, job_of(2, 2, 4, profile={"schedule": {"active": 2}, "output_trace_dir": "traces"}))
+        """Also where weights come together for a layer at a time: what ranks wait for is told apart from kernels."""
+        trainer = Ranks(2, job_of(2, 2, 4, profile={"schedule": {"active": 2}, "output_trace_dir": "traces"},
+                                  parallelism={"zero_stage": 3}))
+        text = trainer.generate()
+        self.assertRegex(text, r"void hold_layer\([^}]*accel_lap\(part_exchange\);\n}")
         trainer.build()
         trainer.run()
         for rank in range(2):
