@@ -31,6 +31,17 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
+/* The host's half of a program for GPUs puts kernels into streams: what they do to memory is not in this text, and
+ * claims about a step would be about nothing. */
+static bool is_of_device(const struct tree *tree, struct diagnostics *diags) {
+  const struct function *opens = tree_function(tree, "accel_cuda_open");
+  if (opens == NULL || opens->body != NULL) return false;
+  diag_error(diags, (struct location){.file = tree->file}, "this is the host's half of a program for GPUs");
+  diag_help(diags, "audit its kernels: 'nvcc -lineinfo -ptx' of the file that ends with .cu, then 'accel-gen audit' of "
+                   "what it gives");
+  return true;
+}
+
 /* Without a hot loop, nothing is known of what it does. */
 static void tell_missing(struct audit *audit) {
   static const char *const of_all[] = {"hot-loop-found", "no-recursion", "no-indirect-call", "runtime-alone",
@@ -68,7 +79,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
                         struct diagnostics *diags) {
   if (is_ptx(file)) return ptx_audit(arena, file, options->text, diags);
   struct tree *tree = read_program(arena, file, options, diags);
-  if (tree == NULL) return NULL;
+  if (tree == NULL || is_of_device(tree, diags)) return NULL;
   struct audit *audit = begin(arena, tree, options);
   calls_check(audit, tree);
   hidden_check(audit, tree);
