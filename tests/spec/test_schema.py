@@ -4,7 +4,6 @@ SEED=N repeats a run, COUNT=N draws so many."""
 
 import copy
 import json
-import math
 import os
 import random
 import re
@@ -15,10 +14,9 @@ import unittest
 from pathlib import Path
 
 import jsonschema
+from rules import ROOT, SCHEMA, rules_hold
 
-ROOT = Path(__file__).resolve().parents[2]
 READER = Path(os.environ.get("ACCEL_TEST_BAD", ROOT / "build" / "tests" / "spec" / "test_bad"))
-SCHEMA = json.loads((ROOT / "schemas" / "job.schema.json").read_text())
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 COUNT = int(os.environ.get("COUNT", 4000))
 
@@ -88,174 +86,6 @@ def subschemas(schema):
         inner += schema.get(key, {}).values()
     for one in inner + schema.get("allOf", []):
         yield from subschemas(one)
-
-
-def default_of(group, schema, name):
-    """The default of a group's key: the last condition's that holds and has one, else its own."""
-    found = schema["properties"][name].get("default")
-    for part in schema.get("allOf", []):
-        holds = jsonschema.Draft202012Validator(part["if"]).is_valid(group)
-        own = part.get("then" if holds else "else", {}).get("properties", {}).get(name, {})
-        if isinstance(own, dict) and "default" in own:
-            found = own["default"]
-    return found
-
-
-def compared(job, key):
-    """A key's value in a job with the defaults, for the rules."""
-    schema = job
-    for name in key.split("."):
-        schema = schema.get(name, {}) if isinstance(schema, dict) else {}
-    if not isinstance(schema, dict):
-        return schema
-    group, name = key.split(".")
-    return default_of(job.get(group, {}), SCHEMA["properties"][group], name)
-
-
-def in_backward_holds(job):
-    """What does not go with weights that move within the backward."""
-    name = job.get("optimizer", {}).get("name")
-    if name not in ("lomo", "adalomo"):
-        return True
-    allowed = {"optimizer.norm_type": (2,), "accumulation.num_steps": (1,), "tracking.grad_norms": ("global",)}
-    if name == "lomo":
-        allowed["optimizer.weight_decay"] = (0,)
-    for key, values in allowed.items():
-        given = job
-        for part in key.split("."):
-            given = given.get(part) if isinstance(given, dict) else None
-        if given is not None and given not in values:
-            return False
-    return True
-
-
-def ranks_of(job):
-    devices = job.get("devices", {})
-    return devices.get("nodes", 1) * devices.get("per_node", 1)
-
-
-def divides(job, stage):
-    """What gen/spec/sharding.c says."""
-    optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
-    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
-    hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
-    ordered = job.get("parallelism", {}).get("reproducible") == "topology"
-    training = job.get("training", {})
-    if stage == 3 and training.get("early_stopping", {}).get("restore_best"):
-        return False
-    by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
-    local = "local_sgd_steps" in job.get("parallelism", {})
-    return not (whole or hook or local or ordered or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
-
-
-def ranks_hold(job):
-    """What gen/spec/parallel.c says."""
-    axes, ranks = job.get("parallelism", {}), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "tp", "ep")):
-        return False
-    fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
-    if fsdp is not None and "zero_stage" in axes:
-        return False
-    strategy = fsdp["sharding_strategy"] if fsdp is not None else "no_shard"
-    stage = axes.get("zero_stage", {"full_shard": 3, "hybrid_shard": 3, "no_shard": 0}.get(strategy, 2))
-    if stage == 0 and fsdp and ("transformer_cls_names_to_wrap" in fsdp or "min_num_params" in fsdp):
-        return False
-    by_node = strategy.startswith("hybrid") and "dp_replicate" not in axes
-    rest = job.get("devices", {}).get("per_node", 1) if by_node else ranks // replicas
-    shards = axes.get("dp_shard", rest if stage > 0 else 1)
-    if axes.get("dp_replicate", ranks // max(shards, 1)) * shards != ranks or shards > 1 and stage == 0:
-        return False
-    if shards > 1 and not divides(job, stage):
-        return False
-    if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
-        return False
-    data = job.get("data", {})
-    if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks):
-        return False
-    uneven = not data.get("even_batches", True) or data.get("dispatch_batches")
-    by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
-    rounds = ranks > 1 or axes.get("reproducible") == "topology" and job.get("accumulation", {}).get("num_steps", 1) != 1
-    if rounds and not data.get("drop_last", True) and uneven and not by_tokens:
-        return False
-    if not (order_holds(job) and local_holds(job, ranks) and factors_hold(job)):
-        return False
-    alone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
-    return ranks == 1 or not alone
-
-
-def hook_of(job):
-    return job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no")
-
-
-def order_holds(job):
-    """With one order of all sums."""
-    each = job.get("accumulation", {}).get("sync_each_batch")
-    gone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
-    return job.get("parallelism", {}).get("reproducible") != "topology" or not (each or gone or hook_of(job) != "no")
-
-
-def local_holds(job, ranks):
-    """With ranks that step alone."""
-    axes = job.get("parallelism", {})
-    local = axes.get("local_sgd_steps")
-    if local is None or ranks == 1:
-        return True
-    every = job.get("checkpoint", {}).get("every", 0)
-    every = every.get("steps", 0) if isinstance(every, dict) else every if not isinstance(every, str) else 0
-    if every % local or job.get("training", {}).get("eval_interval", 0) % local:
-        return False
-    averages = "ema" in job.get("training", {}) or job.get("optimizer", {}).get("name") == "schedule_free_adamw"
-    return not (averages or axes.get("reproducible") == "topology" or hook_of(job) != "no"
-                or job.get("accumulation", {}).get("sync_each_batch"))
-
-
-def factors_hold(job):
-    """With gradients that travel as factors."""
-    option, hook = job.get("parallelism", {}).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
-    if "power_sgd" not in hook:
-        return not option
-    if hook == "batched_power_sgd" and {"min_compression_rate", "orthogonalization_epsilon"} & set(option):
-        return False
-    late = option.get("start_powerSGD_iter", 1000) > 1
-    plain = not (option.get("warm_start", True) or option.get("use_error_feedback", True))
-    return (late or plain) and not job.get("accumulation", {}).get("sync_each_batch")
-
-
-def parts_hold(data):
-    """Labels and weights are one for each path; an evaluation has no weights."""
-    for name in ("train", "eval"):
-        source = data.get(name, {})
-        count = {key: len(source[key]) if isinstance(source[key], list) else 1 for key in ("path", "labels", "weights") if key in source}
-        if any(number != count.get("path", number) for number in count.values()) or name == "eval" and "weights" in source:
-            return False
-    return True
-
-
-def rules_hold(job):
-    """What gen/spec/rules.c says."""
-    warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
-    if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:
-        return False
-    if job.get("schedule", {}).get("wd_incr_style", "constant") != "constant":
-        end = compared(job, "optimizer.weight_decay")
-        if end == 0 or compared(job, "schedule.start_weight_decay") > end:
-            return False
-    sizes = [compared(job, key) for key in ("data.batch_size", "accumulation.num_steps", "accumulation.train_batch_size")]
-    split = job.get("data", {}).get("split_batches", False)
-    if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] * (1 if split else ranks_of(job)) != sizes[2]:
-        return False
-    if not parts_hold(job.get("data", {})):
-        return False
-    masking = job.get("data", {}).get("masking", {})
-    if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:
-        return False
-    if not ranks_hold(job):
-        return False
-    if not in_backward_holds(job):
-        return False
-    falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
-    decays = job.get("schedule", {}).get("name", "constant") in falls
-    return not decays or compared(job, "schedule.min_lr") <= compared(job, "optimizer.lr")
 
 
 class Drawer:
