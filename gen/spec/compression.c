@@ -1,7 +1,5 @@
 #include "gen/spec/compression.h"
 
-#include <string.h>
-
 static const char hook_key[] = "parallelism.ddp.comm_hook";
 
 static const struct spec_node *option(const struct spec_node *job, const char *name) {
@@ -12,16 +10,15 @@ static bool is_power_sgd(const struct spec_node *hook) {
   return spec_is(hook, "power_sgd") || spec_is(hook, "batched_power_sgd");
 }
 
-/* Numbers of a hook that the job does not have. */
-static void check_hook(const struct spec_node *job, const struct spec_node *hook, struct diagnostics *diags) {
-  const struct spec_node *options = spec_find(job, "parallelism.ddp.comm_state_option");
-  for (int i = 0; options != NULL && i < options->count; i++) {
-    const struct spec_entry *entry = &options->entries[i];
-    bool batched = spec_is(hook, "batched_power_sgd") && (strcmp(entry->key, "min_compression_rate") == 0 ||
-                                                          strcmp(entry->key, "orthogonalization_epsilon") == 0);
-    if (entry->value->is_default || (is_power_sgd(hook) && !batched)) continue;
-    diag_error(diags, entry->value->where, "'%s' is a number of comm_hook: %s", entry->key,
-               batched ? "power_sgd" : "power_sgd and batched_power_sgd");
+/* One square for all gradients is as small as it is, and its one column is divided by its own length. */
+static void check_batched(const struct spec_node *job, const struct spec_node *hook, struct diagnostics *diags) {
+  static const struct {
+    const char *key, *only;
+  } numbers[] = {{"min_compression_rate", "2"}, {"orthogonalization_epsilon", "0"}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers && spec_is(hook, "batched_power_sgd"); i++) {
+    const struct spec_node *number = option(job, numbers[i].key);
+    if (spec_is(number, numbers[i].only)) continue;
+    diag_error(diags, number->where, "'%s' is a number of comm_hook: power_sgd", numbers[i].key);
     diag_note(diags, hook->where, "'%s' is %s here", hook_key, hook->text);
     diag_help(diags, "leave it out, or set parallelism.ddp.comm_hook: power_sgd");
   }
@@ -41,7 +38,7 @@ static void check_start(const struct spec_node *job, const struct spec_node *hoo
 
 void compression_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *hook = spec_find(job, hook_key), *each = spec_find(job, "accumulation.sync_each_batch");
-  check_hook(job, hook, diags);
+  check_batched(job, hook, diags);
   check_start(job, hook, diags);
   if (!is_power_sgd(hook) || each->integer == 0) return;
   diag_error(diags, each->where, "'accumulation.sync_each_batch' does not go with factors of gradients");

@@ -133,8 +133,9 @@ def factors_hold(job):
     """With gradients that travel as factors."""
     option, hook = job.get("parallelism", {}).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
     if "power_sgd" not in hook:
-        return not option
-    if hook == "batched_power_sgd" and {"min_compression_rate", "orthogonalization_epsilon"} & set(option):
+        return True
+    of_matrices = (option.get("min_compression_rate", 2), option.get("orthogonalization_epsilon", 0))
+    if hook == "batched_power_sgd" and of_matrices != (2, 0):
         return False
     late = option.get("start_powerSGD_iter", 1000) > 1
     plain = not (option.get("warm_start", True) or option.get("use_error_feedback", True))

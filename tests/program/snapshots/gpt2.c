@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 13359c4d1d3143f52676e3887c066f8291e1b4abd9f171d4795354109f53884c
+ * job    job.yaml, c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1152,13 +1152,6 @@ static const struct accel_key keys[] = {
     {"devices.numa_affinity", "false", true},
     {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
-    {"parallelism.ddp.comm_state_option.matrix_approximation_rank", "1", true},
-    {"parallelism.ddp.comm_state_option.start_powerSGD_iter", "1000", true},
-    {"parallelism.ddp.comm_state_option.min_compression_rate", "2.0", true},
-    {"parallelism.ddp.comm_state_option.use_error_feedback", "true", true},
-    {"parallelism.ddp.comm_state_option.warm_start", "true", true},
-    {"parallelism.ddp.comm_state_option.orthogonalization_epsilon", "0.0", true},
-    {"parallelism.ddp.comm_state_option.random_seed", "0", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1199,7 +1192,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "13359c4d1d3143f52676e3887c066f8291e1b4abd9f171d4795354109f53884c",
+    .job_digest = "c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1216,7 +1209,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 81,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 0346eb182dad8df240194743801570cc170b0ef08fff8827f4dcc6bc1764e380
+ * job    job.yaml, 7d6bb8acd41788f9b98cc9e5284bc173ab8c5b16c4762e08235ec32509e6661f
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1778,13 +1778,6 @@ static const struct accel_key keys[] = {
     {"devices.numa_affinity", "false", true},
     {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
-    {"parallelism.ddp.comm_state_option.matrix_approximation_rank", "1", true},
-    {"parallelism.ddp.comm_state_option.start_powerSGD_iter", "1000", true},
-    {"parallelism.ddp.comm_state_option.min_compression_rate", "2.0", true},
-    {"parallelism.ddp.comm_state_option.use_error_feedback", "true", true},
-    {"parallelism.ddp.comm_state_option.warm_start", "true", true},
-    {"parallelism.ddp.comm_state_option.orthogonalization_epsilon", "0.0", true},
-    {"parallelism.ddp.comm_state_option.random_seed", "0", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1823,7 +1816,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "0346eb182dad8df240194743801570cc170b0ef08fff8827f4dcc6bc1764e380",
+    .job_digest = "7d6bb8acd41788f9b98cc9e5284bc173ab8c5b16c4762e08235ec32509e6661f",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1841,7 +1834,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 81,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ca520d095eb9e213515facc19fcce59fb17b7b94d6d07363e5c01988b0566c67
+ * job    job.yaml, d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -817,13 +817,6 @@ static const struct accel_key keys[] = {
     {"devices.numa_affinity", "false", true},
     {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
-    {"parallelism.ddp.comm_state_option.matrix_approximation_rank", "1", true},
-    {"parallelism.ddp.comm_state_option.start_powerSGD_iter", "1000", true},
-    {"parallelism.ddp.comm_state_option.min_compression_rate", "2.0", true},
-    {"parallelism.ddp.comm_state_option.use_error_feedback", "true", true},
-    {"parallelism.ddp.comm_state_option.warm_start", "true", true},
-    {"parallelism.ddp.comm_state_option.orthogonalization_epsilon", "0.0", true},
-    {"parallelism.ddp.comm_state_option.random_seed", "0", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -861,7 +854,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "ca520d095eb9e213515facc19fcce59fb17b7b94d6d07363e5c01988b0566c67",
+    .job_digest = "d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -878,7 +871,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 77,
+    .n_keys = 70,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

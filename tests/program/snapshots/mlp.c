@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 52c6d9b2d60ef6ca3b30462b43a6fcf6e68cb1dfc4b337a91223216532fe780f
+ * job    job.yaml, 37e1ed1ce4d1145d6189e58416da322bd188a530ed0727ee6f783d48d56b5b91
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -528,13 +528,6 @@ static const struct accel_key keys[] = {
     {"devices.numa_affinity", "false", true},
     {"parallelism.reproducible", "off", true},
     {"parallelism.ddp.comm_hook", "no", true},
-    {"parallelism.ddp.comm_state_option.matrix_approximation_rank", "1", true},
-    {"parallelism.ddp.comm_state_option.start_powerSGD_iter", "1000", true},
-    {"parallelism.ddp.comm_state_option.min_compression_rate", "2.0", true},
-    {"parallelism.ddp.comm_state_option.use_error_feedback", "true", true},
-    {"parallelism.ddp.comm_state_option.warm_start", "true", true},
-    {"parallelism.ddp.comm_state_option.orthogonalization_epsilon", "0.0", true},
-    {"parallelism.ddp.comm_state_option.random_seed", "0", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "sgd", false},
     {"optimizer.lr", "0.001", true},
@@ -573,7 +566,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "52c6d9b2d60ef6ca3b30462b43a6fcf6e68cb1dfc4b337a91223216532fe780f",
+    .job_digest = "37e1ed1ce4d1145d6189e58416da322bd188a530ed0727ee6f783d48d56b5b91",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -590,7 +583,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 78,
+    .n_keys = 71,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a program that measures one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 4fc0e08243d8ec55dfcf15e99d46da9cc500dcf641de9412e76720dee0c9792c
+ * job    job.yaml, 4f91729001c19d9ca112558e82ae0e74a6d27962c20cc4af58c20f95ee6bebaf
  * model     mlp_table.c: 122 parameters
  * batch     3 rows, 768 FLOP (products 82 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -293,7 +293,7 @@ static const char *const ignored[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "4fc0e08243d8ec55dfcf15e99d46da9cc500dcf641de9412e76720dee0c9792c",
+    .job_digest = "4f91729001c19d9ca112558e82ae0e74a6d27962c20cc4af58c20f95ee6bebaf",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "batch     3 rows, 768 FLOP (products 82 %)\n"
