@@ -103,7 +103,9 @@ class Across(unittest.TestCase):
         self.hosts.cut(2)
         err, seconds = self.end(launched)
         self.assertLess(seconds, TIMEOUT + 2)
-        self.assertEqual(len(re.findall("rank .: error|lost communication", err)), 1, err)
+        # mpirun and the rank that waits have the same patience, so each may be the one that tells, or both.
+        self.assertRegex(err, "rank .: error|lost communication")
+        self.assertLessEqual(len(re.findall("rank .: error", err)), 1, err)
         self.check_gone()
         self.check_goes_on()
 
