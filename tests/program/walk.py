@@ -194,7 +194,7 @@ def write(job, path):
 
 def write_data(folder):
     rng = np.random.default_rng(5)
-    (folder / "corpus.txt").write_bytes(rng.integers(97, 123, 1500).astype(np.uint8).tobytes())
+    (folder / "corpus.txt").write_bytes(rng.integers(97, 123, 6000).astype(np.uint8).tobytes())
     rows = [",".join(f"{x:.4f}" for x in rng.normal(size=5)) + f",{rng.integers(3)}" for _ in range(6000)]
     (folder / "rows.csv").write_text("\n".join(rows) + "\n")
 

@@ -20,22 +20,9 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import MODELS, Trainer, windows  # noqa: E402
-from matrix import library_flags  # noqa: E402
 from rows import Mlp, Rows  # noqa: E402
 
 CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
-
-
-WRAP = """#include <accel/generator.h>
-#include <stdio.h>
-#include <stdlib.h>
-void __real_accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary);
-void __wrap_accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
-  FILE *file = fopen("logits", "wb");
-  if (file == NULL || fwrite(logits, 4, (size_t)vocabulary, file) != (size_t)vocabulary || fclose(file) != 0) abort();
-  __real_accel_generation_next(run, logits, vocabulary);
-}
-"""
 
 
 def stems(folder):
@@ -156,14 +143,10 @@ class Transformers(unittest.TestCase):
         trainer.build()
         trainer.run()
         model = self.into_transformers(trainer)
-        (trainer.folder / "wrap.c").write_text(WRAP)
-        trainer.generate("--program", "generate")
-        subprocess.run(["cc", "-std=c17", "-O2", "-fopenmp", "trainer.c", "wrap.c", "-o", "generate",
-                        "-Wl,--wrap=accel_generation_next", *library_flags("--cflags"), *library_flags("--libs")],
-                       check=True, cwd=trainer.folder)
+        trainer.build("--program", "generate")
         for prompt in (b"a", b"xyzzy", b"longer than the block"):
-            subprocess.run(["./generate", "--prompt", prompt, "--tokens", "1"], check=True, cwd=trainer.folder,
-                           stdout=subprocess.DEVNULL)
+            subprocess.run(["./trainer", "--prompt", prompt, "--tokens", "1", "--logits", "logits"], check=True,
+                           cwd=trainer.folder, stdout=subprocess.DEVNULL)
             ours = torch.from_numpy(np.fromfile(trainer.folder / "logits", np.float32))
             with torch.no_grad():
                 theirs = model(torch.tensor([list(prompt[-8:])])).logits[0, -1]
