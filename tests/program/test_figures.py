@@ -77,8 +77,10 @@ class Figures(unittest.TestCase):
                 total = trainer.plan()["arena_bytes"]["total"]
                 found = peak(trainer) - constant
                 print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process")
-                # The kernel counts resident pages in lots of 64 a thread.
-                self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), f"{n_layer} layers of {n_embd}")
+                # The kernel counts resident pages in lots of 64 a thread; a save has the names of all tensors and what its
+                # files say of them, some 1.6 KB each, beside the arena. A layer has twelve.
+                names = 2048 * 12 * (n_layer - 1)
+                self.assertLess(abs(found - total), max(0.01 * total, MIB / 2) + names, f"{n_layer} layers of {n_embd}")
 
     def test_measures(self):
         """The same with what memory saves: the constant is that of the program without it."""
