@@ -86,6 +86,7 @@ static void watch_signals(void) {
 int launch_run(const struct words *command, bool saves, const struct watch *beside) {
   const struct timespec pause = {0, 100000000};
   int status = 0;
+  bool told = false; /* to save: once, as a launcher that is done dies of the signal, and its ranks were not to */
   pid_t child = fork();
   if (child == 0) {
     execvp(command->items[0], command->items);
@@ -95,7 +96,10 @@ int launch_run(const struct words *command, bool saves, const struct watch *besi
   watch_signals();
   for (pid_t ended; (ended = waitpid(child, &status, WNOHANG)) != child;) {
     if (ended < 0) return 127;
-    if (asked != 0) kill(child, saves ? SIGUSR1 : asked);
+    if (asked != 0 && !(saves && told)) {
+      kill(child, saves ? SIGUSR1 : asked);
+      told = true;
+    }
     asked = 0;
     if (beside != NULL && !beside->look(beside->of)) kill(child, SIGTERM);
     nanosleep(&pause, NULL);
