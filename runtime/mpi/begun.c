@@ -7,15 +7,28 @@
 
 struct begun_list rt_sums = {.what = "the sum of gradients"}, rt_gathers = {.what = "the weights of all ranks"};
 
+static void make_room(struct begun_list *list) {
+  struct problem problem;
+  int before = list->capacity;
+  if (list->count < before) return;
+  list->capacity = before > 0 ? 2 * before : 64;
+  list->requests = realloc(list->requests, (size_t)list->capacity * sizeof *list->requests);
+  list->items = realloc(list->items, (size_t)list->capacity * sizeof *list->items);
+  list->counts = realloc(list->counts, (size_t)list->capacity * sizeof *list->counts);
+  rt_problem(&problem, "no memory for the list of collectives");
+  if (list->requests == NULL || list->items == NULL || list->counts == NULL) rt_fail(&problem, 1);
+  for (int i = before; i < list->capacity; i++) list->counts[i] = NULL;
+}
+
+int *rt_begun_counts(struct begun_list *list, int ranks, size_t piece, size_t last) {
+  make_room(list);
+  int **counts = &list->counts[list->count];
+  *counts = rt_piece_counts(*counts, ranks, piece, last);
+  return *counts;
+}
+
 void rt_begun_add(struct begun_list *list, MPI_Request request, struct begun item) {
-  if (list->count == list->capacity) {
-    struct problem problem;
-    list->capacity = list->capacity > 0 ? 2 * list->capacity : 64;
-    list->requests = realloc(list->requests, (size_t)list->capacity * sizeof *list->requests);
-    list->items = realloc(list->items, (size_t)list->capacity * sizeof *list->items);
-    rt_problem(&problem, "no memory for the list of collectives");
-    if (list->requests == NULL || list->items == NULL) rt_fail(&problem, 1);
-  }
+  make_room(list);
   list->requests[list->count] = request;
   list->items[list->count++] = item;
 }
@@ -32,7 +45,6 @@ void rt_begun_wait(struct begun_list *list, int count) {
     const struct begun *item = &list->items[list->ended];
     rt_mpi_wait(&list->requests[list->ended], list->what);
     if (item->end != NULL) item->end(item);
-    free(item->counts);
   }
 }
 

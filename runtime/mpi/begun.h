@@ -13,15 +13,18 @@ struct begun {
   const void *arrived;
   enum accel_dtype dtype;
   size_t count;
-  int *counts; /* which MPI reads until it ends; freed then; NULL: none */
 };
 
 struct begun_list {
   const char *what; /* for messages */
   MPI_Request *requests;
   struct begun *items;
+  int **counts; /* by place in the list: which MPI reads until that one ends, kept for the next step; NULL: none yet */
   int count, ended, capacity;
 };
+
+/* The sizes and places of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
+int *rt_begun_counts(struct begun_list *list, int ranks, size_t piece, size_t last);
 
 /* The list grows in a run's first step alone. */
 void rt_begun_add(struct begun_list *list, MPI_Request request, struct begun item);

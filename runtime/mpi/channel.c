@@ -68,9 +68,9 @@ MPI_Comm rt_channel_user(void) {
   return user;
 }
 
-int *rt_piece_counts(int ranks, size_t piece, size_t last) {
-  int *counts = malloc(2 * (size_t)ranks * sizeof *counts);
+int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last) {
   struct problem problem;
+  if (counts == NULL) counts = malloc(2 * (size_t)rt_world()->ranks * sizeof *counts);
   rt_problem(&problem, "no memory to count the pieces of %d ranks", ranks);
   if (counts == NULL) rt_fail(&problem, 1);
   rt_problem(&problem, "%zu elements in one collective are more than MPI counts", piece * (size_t)ranks + last);

@@ -17,9 +17,9 @@ MPI_Comm rt_channel_here(void); /* the ranks of this machine */
 MPI_Comm rt_channel_user(void);
 MPI_Comm rt_channel_along(enum accel_axis axis);
 
-/* By rank, elements of pieces, and behind these where each begins: `piece` for all but the last one. The caller's to
- * free. */
-int *rt_piece_counts(int ranks, size_t piece, size_t last);
+/* By rank, elements of pieces, and behind these where each begins: `piece` for all but the last one. In `counts`, which
+ * this function gave before, for whichever axis; NULL: new ones, the caller's to free. */
+int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last);
 
 /* Ends all processes when a call of MPI has failed; `what` names it. */
 void rt_mpi_check(int code, const char *what);

@@ -13,8 +13,8 @@ static int ranks_along(enum accel_axis axis) {
 static void begin_sum(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last,
                       struct begun item) {
   MPI_Request request;
-  item.counts = rt_piece_counts(ranks_along(axis), piece, last);
-  rt_mpi_check(MPI_Ireduce_scatter(values, own, item.counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
+  int *counts = rt_begun_counts(&rt_sums, ranks_along(axis), piece, last);
+  rt_mpi_check(MPI_Ireduce_scatter(values, own, counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
                rt_sums.what);
   rt_begun_add(&rt_sums, request, item);
 }
@@ -39,12 +39,12 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
 
 static void begin_gather(enum accel_axis axis, const void *own, float *values, size_t piece, size_t last) {
   MPI_Request request;
-  int along, ranks = ranks_along(axis), *counts = rt_piece_counts(ranks, piece, last);
+  int along, ranks = ranks_along(axis), *counts = rt_begun_counts(&rt_gathers, ranks, piece, last);
   MPI_Comm_rank(rt_channel_along(axis), &along);
   rt_mpi_check(MPI_Iallgatherv(own, counts[along], MPI_FLOAT, values, counts, counts + ranks, MPI_FLOAT,
                                rt_channel_along(axis), &request),
                rt_gathers.what);
-  rt_begun_add(&rt_gathers, request, (struct begun){.counts = counts});
+  rt_begun_add(&rt_gathers, request, (struct begun){0});
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {

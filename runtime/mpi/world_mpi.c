@@ -108,7 +108,7 @@ void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t
   MPI_Comm_rank(channel, &along);
   if (along != world.rank) return;
   size_t width = piece % 4 == 0 && last % 4 == 0 ? 4 : 2;
-  int *counts = rt_piece_counts(ranks, piece / width, last / width);
+  int *counts = rt_piece_counts(NULL, ranks, piece / width, last / width);
   rt_mpi_check(MPI_Igatherv(own, counts[along], width == 4 ? MPI_FLOAT : MPI_UINT16_T, whole, counts, counts + ranks,
                             width == 4 ? MPI_FLOAT : MPI_UINT16_T, 0, channel, &request),
                "gather");
