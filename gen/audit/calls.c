@@ -295,8 +295,7 @@ static bool visit_program(struct syntax *node, void *data) {
   enum effect effect = external_effect(name);
   check->n_calls++;
   check_declaration(check, node->function);
-  bool is_runtime = strncmp(name, "accel_", strlen("accel_")) == 0; /* a profile's clock too */
-  if (!effect_is_hot(effect) && !is_runtime)
+  if (!effect_is_hot(effect) && !external_is_runtime(name))
     claim_finding(check->audit, check->claim, effect == EFFECT_UNKNOWN ? VERDICT_CANNOT_TELL : VERDICT_BROKEN,
                   node->where, "'%s' calls %s: %s", check->caller->name, name, effect_word(effect));
   if (effect == EFFECT_RUNTIME) claim_fact(check->audit, check->claim, node->where, "%s", name);

@@ -99,6 +99,10 @@ bool external_is_listed(const char *name) {
   return false;
 }
 
+bool external_is_runtime(const char *name) {
+  return contains(" accel_* ", name, false);
+}
+
 bool external_is_agreed(const char *name) {
   return contains(" accel_first_step accel_steps accel_next_event accel_eval_is_due accel_rounds accel_mean_is_due ",
                   name, true);

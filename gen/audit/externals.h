@@ -27,6 +27,9 @@ enum effect external_effect(const char *name);
 /* Whether the table has this name itself, not as one of those that a star stands for. */
 bool external_is_listed(const char *name);
 
+/* Whether it is one of the runtime's, whatever it reaches there. */
+bool external_is_runtime(const char *name);
+
 /* Whether what the function answers is the same on every rank that gives it the same numbers. */
 bool external_is_agreed(const char *name);
 

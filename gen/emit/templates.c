@@ -1,27 +1,14 @@
 #include "gen/emit/templates.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "gen/base/embedded.h"
-
-static const char *read_file(struct arena *arena, const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return NULL;
-  char *text = NULL;
-  if (fseek(file, 0, SEEK_END) == 0) {
-    long size = ftell(file);
-    rewind(file);
-    if (size >= 0) text = arena_alloc(arena, (size_t)size + 1);
-    if (text != NULL && fread(text, 1, (size_t)size, file) != (size_t)size) text = NULL;
-  }
-  fclose(file);
-  return text;
-}
+#include "gen/base/file.h"
 
 static const char *find_template(const struct templates *templates, const char *name) {
+  size_t length;
   if (templates->folder != NULL)
-    return read_file(templates->arena, arena_printf(templates->arena, "%s/%s", templates->folder, name));
+    return read_bytes(templates->arena, arena_printf(templates->arena, "%s/%s", templates->folder, name), &length);
   for (int i = 0; i < accel_template_count; i++)
     if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
   return NULL;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/ir/copy.h"
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
@@ -333,8 +334,7 @@ static struct region *entry_over(struct pass *pass, const struct region *entry, 
 
 /* Why the program runs all places again for each token. */
 static const char *reason(const struct program *program, const struct pass *pass, bool twice) {
-  const char *name = strrchr(program->job->model.source, '/');
-  name = name != NULL ? name + 1 : program->job->model.source;
+  const char *name = name_in_folder(program->job->model.source);
   if (twice) return "a function of the model is called twice over one scope";
   if (pass->cause == NULL) return "its logits are not [1][places][vocabulary]";
   return arena_printf(pass->arena, "%s in %s:%d mixes places", pass->cause->kind->name, name, pass->cause->where.line);
