@@ -97,10 +97,10 @@ struct accel_range accel_own_samples(const struct accel_run *run, enum accel_spl
   return accel_part_of_samples(run, split, accel_rank(run), rt_data_ranks(run->program));
 }
 
-int64_t accel_rounds(const struct accel_run *run, enum accel_split split) {
-  int64_t samples = accel_samples(run, split), batch = run->program->batch_size, ranks = rt_data_ranks(run->program);
+int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts) {
+  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
   int64_t batches = samples / batch + (samples % batch != 0);
-  return batches / ranks + (batches % ranks != 0);
+  return batches / parts + (batches % parts != 0);
 }
 
 int64_t accel_rank(const struct accel_run *run) {

@@ -337,8 +337,8 @@ struct accel_range accel_own_samples(const struct accel_run *run, enum accel_spl
 struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
                                          int64_t parts);
 
-/* Batches of the rank that has most of them, with its last one, where samples are shared out so. */
-int64_t accel_rounds(const struct accel_run *run, enum accel_split split);
+/* Batches of the part that has most of them, with its last one. */
+int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts);
 
 /* What one step left behind, for the log. */
 struct accel_report {

@@ -16,11 +16,11 @@ static struct jinja_value axes_value(struct arena *arena, const struct job *job)
   return list;
 }
 
-/* The axes along which ranks train on batches of their own. */
+/* The axes along which ranks train on batches of their own; those of neighbours last, where a tree of sums ends. */
 static struct jinja_value data_axes_value(struct arena *arena, const struct job *job) {
   struct jinja_value list = jinja_list(arena);
-  if (job->parallelism.axes[AXIS_DP_SHARD] > 1) jinja_push(arena, list, jinja_string(arena, "DP_SHARD"));
   if (job->parallelism.axes[AXIS_DP_REPLICATE] > 1) jinja_push(arena, list, jinja_string(arena, "DP_REPLICATE"));
+  if (job->parallelism.axes[AXIS_DP_SHARD] > 1) jinja_push(arena, list, jinja_string(arena, "DP_SHARD"));
   return list;
 }
 
@@ -66,6 +66,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "divides", !alone && is_divided(program));
+  set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
   set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
   if (alone) return value;

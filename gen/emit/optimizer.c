@@ -200,6 +200,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "measures", program->border.measures);
   set_text(arena, value, "low", is_divided(program) ? "" : low_name(program)); /* else behind what makes it whole */
   set_bool(arena, value, "divided", is_divided(program));
+  set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
@@ -212,7 +213,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "block", is_divided(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);
   int64_t stored = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  set_int(arena, value, "gradients", is_divided(program) ? program->own_elements : stored);
+  set_int(arena, value, "own", program->own_elements); /* that a rank updates, of what ranks divide */
+  set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->own_elements : stored);
   jinja_set(arena, value, "rows", rows_value(program, spans));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));

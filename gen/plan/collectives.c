@@ -244,8 +244,8 @@ void plan_collectives(struct program *program) {
   if (is_divided(program))
     add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
             dtype_size(DTYPE_FLOAT32));
-  add_loss(program, AXIS_DP_SHARD);
   add_loss(program, AXIS_DP_REPLICATE);
+  add_loss(program, AXIS_DP_SHARD);
   if (!is_divided(program)) return;
   add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
   plan_gathers(program);

@@ -77,7 +77,7 @@ static void count_bytes(struct program *program) {
     program->bytes.gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
   const struct job *job = program->job;
   int64_t own = program->own_elements * dtype_size(DTYPE_FLOAT32);
-  program->bytes.gradients += own;
+  if (shard_has_own_gradients(program)) program->bytes.gradients += own;
   if (shard_arrives_apart(program)) program->bytes.gradients += own;
   if (job->parallelism.zero_stage == 3) program->bytes.weights += own;
   for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);

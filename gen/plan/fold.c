@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/match.h"
 #include "gen/plan/recompute.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
@@ -39,10 +40,19 @@ static bool has_gradient_alone(const struct program *program, const struct weigh
   return true;
 }
 
+static bool is_ignored(const struct job *job, const struct weight_node *node) {
+  bool ignored = false;
+  for (int i = 0; i < job->parallelism.n_ignored && node->parameter != NULL; i++)
+    ignored |= name_matches(job->parallelism.ignored[i].name, node->path);
+  for (int i = 0; i < node->n_children && !ignored; i++) ignored = is_ignored(job, node->children[i]);
+  return ignored;
+}
+
 /* Arrays within arrays stay as they are. */
 static void add_candidates(struct folding *folding, struct weight_node *node) {
   bool candidate = node->array && has_gradient_alone(folding->program, node) &&
-                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params;
+                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params &&
+                   !is_ignored(folding->program->job, node);
   for (int i = 0; i < node->n_children; i++) {
     struct uses uses = {.element = node->children[i]};
     if (candidate)
@@ -125,7 +135,7 @@ static void give_slots(struct program *tree, const char *path) {
 
 static void fold_array(struct program *program, const struct weight_node *array) {
   if (program->job->parallelism.zero_stage == 3) give_slots(program, array->path);
-  give_slots(program->trained, array->path);
+  if (job_reduces_each(program->job)) give_slots(program->trained, array->path);
   for (int i = 0; i < array->n_children; i++) {
     struct unit unit = {.path = array->children[i]->path};
     ARENA_PUSH(program->arena, program->units, unit);
@@ -165,12 +175,28 @@ static bool check_wrapped(const struct program *program, struct diagnostics *dia
   return diags->errors == 0;
 }
 
+static bool check_ignored(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  struct name_list names = {0};
+  for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < job->parallelism.n_ignored; i++) {
+    const struct named *pattern = &job->parallelism.ignored[i];
+    bool found = false;
+    name_pattern_check(pattern->name, pattern->where, diags);
+    for (int k = 0; k < names.count && diags->errors == 0; k++) found |= name_matches(pattern->name, names.items[k]);
+    if (!found && diags->errors == 0)
+      name_pattern_unmatched(program->arena, pattern->name, &names, pattern->where, diags);
+  }
+  return diags->errors == 0;
+}
+
 bool fold(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
   struct folding folding = {.program = program, .newest = -1};
   const struct region *backward = entry_backward(program->graph);
-  if (program->kind != PROGRAM_TRAIN || !job_reduces_each(program->job) || backward == NULL) return true;
-  if (!check_wrapped(program, diags) || !check_all_trained(program, diags)) return false;
+  if (program->kind != PROGRAM_TRAIN || !job_folds(program->job) || backward == NULL) return true;
+  if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
+    return false;
   add_candidates(&folding, program->root);
   walk_uses(&folding, program->graph->entry, root);
   folding.run = 1;
@@ -253,7 +279,8 @@ static void add_uses(struct program *program, struct use_list *list, const struc
 
 /* The place of its array that a unit takes. */
 static int slot_of(const struct program *program, int unit) {
-  const struct weight_node *node = weight_node_at(program->trained->root, program->units.items[unit].path);
+  const struct program *tree = program->job->parallelism.zero_stage == 3 ? program : program->trained;
+  const struct weight_node *node = weight_node_at(tree->root, program->units.items[unit].path);
   int position = 0, slots = node->parent->slots;
   while (node->parent->children[position] != node) position++;
   return position % slots;
@@ -312,7 +339,7 @@ void plan_gathers(struct program *program) {
   add_uses(program, &forward, program->forward, root);
   add_uses(program, &backward, program->backward, root);
   if (program->second != NULL) add_uses(program, &evaluation, program->second, root);
-  add_settled(program, &backward);
+  if (job_reduces_each(program->job)) add_settled(program, &backward);
   program->first_unit = forward.items[0].unit;
   if (program->job->parallelism.zero_stage < 3) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->units.count + 1) * sizeof *here);

@@ -161,7 +161,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
 
 /* The tree of what is trained, beside a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
-  bool some = job_reduces_each(program->job); /* they have a layout of their own */
+  bool some = job_folds(program->job); /* they have a layout of their own */
   if (!check_buffers(program, diags)) return false;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];

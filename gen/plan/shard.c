@@ -7,6 +7,10 @@ bool is_divided(const struct program *program) {
   return program->kind == PROGRAM_TRAIN && program->job->parallelism.axes[AXIS_DP_SHARD] > 1;
 }
 
+bool shard_has_own_gradients(const struct program *program) {
+  return is_divided(program) && !job_has_tree(program->job);
+}
+
 static const struct span *part_of(const struct program *program, const struct weight *weight) {
   for (int i = 0; i < program->parts.count; i++)
     if (program->parts.items[i].weight == weight) return &program->parts.items[i];
@@ -41,6 +45,27 @@ void shard_extend(struct program *program, const struct weight *weight) {
   } else {
     last->end = part->first + padded(weight);
   }
+}
+
+/* Whether a weight is a neighbour of the last span, which with it is no more than is sent at once. */
+static bool goes_on(const struct program *program, const struct span *part) {
+  if (program->spans.count == 0) return false;
+  const struct span *last = &program->spans.items[program->spans.count - 1];
+  int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
+  return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes &&
+         shard_accepts(program, part->weight);
+}
+
+void shard_all(struct program *program) {
+  program->spans = (struct span_list){0};
+  for (int i = 0; i < program->parts.count; i++) {
+    const struct span *part = &program->parts.items[i];
+    if (goes_on(program, part))
+      shard_extend(program, part->weight);
+    else
+      shard_begin(program, part->weight);
+  }
+  shard_cut(program);
 }
 
 void shard_cut(struct program *program) {

@@ -1,7 +1,9 @@
 #include "gen/plan/tree.h"
 
+#include "gen/plan/fold.h"
 #include "gen/plan/place.h"
 #include "gen/plan/report.h"
+#include "gen/plan/shard.h"
 
 static int levels_of(int64_t leaves) {
   int levels = 0;
@@ -49,33 +51,42 @@ static int64_t given_by_halves(int64_t ranks, int64_t count) {
 }
 
 /* `count`: elements that a rank gives. */
-static void add(struct program *program, const char *what, int64_t count, int64_t width) {
-  struct collective collective = {.kind = COLLECTIVE_TREE_ALL_REDUCE,
-                                  .axis = AXIS_DP_REPLICATE,
-                                  .what = what,
-                                  .width = width,
-                                  .count = count,
-                                  .times = 1};
-  ARENA_PUSH(program->arena, program->collectives, collective);
+static void add(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
+  struct collective collective = {
+      .kind = COLLECTIVE_TREE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, collective);
+}
+
+/* Ranks that are far apart lie along dp_replicate, neighbours along dp_shard. */
+static void add_sums(struct program *program, const char *what) {
+  static const enum axis axes[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
+  const int64_t *ranks = program->job->parallelism.axes;
+  int64_t numbers = program->border.counts ? 2 : 1;
+  for (int i = 0; i < 2; i++)
+    add(program, axes[i], "gradients of all parameters", given_by_halves(ranks[axes[i]], program->tree.gradients),
+        dtype_size(DTYPE_FLOAT32));
+  for (int i = 0; i < 2; i++) add(program, axes[i], what, numbers * levels_of(ranks[axes[i]]), (int64_t)sizeof(double));
 }
 
 bool plan_tree(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  int64_t ranks = job->parallelism.axes[AXIS_DP_REPLICATE], own = job->accumulation.num_steps;
+  int64_t ranks = job_data_ranks(job), own = job->accumulation.num_steps;
   if (program->backward == NULL) return true;
   if (!check_count(program, ranks * own, diags)) return false;
   if (ranks * own > 1 && !check_buffers(program, diags)) return false;
   int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
   struct tree *tree = &program->tree;
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
-  tree->room = tree->levels * gradients;
-  program->sends_always = true; /* all of them, and none on the way */
+  tree->room = tree->levels * gradients; /* whole lines, as gradients are */
+  program->sends_always = true;          /* all of them, and none on the way */
   if (ranks == 1) return true;
-  if (tree->room == 0) tree->room = (gradients + 1) / 2; /* else a level's is free when ranks exchange theirs */
-  add(program, "gradients of all parameters", given_by_halves(ranks, gradients), dtype_size(DTYPE_FLOAT32));
-  bool counts = program->border.counts;
-  add(program, counts ? "the loss, and what it is a mean over" : "the loss", (counts ? 2 : 1) * levels_of(ranks),
-      (int64_t)sizeof(double));
+  if (tree->room == 0) /* else a level's is free when ranks exchange theirs */
+    tree->room = arena_aligned((gradients + 1) / 2 * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
+  add_sums(program, program->border.counts ? "the loss, and what it is a mean over" : "the loss");
+  if (!is_divided(program)) return true;
+  shard_all(program);
+  plan_gathers(program);
+  shard_gather(program);
   return true;
 }
 
@@ -89,7 +100,11 @@ const char *tree_text(const struct program *program) {
   if (own > 1)
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
                         bytes_text(arena, tree->gradients * width));
+  const char *whole = "";
+  if (program->job->parallelism.zero_stage >= 2)
+    whole = arena_printf(arena, "whole     %s of gradients on each rank, until they are added up\n",
+                         bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,
-                      "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n",
-                      (long long)tree->leaves, behind, room, sums);
+                      "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n%s",
+                      (long long)tree->leaves, behind, room, sums, whole);
 }

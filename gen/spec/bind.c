@@ -112,6 +112,7 @@ static void bind_memory(struct arena *arena, struct job *job) {
   job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
   job->parallelism.wrapped =
       names_of(arena, job, "parallelism.fsdp.transformer_cls_names_to_wrap", &job->parallelism.n_wrapped);
+  job->parallelism.ignored = names_of(arena, job, "parallelism.fsdp.ignored_modules", &job->parallelism.n_ignored);
   job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
 }
 

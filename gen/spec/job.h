@@ -210,7 +210,9 @@ struct job {
     int zero_stage;        /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
     struct named *wrapped; /* transformer_cls_names_to_wrap; none: all functions that are called in a loop */
     int n_wrapped;
-    int64_t least_params; /* of a layer of which ranks hold a part alone */
+    int64_t least_params;  /* of a layer of which ranks hold a part alone */
+    struct named *ignored; /* ignored_modules: parameters whose layers are whole on every rank */
+    int n_ignored;
     enum reproducible reproducible;
     struct {
       bool on, batched; /* with several ranks: matrices travel as factors; all gradients of a bucket as one */
@@ -358,6 +360,9 @@ bool job_adds_gradients(const struct job *job);
 
 /* Whether gradients are added up over ranks behind each micro-batch, as none of them has the memory for all. */
 bool job_reduces_each(const struct job *job);
+
+/* Whether ranks hold a few layers at a time, of weights or of gradients. */
+bool job_folds(const struct job *job);
 
 /* Whether gradients add up in an order that does not depend on how a step's micro-batches are divided into ranks and
  * accumulation: then each micro-batch's are its own until they are added. */

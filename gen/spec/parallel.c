@@ -29,7 +29,11 @@ bool job_adds_gradients(const struct job *job) {
 }
 
 bool job_reduces_each(const struct job *job) {
-  return job->parallelism.zero_stage >= 2;
+  return job->parallelism.zero_stage >= 2 && !job_has_tree(job);
+}
+
+bool job_folds(const struct job *job) {
+  return job_reduces_each(job) || job->parallelism.zero_stage == 3;
 }
 
 int64_t job_adding_ranks(const struct job *job) {

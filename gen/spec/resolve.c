@@ -61,7 +61,7 @@ static struct spec_node *absent(struct resolver *r, const json_t *schema, const 
   struct spec_node *node = NULL;
   if (value != NULL)
     node = from_json(r, value, where);
-  else if (type != NULL && strcmp(type, "object") == 0 && schema_keyword(r->root, schema, "required") == NULL)
+  else if (type != NULL && strcmp(type, "object") == 0 && schema_allows_empty(r->arena, r->root, schema))
     node = new_node(r, SPEC_MAP, where);
   if (node == NULL) return NULL;
   node->is_default = true;

@@ -217,6 +217,13 @@ bool schema_validate(struct arena *arena, const json_t *root, const struct spec_
   return check(&c, root, &job);
 }
 
+bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *schema) {
+  struct check c = {.arena = arena, .root = root};
+  const struct spec_node group = {.kind = SPEC_MAP, .text = ""};
+  const struct subject s = {&group, "", "", {0}};
+  return check(&c, schema, &s);
+}
+
 bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
                     const char *key) {
   struct check c = {.arena = arena, .root = root};

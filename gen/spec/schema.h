@@ -29,6 +29,9 @@ const json_t *schema_find(const json_t *root, const char *key);
 bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,
                      struct diagnostics *diags);
 
+/* Whether a group without a key is one that its schema allows. */
+bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *schema);
+
 /* Whether the conditions of a group's schema forbid a key, given the other keys that `group` holds. */
 bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
                     const char *key);

@@ -4,10 +4,12 @@ static const struct spec_node *key(const struct spec_node *job, const char *name
   return spec_find(spec_find(job, "parallelism"), name);
 }
 
-/* What divides: zero_stage, or the strategy of fsdp; NULL: nothing says. */
+/* What divides: zero_stage, or the strategy of fsdp in either version's words; NULL: nothing says. */
 static const struct spec_node *cause_of(const struct spec_node *job) {
-  const struct spec_node *stage = key(job, "zero_stage");
-  return stage != NULL || key(job, "fsdp") == NULL ? stage : spec_find(key(job, "fsdp"), "sharding_strategy");
+  const struct spec_node *stage = key(job, "zero_stage"), *fsdp = key(job, "fsdp");
+  if (stage != NULL || fsdp == NULL) return stage;
+  const struct spec_node *reshard = spec_find(fsdp, "reshard_after_forward");
+  return reshard != NULL ? reshard : spec_find(fsdp, "sharding_strategy");
 }
 
 static const struct {
@@ -25,7 +27,8 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
   const struct spec_node *cause = cause_of(job);
   struct data_grid grid = {.replicas = 1, .shards = 1};
   bool by_node = false;
-  if (cause != NULL && cause->kind != SPEC_STRING) grid.stage = cause->integer;
+  if (cause != NULL && cause->kind == SPEC_INT) grid.stage = cause->integer;
+  if (cause != NULL && cause->kind == SPEC_BOOL) grid.stage = cause->integer != 0 ? 3 : 2;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies && cause != NULL; i++) {
     if (cause->kind != SPEC_STRING || !spec_is(cause, strategies[i].name)) continue;
     grid.stage = strategies[i].stage;
@@ -76,13 +79,13 @@ static void check_stage(const struct spec_node *job, int64_t ranks, struct diagn
   diag_help(diags, "add zero_stage: 1, and they divide the optimizer's states; 2: gradients too; 3: weights too");
 }
 
-/* What is only said of layers. */
-static void check_layers(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
-  static const char *const keys[] = {"transformer_cls_names_to_wrap", "min_num_params"};
+/* What is only said of what ranks divide. */
+static void check_divided(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
+  static const char *const keys[] = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *node = spec_find(key(job, "fsdp"), keys[i]);
     if (node == NULL || node->is_default || data_grid_of(job, ranks).stage > 0) continue;
-    diag_error(diags, node->where, "'parallelism.fsdp.%s' says which layers ranks divide, but they divide nothing",
+    diag_error(diags, node->where, "'parallelism.fsdp.%s' is about what ranks divide, but they divide nothing",
                keys[i]);
     diag_note(diags, cause_of(job)->where, "'sharding_strategy' is no_shard here");
     diag_help(diags, "leave it out, or use sharding_strategy: full_shard");
@@ -109,8 +112,6 @@ static const struct {
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global", 1},
     {"accumulation.sync_each_batch", "true", "a rank keeps its part of what was added up, and no more",
      "accumulation.sync_each_batch: false", 1},
-    {"parallelism.reproducible", "topology", "its tree of sums ends with whole gradients on all ranks",
-     "parallelism.reproducible: run", 1},
     {"parallelism.local_sgd_steps", NULL, "ranks that part for some steps have states of their own",
      "a job without parallelism.local_sgd_steps", 1},
     {"parallelism.ddp.comm_hook", "power_sgd", "it is of gradients that all ranks get", "parallelism.ddp.comm_hook: no",
@@ -128,7 +129,9 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
   struct data_grid grid = data_grid_of(job, ranks);
   if (grid.stage == 0 || grid.shards == 1) return;
   bool by_stage = cause == key(job, "zero_stage");
-  const char *name = by_stage ? "zero_stage" : "fsdp", *less = by_stage ? "zero_stage: 2" : "shard_grad_op";
+  bool by_reshard = cause->kind == SPEC_BOOL;
+  const char *name = by_stage ? "zero_stage" : "fsdp";
+  const char *less = by_stage ? "zero_stage: 2" : by_reshard ? "reshard_after_forward: false" : "shard_grad_op";
   for (size_t i = 0; i < sizeof undivided / sizeof *undivided; i++) {
     const struct spec_node *node = spec_find(job, undivided[i].key);
     if (node == NULL || grid.stage < undivided[i].from) continue;
@@ -139,6 +142,7 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
     diag_help(diags, "use %s, or %s", undivided[i].cure,
               undivided[i].from > 1 ? less
               : by_stage            ? "zero_stage: 0"
+              : by_reshard          ? "no parallelism.fsdp"
                                     : "no_shard");
   }
 }
@@ -146,6 +150,6 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
 void sharding_check(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   check_product(job, ranks, diags);
   check_stage(job, ranks, diags);
-  check_layers(job, ranks, diags);
+  check_divided(job, ranks, diags);
   check_undivided(job, ranks, diags);
 }

@@ -1,5 +1,6 @@
 """parallelism.reproducible: topology: losses, norms, evaluations, weights and states have the same bits for every division
-of eight micro-batches into ranks and accumulation, and a run goes on from any of them as any other."""
+of eight micro-batches into ranks and accumulation, divided among ranks or not, and a run goes on from any of them as any
+other."""
 
 import subprocess
 import unittest
@@ -7,7 +8,11 @@ import unittest
 import numpy as np
 from ranks import CONFIG, GENERATOR, MODELS, Ranks, job_of, library_flags, load_file
 
-DIVISIONS = (1, 2, 4, 8)  # ranks
+# Ranks, and what they divide of the states, gradients and weights.
+DIVISIONS = {"1": (1, {}), "2": (2, {}), "4": (4, {}), "8": (8, {}), "2 of stage 3": (2, {"zero_stage": 3}),
+             "4 of stage 1": (4, {"zero_stage": 1, "dp_shard": 2}), "4 of stage 3": (4, {"zero_stage": 3, "dp_shard": 2}),
+             "8 of stage 2": (8, {"zero_stage": 2})}
+SOME = ("1", "4", "2 of stage 3", "8 of stage 2")
 STEPS, SAVED = 8, 4
 CASES = {
     "adamw_bf16": {"precision": {"mixed_precision": "bf16"}, "accumulation": {"normalize": "tokens"},
@@ -18,8 +23,9 @@ CASES = {
 }
 
 
-def job(ranks, micro, name):
-    job = job_of(ranks, 2, STEPS, config={**CONFIG, "dropout": 0.2}, parallelism={"reproducible": "topology"},
+def job(ranks, micro, name, divided=None):
+    parallelism = {"reproducible": "topology", "ddp": {"bucket_cap_mb": 0.01}, **(divided or {})}
+    job = job_of(ranks, 2, STEPS, config={**CONFIG, "n_layer": 3, "dropout": 0.2}, parallelism=parallelism,
                  checkpoint={"every": SAVED}, **CASES[name])
     job.setdefault("accumulation", {})["num_steps"] = micro
     job["optimizer"] = {key: value for key, value in job["optimizer"].items() if value is not None}
@@ -56,22 +62,24 @@ class Divisions(unittest.TestCase):
         for name, value in a.items():
             self.assertTrue(np.array_equal(value.view(np.uint8), b[name].view(np.uint8)), name)
 
-    def check(self, name):
-        trainers = {ranks: built(ranks, job(ranks, 8 // ranks, name)) for ranks in DIVISIONS}
-        lines = {ranks: numbers(trainer.run()) for ranks, trainer in trainers.items()}
-        self.assertEqual(len(lines[1]), STEPS)
-        for ranks, trainer in trainers.items():
-            with self.subTest(name, ranks=ranks):
-                self.assertEqual(lines[ranks], lines[1])
-                self.same(trainer.weights(), trainers[1].weights())
-                self.same(states(trainer), states(trainers[1]))
+    def check(self, name, divisions):
+        made = {division: DIVISIONS[division] for division in divisions}
+        trainers = {division: built(ranks, job(ranks, 8 // ranks, name, divided)) for division, (ranks, divided) in made.items()}
+        lines = {division: numbers(trainer.run()) for division, trainer in trainers.items()}
+        self.assertEqual(len(lines["1"]), STEPS)
+        for division, trainer in trainers.items():
+            with self.subTest(name, division=division):
+                self.assertEqual(lines[division], lines["1"])
+                self.same(trainer.weights(), trainers["1"].weights())
+                self.same(states(trainer), states(trainers["1"]))
         return trainers
 
     def test_adamw_bf16(self):
         """Targets counted, and a run that goes on as another division."""
-        trainers = self.check("adamw_bf16")
-        whole = trainers[1].weights()
-        for before, after in ((1, 8), (8, 2), (2, 4), (4, 1)):
+        trainers = self.check("adamw_bf16", DIVISIONS)
+        whole = trainers["1"].weights()
+        for before, after in (("1", "8"), ("8", "2 of stage 3"), ("2 of stage 3", "4 of stage 1"), ("4 of stage 1", "1"),
+                              ("8 of stage 2", "4 of stage 3")):
             with self.subTest(before=before, after=after):
                 trainer = trainers[after]
                 rest = trainer.launch("--resume", checkpoint(trainers[before], 0), "--project-dir", "other")
@@ -79,8 +87,7 @@ class Divisions(unittest.TestCase):
                 self.same(load_file(trainer.folder / "other" / "model.safetensors"), whole)
 
     def test_sgd(self):
-        self.check("sgd")
-
+        self.check("sgd", SOME)
 
     def test_broken_order(self):
         """The comparison sees it when four micro-batches of a rank add up in another order."""

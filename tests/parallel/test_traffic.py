@@ -6,6 +6,7 @@ import unittest
 from ranks import TREE, Ranks, job_of
 
 STEPS = 5
+LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 
 
 class Traffic(unittest.TestCase):
@@ -62,8 +63,7 @@ class Traffic(unittest.TestCase):
         self.assertEqual(kinds.count("reduce-scatter"), kinds.count("all-gather"))
 
     def test_divided_weights(self):
-        layers = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
-        plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=layers,
+        plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan if c["kind"] == "reduce-scatter"}, {2})
         self.assertEqual(sorted(c["times"] for c in plan if "layer" in c["what"]), [2, 2, 4, 4])
@@ -81,6 +81,18 @@ class Traffic(unittest.TestCase):
         self.assertEqual(plan[0]["bytes"], trainer.plan()["arena_bytes"]["gradients"] * 2 * 3 // 4)
         for rank, table in enumerate(self.counted(trainer)):
             self.assertEqual(table["dp_replicate"][1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
+
+    def test_in_order_divided(self):
+        trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, accumulation={"num_steps": 2},
+                                  parallelism={"reproducible": "topology", "zero_stage": 3, "dp_shard": 2}))
+        trainer.build()
+        plan = trainer.plan()["collectives"]
+        self.assertEqual([c["axis"] for c in plan if c["kind"] == "tree all-reduce"], ["dp_replicate", "dp_shard"] * 2)
+        for rank, table in enumerate(self.counted(trainer)):
+            for axis in ("dp_replicate", "dp_shard"):
+                own = [c for c in plan if c["axis"] == axis]
+                before = sum(c["bytes"] for c in own if c["what"].startswith("weights from"))
+                self.assertEqual(table[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"rank {rank}")
 
 
 if __name__ == "__main__":

@@ -59,13 +59,16 @@ def divides(job, stage):
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
     hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
-    ordered = job.get("parallelism", {}).get("reproducible") == "topology"
     training = job.get("training", {})
     if stage == 3 and training.get("early_stopping", {}).get("restore_best"):
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in job.get("parallelism", {})
-    return not (whole or hook or local or ordered or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
+    return not (whole or hook or local or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
+
+
+# Keys of parallelism.fsdp about what ranks divide.
+DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules"}
 
 
 def ranks_hold(job):
@@ -76,9 +79,11 @@ def ranks_hold(job):
     fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
     if fsdp is not None and "zero_stage" in axes:
         return False
-    strategy = fsdp["sharding_strategy"] if fsdp is not None else "no_shard"
+    strategy = (fsdp or {}).get("sharding_strategy", "no_shard")
     stage = axes.get("zero_stage", {"full_shard": 3, "hybrid_shard": 3, "no_shard": 0}.get(strategy, 2))
-    if stage == 0 and fsdp and ("transformer_cls_names_to_wrap" in fsdp or "min_num_params" in fsdp):
+    if "reshard_after_forward" in (fsdp or {}):
+        stage = 3 if fsdp["reshard_after_forward"] else 2
+    if stage == 0 and fsdp and not DIVIDED.isdisjoint(fsdp):
         return False
     by_node = strategy.startswith("hybrid") and "dp_replicate" not in axes
     rest = job.get("devices", {}).get("per_node", 1) if by_node else ranks // replicas
