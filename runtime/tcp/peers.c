@@ -83,7 +83,7 @@ static bool greeted(int socket, struct hello *hello, double deadline, struct pro
   return rt_hello_read(body, sizeof body, hello, problem);
 }
 
-static bool tell_missing(const struct peers *peers, double waited, struct problem *problem) {
+static bool tell_missing(const struct peers *peers, struct problem *problem) {
   char missing[128] = "";
   int count = 0;
   for (int r = 1; r < peers->ranks; r++) {
@@ -93,7 +93,7 @@ static bool tell_missing(const struct peers *peers, double waited, struct proble
     size_t length = strlen(missing);
     if (++count <= 8) snprintf(missing + length, sizeof missing - length, "%s%d", length > 0 ? ", " : "", r);
   }
-  rt_problem(problem, "%d of %d ranks did not come within %.0f s: %s%s", count, peers->ranks, waited, missing,
+  rt_problem(problem, "%d of %d ranks did not come within %.0f s: %s%s", count, peers->ranks, time_to_start(), missing,
              count > 8 ? ", ..." : "");
   return rt_help(problem,
                  "start all of them with the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT; ACCEL_START_TIMEOUT "
@@ -138,11 +138,11 @@ static bool welcome(const struct peers *peers, struct hello *hellos, double dead
 }
 
 static bool receive_ranks(struct peers *peers, int listening, struct hello *hellos, struct problem *problem) {
-  double start = rt_now(), deadline = start + time_to_start();
+  double deadline = rt_now() + time_to_start();
   for (int left = CHANNELS * (peers->ranks - 1); left > 0;) {
     struct hello hello;
     int socket = rt_accept(listening, deadline);
-    if (socket < 0) return tell_missing(peers, rt_now() - start, problem);
+    if (socket < 0) return tell_missing(peers, problem);
     if (!greeted(socket, &hello, deadline, problem)) { /* anyone may knock at a port */
       rt_warn("%s", problem->what);
       close(socket);

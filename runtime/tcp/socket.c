@@ -81,24 +81,33 @@ static bool wait_for(int socket, short events, double deadline) {
   }
 }
 
+/* Where nobody listens yet, the system may give the socket the very port that it connects to, and so itself. */
+static bool is_at_both_ends(int socket) {
+  struct sockaddr_storage own = {0}, other = {0};
+  socklen_t own_size = sizeof own, other_size = sizeof other;
+  return getsockname(socket, (struct sockaddr *)&own, &own_size) == 0 &&
+         getpeername(socket, (struct sockaddr *)&other, &other_size) == 0 && own_size == other_size &&
+         memcmp(&own, &other, own_size) == 0;
+}
+
 static int connected(const struct addrinfo *address, double deadline) {
   int error = 0;
   socklen_t size = sizeof error;
   int made = socket(address->ai_family, address->ai_socktype, address->ai_protocol);
   if (made < 0) return -1;
   prepared(made);
-  if (connect(made, address->ai_addr, address->ai_addrlen) == 0) return made;
-  if (errno == EINPROGRESS && wait_for(made, POLLOUT, deadline) &&
-      getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0)
-    return made;
+  bool done = connect(made, address->ai_addr, address->ai_addrlen) == 0 ||
+              (errno == EINPROGRESS && wait_for(made, POLLOUT, deadline) &&
+               getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0);
+  if (done && !is_at_both_ends(made)) return made;
   close(made);
-  errno = error != 0 ? error : ETIMEDOUT;
+  errno = done ? ECONNREFUSED : error != 0 ? error : ETIMEDOUT;
   return -1;
 }
 
 int rt_connect(const char *host, const char *port, double deadline, struct problem *problem) {
   const struct timespec pause = {0, 50000000};
-  double start = rt_now();
+  double patience = deadline - rt_now();
   int made = -1;
   do {
     struct addrinfo *all = resolve(host, port, 0, problem);
@@ -110,7 +119,7 @@ int rt_connect(const char *host, const char *port, double deadline, struct probl
     nanosleep(&pause, NULL);
     errno = error;
   } while (rt_now() < deadline);
-  rt_problem(problem, "rank 0 was not to be reached at %s, port %s, within %.0f s: %s", host, port, rt_now() - start,
+  rt_problem(problem, "rank 0 was not to be reached at %s, port %s, within %.0f s: %s", host, port, patience,
              strerror(errno));
   rt_help(problem,
           "see whether rank 0 has started, whether MASTER_ADDR and MASTER_PORT are the same for all ranks, and "

@@ -39,6 +39,12 @@ static void tell_all(enum frame_kind kind, int status, int but) {
     if (r != but) tell_end(r, kind, status);
 }
 
+/* One thread ends the process: whom it tells ends too, and the other thread, which then finds that one gone, waits. */
+static void begin_end(void) {
+  static atomic_flag ends = ATOMIC_FLAG_INIT;
+  while (atomic_flag_test_and_set(&ends)) pause();
+}
+
 /* What came, or did not, on a rank's connection: false: it has left. */
 static bool hear(int peer) {
   uint8_t head[FRAME_HEAD];
@@ -48,11 +54,13 @@ static bool hear(int peer) {
                   rt_frame_read(head, &frame, &problem);
   if (is_whole && frame.kind == FRAME_LEAVE) return false;
   if (is_whole && frame.kind == FRAME_ABORT) {
+    begin_end();
     if (world.rank == 0) tell_all(FRAME_ABORT, (int)frame.number, peer);
     fflush(stdout);
     _exit((int)frame.number);
   }
   if (atomic_load(&is_leaving) && world.rank != 0) return false;
+  begin_end();
   fflush(stdout);
   fprintf(stderr, "rank %d: error: rank %d has ended without a word\n", world.rank, peer);
   if (world.rank == 0) tell_all(FRAME_ABORT, 1, peer);
@@ -81,6 +89,7 @@ void rt_world_end(int status) {
   fflush(stdout);
   fflush(stderr);
   if (!joined || world.ranks == 1) exit(status);
+  begin_end();
   tell_all(FRAME_ABORT, status, -1);
   _exit(status); /* the device may be busy with what never ends: nothing is waited for */
 }

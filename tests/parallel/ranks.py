@@ -19,6 +19,7 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none",
        "OMP_NUM_THREADS": "1"}
 CORPUS = bytes(range(97, 123)) * 60 + open(MODELS / "gpt2.c", "rb").read()[:6000]
+HELD = []  # ports
 CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 
 
@@ -28,10 +29,19 @@ def start(program, ranks, *flags, cwd=None, timeout=60, **environment):
                           timeout=timeout, env={**os.environ, **MPI, **environment})
 
 
+def free_ports(count):
+    """Ports for whoever listens with SO_REUSEADDR, as servers do: nothing listens at them, and as they are bound here, the
+    system gives them to nobody by itself while this process runs."""
+    holders = [socket.socket() for _ in range(count)]
+    for holder in holders:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+    HELD.extend(holders)
+    return [holder.getsockname()[1] for holder in holders]
+
+
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    return free_ports(1)[0]
 
 
 def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
@@ -164,4 +174,4 @@ class BesideOne(unittest.TestCase):
 
 
 __all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
-           "job_of", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "trained", "windows"]
+           "free_ports", "job_of", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "trained", "windows"]

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from ranks import MPI
+from ranks import MPI, free_ports
 
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "unshare")
 NODES = ("node1", "node2")
@@ -56,16 +56,6 @@ def missing():
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     absent = [tool for tool in TOOLS if shutil.which(tool, path=path) is None]
     return f"{absent[0]} is not installed (slurm-wlm, munge)" if absent else None
-
-
-def free_ports(count):
-    listeners = [socket.socket() for _ in range(count)]
-    for listener in listeners:
-        listener.bind(("127.0.0.1", 0))
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
 
 
 class Cluster:

@@ -71,19 +71,22 @@ int ended(void (*body)(void), const char *environment, char *text, int size) {
 
 struct ends in_ranks(void (*body)(void), int count, const char *environment, const char *const *own) {
   char environments[MOST_CHILDREN][512];
-  int port = free_port();
+  int holder, port = hold_port(&holder);
   for (int i = 0; i < count; i++)
     snprintf(environments[i], sizeof environments[i], "RANK=%d WORLD_SIZE=%d MASTER_PORT=%d %s %s", i, count, port,
              environment, own != NULL ? own[i] : "");
-  return run(body, count, environments);
+  struct ends ends = run(body, count, environments);
+  close(holder);
+  return ends;
 }
 
-int free_port(void) {
+int hold_port(int *holder) {
+  const int on = 1;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof address;
-  int made = socket(AF_INET, SOCK_STREAM, 0);
-  bind(made, (struct sockaddr *)&address, sizeof address);
-  getsockname(made, (struct sockaddr *)&address, &size);
-  close(made);
+  *holder = socket(AF_INET, SOCK_STREAM, 0);
+  setsockopt(*holder, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  bind(*holder, (struct sockaddr *)&address, sizeof address);
+  getsockname(*holder, (struct sockaddr *)&address, &size);
   return ntohs(address.sin_port);
 }

@@ -16,11 +16,12 @@ struct ends in_child(void (*body)(void), const char *environment);
 /* The same: the status, and what was said, cut to `size`. */
 int ended(void (*body)(void), const char *environment, char *text, int size);
 
-/* Runs `body` in `count` children at a time, each with its RANK, all with WORLD_SIZE=count and a MASTER_PORT that was
- * free. `own`, where it is not NULL, holds further words for each of them. */
+/* Runs `body` in `count` children at a time, each with its RANK, all with WORLD_SIZE=count and a MASTER_PORT of their
+ * own. `own`, where it is not NULL, holds further words for each of them. */
 struct ends in_ranks(void (*body)(void), int count, const char *environment, const char *const *own);
 
-/* A port that nothing listens at just now. */
-int free_port(void);
+/* A port for whoever listens with SO_REUSEADDR: nothing listens at it, and until `holder` is closed the system gives it
+ * to nobody by itself. */
+int hold_port(int *holder);
 
 #endif
