@@ -18,6 +18,18 @@ enum op_class {
   OP_CALL         /* another region */
 };
 
+/* What a library of products can do with one before it writes it, beside the product alone. */
+enum epilogue {
+  EPILOGUE_NONE,
+  EPILOGUE_BIAS,  /* a vector is added to each row */
+  EPILOGUE_GELU,  /* the form with tanh */
+  EPILOGUE_RELU,
+  EPILOGUE_DGELU, /* the product times the slope of such, where the operand of that was kept */
+  EPILOGUE_DRELU,
+  EPILOGUE_SUM    /* the second factor is added up over its rows, which is the gradient of a bias */
+};
+#define EPILOGUE_BIT(epilogue) (1u << (epilogue))
+
 /* A number that many samples give together: what joins the numbers of several batches into that of one big batch. */
 struct mean {
   enum {
@@ -125,6 +137,11 @@ struct op_kind {
 
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;
+  /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over all
+   * but the last dimension, input 0 is a product's second factor. */
+  enum epilogue epilogue;
+  /* A product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
+  unsigned epilogues;
   /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory: a
    * node that begins with node's outputs. The node's region is open in `builder`. NULL: there is no such operation. */
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,

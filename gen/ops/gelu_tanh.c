@@ -25,10 +25,12 @@ static const struct op_kind kind_slope = {
     .name = "gelu_tanh_backward",
     .template_name = "gelu_tanh",
     .scalar = slope,
+    .epilogue = EPILOGUE_DGELU,
 };
 
 static const struct op_kind kind = {
     OP_UNARY, .name = "gelu_tanh", .scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    .epilogue = EPILOGUE_GELU,
 };
 
 const struct op_file op_file_gelu_tanh = {

@@ -14,10 +14,12 @@ static const struct op_kind kind_slope = {
     .name = "relu_backward",
     .template_name = "relu",
     .scalar = slope,
+    .epilogue = EPILOGUE_DRELU,
 };
 
 static const struct op_kind kind = {
     OP_UNARY, .name = "relu", .scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    .epilogue = EPILOGUE_RELU,
 };
 
 const struct op_file op_file_relu = {

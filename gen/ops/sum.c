@@ -73,6 +73,7 @@ static const struct op_kind kind = {
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 1,
     .mean = mean,
+    .epilogue = EPILOGUE_SUM,
     .reference = reference,
 };
 

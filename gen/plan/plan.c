@@ -11,6 +11,7 @@
 #include "gen/plan/compress.h"
 #include "gen/plan/decode.h"
 #include "gen/plan/differentiate.h"
+#include "gen/plan/epilogues.h"
 #include "gen/plan/evaluation.h"
 #include "gen/plan/figures.h"
 #include "gen/plan/fold.h"
@@ -116,6 +117,11 @@ static bool pass_prune(struct context *context) {
   return true;
 }
 
+static bool pass_epilogues(struct context *context) {
+  take_epilogues(context->program->graph, context->program->target->epilogues);
+  return true;
+}
+
 static bool pass_fuse(struct context *context) {
   fuse(context->program->graph);
   return true;
@@ -191,6 +197,7 @@ static const struct pass {
     {"recompute", pass_recompute},
     {"differentiate", pass_differentiate},
     {"prune", pass_prune},
+    {"epilogues", pass_epilogues},
     {"fuse", pass_fuse},
     {"weights", pass_weights},
     {"groups", pass_groups},

@@ -1,11 +1,16 @@
 #include "gen/plan/target.h"
 
+#include "gen/ir/op.h"
+
 static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1};
 
 /* 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest rows that are
  * usual. */
 static const struct target cuda = {.name = "cuda",
                                    .casts_as_cuda = true,
+                                   .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) |
+                                                EPILOGUE_BIT(EPILOGUE_RELU) | EPILOGUE_BIT(EPILOGUE_DGELU) |
+                                                EPILOGUE_BIT(EPILOGUE_DRELU) | EPILOGUE_BIT(EPILOGUE_SUM),
                                    .suffixes = {".c", ".cu"},
                                    .n_texts = 2,
                                    .progress_bytes = 256,

@@ -7,6 +7,7 @@
 struct target {
   const char *name;   /* "cuda", which is also the folder of its templates */
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
+  unsigned epilogues;   /* what its products can do before they are written, as bits of enum epilogue */
   /* What the names of a program's files end with. The first is the one that is asked for; another lies beside it, under
    * its name with this ending instead. */
   const char *suffixes[2];

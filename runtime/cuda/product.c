@@ -57,16 +57,20 @@ static cudaDataType_t type_of(enum accel_element element) {
 static const cublasLtEpilogue_t epilogues[] = {
     [ACCEL_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT, [ACCEL_BIAS] = CUBLASLT_EPILOGUE_BIAS,
     [ACCEL_GELU] = CUBLASLT_EPILOGUE_GELU_AUX, [ACCEL_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+    [ACCEL_RELU] = CUBLASLT_EPILOGUE_RELU_AUX, [ACCEL_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
     [ACCEL_DGELU] = CUBLASLT_EPILOGUE_DGELU,   [ACCEL_DGELU_SUM] = CUBLASLT_EPILOGUE_DGELU_BGRAD,
+    [ACCEL_DRELU] = CUBLASLT_EPILOGUE_DRELU,   [ACCEL_DRELU_SUM] = CUBLASLT_EPILOGUE_DRELU_BGRAD,
     [ACCEL_SUM_A] = CUBLASLT_EPILOGUE_BGRADB,  [ACCEL_SUM_B] = CUBLASLT_EPILOGUE_BGRADA,
 };
 
 static bool has_aux(enum accel_epilogue epilogue) {
-  return epilogue >= ACCEL_GELU && epilogue <= ACCEL_DGELU_SUM;
+  return epilogue >= ACCEL_GELU && epilogue <= ACCEL_DRELU_SUM;
 }
 
 static bool has_bias(enum accel_epilogue epilogue) {
-  return epilogue != ACCEL_PLAIN && epilogue != ACCEL_GELU && epilogue != ACCEL_DGELU;
+  static const bool without[] = {[ACCEL_PLAIN] = true, [ACCEL_GELU] = true,  [ACCEL_RELU] = true,
+                                 [ACCEL_DGELU] = true, [ACCEL_DRELU] = true, [ACCEL_SUM_B] = false};
+  return !without[epilogue];
 }
 
 static void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t size) {

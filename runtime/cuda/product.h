@@ -10,13 +10,19 @@
 extern "C" {
 #endif
 
-/* What is done with a product before it is written. bias is a vector, aux a matrix of the type and the steps of y.
+/* What is done with a product before it is written. bias is a vector of y's type; aux of gelu a matrix of the type and
+ * the steps of y, of relu a bit for each place of such a matrix, whose rows are multiples of 128 bits and which the library
+ * alone reads.
  *
  *   BIAS            y = a b + bias[column]
  *   GELU            aux = a b, y = gelu(aux): the form with tanh, gelu_tanh
  *   BIAS_GELU       aux = a b + bias[column], y = gelu(aux)
+ *   RELU            aux = a b > 0, y = max(a b, 0)
+ *   BIAS_RELU       the same of a b + bias[column]
  *   DGELU           y = gelu'(aux) · (a b): aux is read
  *   DGELU_SUM       the same, and bias[column] = Σ over rows of y
+ *   DRELU           y = a b where aux is set, else 0
+ *   DRELU_SUM       the same, and bias[column] = Σ over rows of y
  *   SUM_A           y = a b, and bias[row] = Σ over depth of a[row][depth]: with a = the gradient of a linear's result,
  *                   transposed, the gradient of its bias
  *   SUM_B           y = a b, and bias[column] = Σ over depth of b[depth][column]
@@ -27,8 +33,12 @@ enum accel_epilogue {
   ACCEL_BIAS,
   ACCEL_GELU,
   ACCEL_BIAS_GELU,
+  ACCEL_RELU,
+  ACCEL_BIAS_RELU,
   ACCEL_DGELU,
   ACCEL_DGELU_SUM,
+  ACCEL_DRELU,
+  ACCEL_DRELU_SUM,
   ACCEL_SUM_A,
   ACCEL_SUM_B
 };
@@ -37,7 +47,7 @@ enum accel_epilogue {
  * are in elements; all addresses are multiples of 16 bytes. */
 struct accel_cuda_product {
   const char *name;                /* for messages: "attn.c_attn" */
-  enum accel_element type, result; /* of a and b; of y, aux and bias */
+  enum accel_element type, result; /* of a and b; of y, bias and gelu's aux */
   bool tf32;                       /* float32 operands are rounded to 10 bits of mantissa */
   bool accumulate;                 /* only with PLAIN, SUM_A and SUM_B */
   enum accel_epilogue epilogue;

@@ -189,22 +189,28 @@ static void expect(double wanted, double got, const char *what, enum accel_epilo
   exit(4);
 }
 
+static bool bit_of(const void *mask, int64_t at) {
+  return ((const unsigned char *)mask)[at / 8] >> at % 8 & 1;
+}
+
 /* One product in the steps that a program may choose, against the sum that its header states. */
 static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_turned, bool accumulate, int64_t batch) {
-  enum { ROWS = 8, COLUMNS = 16, DEPTH = 24 };
+  enum { ROWS = 8, COLUMNS = 16, DEPTH = 24, MASK_ROW = 128 };
+  bool relu = epilogue == ACCEL_RELU || epilogue == ACCEL_BIAS_RELU;
+  bool drelu = epilogue == ACCEL_DRELU || epilogue == ACCEL_DRELU_SUM;
   struct accel_cuda_product p = {.name = "test",
                                  .accumulate = accumulate,
                                  .epilogue = epilogue,
                                  .rows = ROWS,
                                  .columns = COLUMNS,
                                  .depth = DEPTH,
-                                 .y_row = COLUMNS,
+                                 .y_row = relu || drelu ? MASK_ROW : COLUMNS,
                                  .a_row = a_turned ? 1 : DEPTH,
                                  .a_column = a_turned ? ROWS : 1,
                                  .b_row = b_turned ? 1 : COLUMNS,
                                  .b_column = b_turned ? DEPTH : 1,
                                  .batch = batch,
-                                 .y_step = ROWS * COLUMNS,
+                                 .y_step = ROWS * (relu || drelu ? MASK_ROW : COLUMNS),
                                  .a_step = ROWS * DEPTH,
                                  .b_step = DEPTH * COLUMNS};
   static struct arena host;
@@ -227,12 +233,18 @@ static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_tu
         for (int64_t k = 0; k < DEPTH; k++)
           sum += (double)host.a[n * p.a_step + i * p.a_row + k * p.a_column] *
                  (double)host.b[n * p.b_step + k * p.b_row + j * p.b_column];
-        if (epilogue == ACCEL_BIAS || epilogue == ACCEL_BIAS_GELU) sum += host.bias[j];
+        bool biased = epilogue == ACCEL_BIAS || epilogue == ACCEL_BIAS_GELU || epilogue == ACCEL_BIAS_RELU;
+        if (biased) sum += host.bias[j];
         if (epilogue == ACCEL_GELU || epilogue == ACCEL_BIAS_GELU) {
           expect(sum, got.aux[at], "aux", epilogue);
           sum = gelu(sum);
         }
         if (epilogue == ACCEL_DGELU || epilogue == ACCEL_DGELU_SUM) sum *= gelu_slope(aux);
+        if (relu) {
+          expect(sum > 0.0, bit_of(got.aux, at), "mask", epilogue);
+          sum = fmax(sum, 0.0);
+        }
+        if (drelu && !bit_of(host.aux, at)) sum = 0.0;
         expect(sum, got.y[at], "y", epilogue);
         column_sums[j] += sum;
       }
@@ -241,7 +253,8 @@ static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_tu
     for (int64_t j = 0; j < COLUMNS; j++) depth_sums_b[j] += host.b[k * p.b_row + j * p.b_column];
   }
   for (int64_t j = 0; j < COLUMNS; j++) {
-    if (epilogue == ACCEL_DGELU_SUM) expect(column_sums[j], got.bias[j], "sum", epilogue);
+    if (epilogue == ACCEL_DGELU_SUM || epilogue == ACCEL_DRELU_SUM)
+      expect(column_sums[j], got.bias[j], "sum", epilogue);
     if (epilogue == ACCEL_SUM_B) expect(depth_sums_b[j], got.bias[j], "sum of b", epilogue);
     if (epilogue == ACCEL_SUM_A && j < ROWS) expect(depth_sums_a[j], got.bias[j], "sum of a", epilogue);
   }
@@ -255,6 +268,7 @@ static void products(void) {
   for (int turned = 0; turned < 4; turned++) check_product(ACCEL_PLAIN, turned & 1, turned & 2, true, 3);
   check_product(ACCEL_SUM_A, true, false, true, 0);
   check_product(ACCEL_BIAS_GELU, false, true, false, 2);
+  check_product(ACCEL_BIAS_RELU, false, true, false, 2);
   accel_cuda_close();
 }
 

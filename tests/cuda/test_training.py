@@ -6,6 +6,7 @@ usage: test_training.py [NAME...]; --all: every example model (ninja soak)"""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -60,7 +61,7 @@ MORE = {
                                   "intermediate_size": 40, "vocab_size": 256}, TEXT),
     "bert": case("bert", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 24, "intermediate_size": 40,
                           "vocab_size": 257, "max_position_embeddings": 9}, {**TEXT, "masking": {"mask_token": 256}}),
-    "t5": case("t5", {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 24,
+    "t5": case("t5", {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 128,
                       "vocab_size": 256}, {**TEXT, "sequence_length": 8}),
     "lstm": case("lstm", {"num_layers": 2, "n_embd": 8, "hidden_size": 12, "vocab_size": 256}, TEXT),
     "gru": case("gru_bytes", {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 3},
@@ -73,7 +74,16 @@ MORE = {
     "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
-MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*"]
+GROUPS = [{"match": "*.bias", "weight_decay": 0, "lr_scale": 0.5}]
+RULES = {
+    "nadam": {"name": "nadam", "lr": 1e-3},
+    "schedule_free": {"name": "schedule_free_adamw", "lr": 1e-3, "weight_decay": 0.1},
+    "lamb": {"name": "lamb", "lr": 1e-2, "weight_decay": 0.1, "clip_grad_norm": 0.5, "param_groups": GROUPS},
+    "adafactor": {"name": "adafactor", "lr": 1e-2, "weight_decay": 0.1, "param_groups": GROUPS},
+}
+MORE |= {name: case("gpt2", GPT, TEXT, optimizer=keys, training=EVALUATED, accumulation={"num_steps": 2})
+         for name, keys in RULES.items()}
+MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
 LOW = {"bf16": 2e-2, "fp16": 2e-3}
@@ -112,6 +122,23 @@ class Training(unittest.TestCase):
         for key in left:
             away = np.abs(right[key].astype(np.float64) - left[key])
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
+
+
+class Epilogues(unittest.TestCase):
+    """Which products take up what follows them."""
+
+    def found(self, name):
+        trainer = HostTrainer(json.loads(json.dumps({**CASES, **MORE}[name])), PARTS)
+        write_data(trainer.folder, 1)
+        trainer.generate()
+        return set(re.findall(r"\.epilogue = ACCEL_(\w+),", (trainer.folder / "trainer.c").read_text()))
+
+    def test_kinds(self):
+        self.assertEqual(self.found("bf16"), set())  # llama: silu, no bias
+        self.assertEqual(self.found("gpt"), {"BIAS", "BIAS_GELU", "DGELU", "SUM_B"})
+        self.assertEqual(self.found("freeze"), {"BIAS", "BIAS_GELU", "DGELU_SUM", "SUM_B"})
+        self.assertEqual(self.found("t5"), {"RELU", "DRELU"})
+        self.assertEqual(self.found("bert"), {"BIAS", "SUM_A"})  # gelu by erf
 
 
 class Runs(unittest.TestCase):
@@ -164,4 +191,4 @@ if __name__ == "__main__":
     for name, job in wanted.items():
         if not named or name in named:
             add(name, job)
-    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else "Training")
+    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else ["Training"] if named else ["Training", "Epilogues"])

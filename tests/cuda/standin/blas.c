@@ -183,7 +183,9 @@ static bool uses(const struct description *what, unsigned flag) {
   return ((unsigned)what->epilogue & flag) != 0;
 }
 enum {
+  RELU_FLAG = 2,
   BIAS_FLAG = 4,
+  DRELU_FLAG = 8,
   GELU_FLAG = 32,
   DGELU_FLAG = 64,
   SUM_D_FLAG = 16,
@@ -191,6 +193,11 @@ enum {
   SUM_A_FLAG = 256,
   SUM_B_FLAG = 512
 };
+
+/* Of relu a bit for each element is kept. */
+static bool masks(const struct description *what) {
+  return uses(what, RELU_FLAG | DRELU_FLAG);
+}
 
 static int64_t depth_of(const struct choice *of) {
   return of->what.transposed_a == CUBLAS_OP_N ? of->a.columns : of->a.rows;
@@ -215,8 +222,10 @@ static struct choice choice_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t
   if (of.a.batch != of.b.batch || of.a.batch != of.d.batch) fault("%s: batches that differ", name);
   if (of.a.type != of.b.type) fault("%s: factors of two types", name);
   if (of.a.type == CUDA_R_32F && of.d.type != CUDA_R_32F) fault("%s: a result of 16 bits from float32", name);
-  if (uses(&of.what, AUX_FLAG) && (of.what.aux == NULL || of.what.aux_row % 8 != 0 || of.what.aux_row < of.d.rows))
-    fault("%s: the auxiliary matrix's address, or its rows, which must be a multiple of 8", name);
+  int64_t multiple = masks(&of.what) ? 128 : 8;
+  if (uses(&of.what, AUX_FLAG) &&
+      (of.what.aux == NULL || of.what.aux_row % multiple != 0 || of.what.aux_row < of.d.rows))
+    fault("%s: the auxiliary matrix's address, or its rows, which must be a multiple of %d", name, (int)multiple);
   if (uses(&of.what, BIAS_FLAG | SUM_D_FLAG | SUM_A_FLAG | SUM_B_FLAG) && of.what.bias == NULL)
     fault("%s: no address of the bias", name);
   return of;
@@ -301,6 +310,12 @@ static double epilogue(const struct product *p, int64_t n, int64_t i, int64_t j,
     put_at(what->aux, p->of.d.type, aux, sum);
     return gelu(sum);
   }
+  unsigned char *byte = masks(what) ? (unsigned char *)what->aux + aux / 8 : NULL, bit = (unsigned char)(1u << aux % 8);
+  if (uses(what, RELU_FLAG)) {
+    *byte = (unsigned char)((sum > 0.0 ? *byte | bit : *byte & ~bit));
+    return sum > 0.0 ? sum : 0.0;
+  }
+  if (uses(what, DRELU_FLAG)) return *byte & bit ? sum : 0.0;
   return uses(what, DGELU_FLAG) ? sum * gelu_slope(value_at(what->aux, p->of.d.type, aux)) : sum;
 }
 
@@ -353,7 +368,9 @@ static void run_product(const void *arguments) {
   if (p->beta != 0.0f) touch_matrix(p->d, &p->of.d, false);
   touch_matrix(p->d, &p->of.d, true);
   if (uses(what, BIAS_FLAG)) touch(what->bias, (size_t)p->of.d.rows * width(p->of.d.type), false);
-  if (uses(what, AUX_FLAG)) touch_matrix(what->aux, &aux, uses(what, GELU_FLAG));
+  if (uses(what, AUX_FLAG) && !masks(what)) touch_matrix(what->aux, &aux, uses(what, GELU_FLAG));
+  if (masks(what))
+    touch(what->aux, (size_t)((p->of.d.batch - 1) * aux.step + p->of.d.columns * aux.ld) / 8, uses(what, RELU_FLAG));
   /* Its beginning speaks for all of it, which may be tens of MiB for each of many small products. */
   touch(p->workspace, p->workspace_bytes < 4096 ? p->workspace_bytes : 4096, true);
   for (int64_t n = 0; n < p->of.a.batch; n++) multiply_one(p, n);
