@@ -216,6 +216,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "own", program->own_elements); /* that a rank updates, of what ranks divide */
   set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->own_elements : stored);
   jinja_set(arena, value, "rows", rows_value(program, spans));
+  jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));
   return value;

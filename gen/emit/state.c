@@ -1,5 +1,8 @@
 /* What outlives a step. */
 #include "gen/plan/state.h"
+
+#include <string.h>
+
 #include "gen/emit/values.h"
 #include "gen/spec/keys.h"
 
@@ -69,9 +72,24 @@ struct jinja_value division_value(const struct program *program) {
   return value;
 }
 
+static const char *const types[] = {
+    [DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t", [DTYPE_BFLOAT16] = "uint16_t", [DTYPE_UINT8] = "uint8_t"};
+
+struct jinja_value optimizer_arrays_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (strcmp(state->file, "optimizer") != 0) continue;
+    struct jinja_value value = jinja_map(arena);
+    set_text(arena, value, "name", state->member);
+    set_text(arena, value, "type", types[state->dtype]);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 struct jinja_value states_value(const struct program *program) {
-  static const char *const types[] = {
-      [DTYPE_FLOAT32] = "float", [DTYPE_INT32] = "int32_t", [DTYPE_BFLOAT16] = "uint16_t", [DTYPE_UINT8] = "uint8_t"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->states.count; i++) {

@@ -53,6 +53,8 @@ struct jinja_value adapters_value(const struct program *program);
 
 /* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the
  * weights first; parameter is the place among tensors_value's, -1 for none. */
+/* What the optimizer keeps, as {name, type}. */
+struct jinja_value optimizer_arrays_value(const struct program *program);
 struct jinja_value states_value(const struct program *program);
 
 /* What of it ranks divide: {whole, first_state, n_states}. */

@@ -4,13 +4,14 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[10], *cure;
+  const char *key, *values[16], *cure;
 };
 
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
     {"optimizer.name",
-     {"sgd", "adam", "adamw", "adamax", "radam", "adagrad", "rmsprop", "lion"},
+     {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor",
+      "schedule_free_adamw"},
      "an optimizer that steps each element by itself, such as adamw"},
     {"optimizer.state_dtype", {"float32"}, "optimizer.state_dtype: float32"},
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
