@@ -36,6 +36,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     Checkpoints.test_kills_at_every_call
   try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_sharded.py Saved
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
+  try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh
 done

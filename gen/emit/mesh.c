@@ -62,6 +62,7 @@ struct jinja_value mesh_value(const struct program *program) {
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   bool alone = program->collectives.count == 0;
+  static const char *const wires[] = {"", "BFLOAT16", "FLOAT16"}; /* by enum mixed_precision */
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
@@ -69,8 +70,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
   set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
+  set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
+  set_text(arena, value, "wire", alone ? "" : wires[job->parallelism.wire]);
   if (alone) return value;
-  set_bool(arena, value, "arrives_apart", shard_arrives_apart(program));
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   set_int(arena, value, "gradients",
@@ -78,8 +80,6 @@ struct jinja_value mesh_value(const struct program *program) {
   bool evaluates = job->training.eval_interval > 0;
   bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
-  static const char *const wires[] = {"", "BFLOAT16", "FLOAT16"}; /* by enum mixed_precision */
-  set_text(arena, value, "wire", wires[job->parallelism.wire]);
   set_bool(arena, value, "sends_always", program->sends_always);
   set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);

@@ -4,48 +4,94 @@
 #include "runtime/nccl/groups.h"
 #include "runtime/world.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- In streams ---- */
 
-static cudaEvent_t fork_event, join_event;
-static bool has_begun; /* something in the traffic stream is not waited for yet */
+/* One stream carries all that has begun, in its order, so that who waits for one waits for those before it. What is
+ * gathered, and sums that are waited for one by one, have events of their own: what has begun behind them goes on. */
+static struct {
+  cudaEvent_t fork, join, gathered;
+  cudaEvent_t *summed; /* of the first sums since all were waited for */
+  size_t n_summed;
+  size_t sums;  /* that have begun since then */
+  bool gathers; /* some are not waited for */
+} order;
 
-void rt_nccl_open_order(void) {
-  RT_CUDA(cudaEventCreateWithFlags(&fork_event, cudaEventDisableTiming));
-  RT_CUDA(cudaEventCreateWithFlags(&join_event, cudaEventDisableTiming));
+static cudaEvent_t event(void) {
+  cudaEvent_t made;
+  RT_CUDA(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
+  return made;
+}
+
+void rt_nccl_open_order(size_t sums) {
+  order.fork = event();
+  order.join = event();
+  order.gathered = event();
+  order.summed = calloc(sums + 1, sizeof *order.summed);
+  if (order.summed == NULL) {
+    struct problem problem;
+    rt_problem(&problem, "no memory for %zu events", sums);
+    rt_fail(&problem, 1);
+  }
+  order.n_summed = sums;
+  for (size_t i = 0; i < sums; i++) order.summed[i] = event();
 }
 
 void rt_nccl_close_order(void) {
-  RT_CUDA(cudaEventDestroy(fork_event));
-  RT_CUDA(cudaEventDestroy(join_event));
+  RT_CUDA(cudaEventDestroy(order.fork));
+  RT_CUDA(cudaEventDestroy(order.join));
+  RT_CUDA(cudaEventDestroy(order.gathered));
+  for (size_t i = 0; i < order.n_summed; i++) RT_CUDA(cudaEventDestroy(order.summed[i]));
+  free(order.summed);
+  memset(&order, 0, sizeof order);
 }
 
 /* The traffic stream, behind all that the compute stream holds by now. */
 static accel_stream traffic(void) {
   accel_stream stream = accel_cuda_stream(ACCEL_TRAFFIC);
-  RT_CUDA(cudaEventRecord(fork_event, accel_cuda_stream(ACCEL_COMPUTE)));
-  RT_CUDA(cudaStreamWaitEvent(stream, fork_event, 0));
-  has_begun = true;
+  RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
+  RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
   return stream;
 }
 
-void accel_wait_collectives(void) {
-  if (!has_begun) return;
-  RT_CUDA(cudaEventRecord(join_event, accel_cuda_stream(ACCEL_TRAFFIC)));
-  RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_COMPUTE), join_event, 0));
-  has_begun = false;
+/* Behind the beginning of a sum, or of what is gathered. */
+static void sum_has_begun(void) {
+  if (order.sums < order.n_summed) RT_CUDA(cudaEventRecord(order.summed[order.sums], accel_cuda_stream(ACCEL_TRAFFIC)));
+  order.sums++;
 }
 
-/* One stream carries all that has begun, in its order. */
+static void gather_has_begun(void) {
+  RT_CUDA(cudaEventRecord(order.gathered, accel_cuda_stream(ACCEL_TRAFFIC)));
+  order.gathers = true;
+}
+
+static void wait_for(cudaEvent_t event) {
+  RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_COMPUTE), event, 0));
+}
+
+void accel_wait_collectives(void) {
+  if (order.sums == 0 && !order.gathers) return;
+  RT_CUDA(cudaEventRecord(order.join, accel_cuda_stream(ACCEL_TRAFFIC)));
+  wait_for(order.join);
+  order.sums = 0;
+  order.gathers = false;
+}
+
 void accel_wait_reductions(size_t count) {
-  if (count > 0) accel_wait_collectives();
+  size_t begun = count < order.sums ? count : order.sums;
+  if (begun > order.n_summed)
+    accel_wait_collectives();
+  else if (begun > 0)
+    wait_for(order.summed[begun - 1]);
 }
 
 void accel_wait_gathers(void) {
-  accel_wait_collectives();
+  if (order.gathers) wait_for(order.gathered);
+  order.gathers = false;
 }
 
 void accel_advance_collectives(void) {}
@@ -61,6 +107,7 @@ static ncclDataType_t type_of(enum accel_dtype dtype) {
 
 static void start(enum accel_axis axis, ncclDataType_t type, void *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, type, ncclSum, rt_nccl_along(axis), traffic()));
+  sum_has_begun();
 }
 
 void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count) {
@@ -80,49 +127,56 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   accel_wait_collectives();
 }
 
+/* The bits of numbers without a sign have their order, as integers, and those of a NaN are the largest. */
+void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
+  static_assert(sizeof(double) == sizeof(int64_t), "bits of one are those of the other");
+  RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), traffic()));
+  sum_has_begun();
+}
+
+void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
+  RT_NCCL(ncclBroadcast(values, values, count, ncclFloat32, 0, rt_nccl_along(axis), traffic()));
+  gather_has_begun();
+  accel_wait_gathers();
+}
+
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count) {
   RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), traffic()));
+  sum_has_begun();
 }
 
 void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
                                  size_t count) {
   RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), traffic()));
+  gather_has_begun();
 }
 
-/* Pieces of one length are one call of NCCL's; where the last is shorter, each is a call of its own. */
+/* Pieces of one length are one call of NCCL's; what the last one has more is another. */
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
+  accel_stream stream = traffic();
   int ranks;
   RT_NCCL(ncclCommCount(comm, &ranks));
-  if (piece == last) {
-    RT_NCCL(ncclReduceScatter(values, own, piece, ncclFloat32, ncclSum, comm, traffic()));
-    return;
-  }
-  accel_stream stream = traffic();
-  RT_NCCL(ncclGroupStart());
-  for (int r = 0; r < ranks; r++)
-    RT_NCCL(ncclReduce(values + (size_t)r * piece, own, r + 1 < ranks ? piece : last, ncclFloat32, ncclSum, r, comm,
-                       stream));
-  RT_NCCL(ncclGroupEnd());
+  const float *rest = values + (size_t)ranks * piece;
+  if (piece > 0) RT_NCCL(ncclReduceScatter(values, own, piece, ncclFloat32, ncclSum, comm, stream));
+  if (last > piece) RT_NCCL(ncclReduce(rest, own + piece, last - piece, ncclFloat32, ncclSum, ranks - 1, comm, stream));
+  sum_has_begun();
 }
 
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
+  accel_stream stream = traffic();
   int ranks, place;
   RT_NCCL(ncclCommCount(comm, &ranks));
   RT_NCCL(ncclCommUserRank(comm, &place));
-  accel_stream stream = traffic();
-  if (piece == last) {
-    RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, comm, stream));
-    return;
+  float *rest = values + (size_t)ranks * piece;
+  if (piece > 0) RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, comm, stream));
+  if (last > piece) {
+    const float *from = place + 1 == ranks ? own + piece : rest;
+    RT_NCCL(ncclBroadcast(from, rest, last - piece, ncclFloat32, ranks - 1, comm, stream));
   }
-  RT_NCCL(ncclGroupStart());
-  for (int r = 0; r < ranks; r++) {
-    float *at = values + (size_t)r * piece;
-    RT_NCCL(ncclBroadcast(r == place ? own : at, at, r + 1 < ranks ? piece : last, ncclFloat32, r, comm, stream));
-  }
-  RT_NCCL(ncclGroupEnd());
+  gather_has_begun();
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {

@@ -114,7 +114,7 @@ void accel_cuda_open_collectives(const struct accel_program *program) {
   static ncclComm_t watched[ACCEL_AXES + 1];
   int count = 0;
   rt_cuda_close_collectives = close_collectives;
-  rt_nccl_open_order();
+  rt_nccl_open_order((size_t)program->division.n_rows);
   all_ranks = join_all();
   divide(program);
   watched[count++] = all_ranks;

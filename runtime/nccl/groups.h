@@ -15,8 +15,8 @@ ncclComm_t rt_nccl_along(enum accel_axis axis);
 /* Whether a rank differs from this one along `axis` alone, or is this one. */
 bool rt_nccl_is_beside(enum accel_axis axis, int rank);
 
-/* The events that order the traffic stream and the compute stream. */
-void rt_nccl_open_order(void);
+/* The events that order the traffic stream and the compute stream. sums: those that are waited for one by one. */
+void rt_nccl_open_order(size_t sums);
 void rt_nccl_close_order(void);
 
 /* A thread that asks the communicators whether an error has come, ten times a second, and ends all ranks over one:

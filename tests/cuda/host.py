@@ -4,6 +4,7 @@ the place of the toolkit's. What runs is the text that nvcc would compile."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -71,17 +72,28 @@ class HostTrainer(Trainer):
         source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
         compile_all(["gcc", *C, *self.flags, include, "-c", source, "-o", f"{program}.o"],
                     ["g++", *CXX, *self.flags, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
-        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program, "-ljansson", "-ldnnl",
-                     "-fopenmp", "-lm"])
+        self.link()
         return program
 
-    def run(self):
+    def rebuild(self, text):
+        """The program with another host's half."""
+        (self.folder / "trainer.c").write_text(text)
+        compile_all(["gcc", *C, "-Wno-unused", *self.flags, headers(), "-c", self.folder / "trainer.c", "-o",
+                     self.folder / "trainer.o"])
+        self.link()
+
+    def link(self):
+        program = self.folder / "trainer"
+        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program, "-ljansson", "-ldnnl",
+                     "-fopenmp", "-lm"])
+
+    def run(self, *flags):
         ranks = self.job["devices"].get("per_node", 1)
         if ranks == 1:
-            return super().run()
+            return super().run(*flags)
         meeting = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
                    "OMP_NUM_THREADS": "1"}
-        running = [subprocess.Popen([self.folder / "trainer"], cwd=self.folder, stdout=subprocess.PIPE,
+        running = [subprocess.Popen([self.folder / "trainer", *flags], cwd=self.folder, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True,
                                     env={**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
         said = [process.communicate(timeout=120)[0] for process in running]
@@ -90,4 +102,11 @@ class HostTrainer(Trainer):
         return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
 
 
-__all__ = ["HostTrainer", "Ranks", "Trainer", "objects", "GENERATOR", "TREE"]
+def without(text, call):
+    """The program without one of the runtime's calls."""
+    left, count = re.subn(rf"^ *{call}\(.*?\);\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert count > 0, f"the program does not call {call}"
+    return left
+
+
+__all__ = ["HostTrainer", "Ranks", "Trainer", "objects", "without", "GENERATOR", "TREE"]

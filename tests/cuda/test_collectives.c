@@ -6,6 +6,7 @@
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ struct arena {
 };
 
 static const char *const architectures[] = {"sm_90", NULL};
-static const struct accel_program program = {.mesh = {2, 4}, .timeout = 20, .arena_bytes = sizeof(struct arena)};
+static const struct accel_program program = {
+    .mesh = {2, 4}, .timeout = 20, .arena_bytes = sizeof(struct arena), .division.n_rows = 2};
 static const struct accel_cuda_plan plan = {.architectures = architectures,
                                             .arena_bytes = sizeof(struct arena),
                                             .workspace_offset = offsetof(struct arena, workspace),
@@ -85,20 +87,34 @@ static void check(void) {
   for (int i = 0; i < 512; i++) require(host.narrow[i] == 0x4080, "a sum in 16 bits");
 }
 
-/* Pieces of which the last is shorter: 100, 100, 100 and 40 values. */
-static void pieces(void) {
-  enum { PIECE = 100, LAST = 40 };
-  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4;
-  for (int i = 0; i < 340; i++) host.whole[i] = (float)(rank + i);
+/* Pieces of which the last is longer: 40, 40, 40 and 100 values; and one that all is in, as of few values. */
+static void pieces(size_t piece, size_t last) {
+  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * piece + last);
+  for (int i = 0; i < all; i++) host.whole[i] = (float)(rank + i);
   accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
-  accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, PIECE, LAST);
-  accel_wait_collectives();
-  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + place * PIECE, arena->own,
-                  (place < 3 ? PIECE : LAST) * sizeof(float));
-  accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, PIECE, LAST);
-  accel_wait_collectives();
+  accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last);
+  accel_wait_reductions(1);
+  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * piece, arena->own,
+                  (place < 3 ? piece : last) * sizeof(float));
+  accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, piece, last);
+  accel_wait_gathers();
   accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
-  for (int i = 0; i < 340; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "pieces of two lengths");
+  for (int i = 0; i < all; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "pieces of two lengths");
+  accel_wait_collectives(); /* from here on sums are counted anew */
+}
+
+/* The largest of four ranks' numbers, and what is none; and the values of the first rank. */
+static void largest(void) {
+  double rank = (double)rt_world()->rank, mine[] = {rank, rank == 2.0 ? (double)NAN : 1e300, 0.25};
+  accel_cuda_write(arena->doubles, mine, sizeof mine);
+  accel_cuda_start_all_reduce_largest(ACCEL_DP_SHARD, arena->doubles, 3);
+  accel_wait_collectives();
+  accel_cuda_read(host.doubles, arena->doubles, sizeof mine);
+  require(host.doubles[0] == (rank < 4.0 ? 3.0 : 7.0) && host.doubles[2] == 0.25, "the largest");
+  require(rank < 4.0 ? isnan(host.doubles[1]) : host.doubles[1] == 1e300, "a NaN is the largest");
+  accel_broadcast_values(ACCEL_DP_SHARD, arena->values, 8);
+  accel_cuda_read(host.values, arena->values, 8 * sizeof(float));
+  require(host.values[1] == sum_along(ACCEL_DP_REPLICATE, 1.0f) - 2.0f * (float)(rt_world()->rank % 4), "the first rank's");
 }
 
 static void sums(void) {
@@ -109,7 +125,9 @@ static void sums(void) {
     accel_cuda_launch(graph);
     check();
   }
-  pieces();
+  pieces(40, 100);
+  pieces(0, 7);
+  largest();
   double doubles[] = {(double)rt_world()->rank, 1.0};
   accel_all_reduce_doubles(ACCEL_DP_SHARD, doubles, 2);
   require(doubles[0] == sum_along(ACCEL_DP_SHARD, 1.0f) && doubles[1] == 4.0, "doubles of the host");

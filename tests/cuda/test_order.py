@@ -2,13 +2,11 @@
 written without waiting for who writes or reads it, and what is taken out of the program is missed. And attention by
 cuDNN's graphs, as programs of 16 bits have it, beside the processor's."""
 
-import re
-import subprocess
 import sys
 import unittest
 
 import numpy as np
-from host import C, HostTrainer, Ranks, Trainer, headers, objects
+from host import HostTrainer, Ranks, Trainer, objects, without
 from test_training import CLIPPED, MODELS, TEXT, write_data
 
 GPT = {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
@@ -20,13 +18,6 @@ def job(**groups):
             "training": {"steps": 3, "seed": 3}, **groups}
 
 
-def without(text, call):
-    """The program without one of the runtime's calls."""
-    left, count = re.subn(rf"^ *{call}\(.*?\);\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    assert count > 0, f"the program does not call {call}"
-    return left
-
-
 class Order(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -36,16 +27,8 @@ class Order(unittest.TestCase):
         cls.trainer.build()
         cls.text = (cls.trainer.folder / "trainer.c").read_text()
 
-    def rebuilt(self, text):
-        folder = self.trainer.folder
-        (folder / "trainer.c").write_text(text)
-        subprocess.run(["gcc", *C, "-Wno-unused", "-fsanitize=thread", headers(), "-c", folder / "trainer.c", "-o",
-                        folder / "trainer.o"], check=True)
-        subprocess.run(["g++", folder / "trainer.o", folder / "trainer.cu.o", *PARTS, "-o", folder / "trainer", "-ljansson",
-                        "-ldnnl", "-fopenmp", "-lm"], check=True)
-
     def test_eight_ranks(self):
-        self.rebuilt(self.text)
+        self.trainer.rebuild(self.text)
         rows = self.trainer.run()
         processor = Ranks(8, job(devices={"per_node": 8}, parallelism={"ddp": {"bucket_cap_mb": 0.001}}))
         write_data(processor.folder, 1)
@@ -54,17 +37,17 @@ class Order(unittest.TestCase):
             np.testing.assert_allclose(other["loss"], one["loss"], rtol=2e-5)
 
     def test_a_wait_that_is_missing(self):
-        self.rebuilt(without(self.text, "accel_wait_collectives"))
+        self.trainer.rebuild(without(self.text, "accel_wait_collectives"))
         with self.assertRaisesRegex(AssertionError, "without waiting for ncclAllReduce of|forked is not joined"):
             self.trainer.run()
 
     def test_a_feed_that_is_not_sent(self):
-        self.rebuilt(without(self.text, "accel_cuda_feed_send"))
+        self.trainer.rebuild(without(self.text, "accel_cuda_feed_send"))
         with self.assertRaisesRegex(AssertionError, "the event was never recorded"):
             self.trainer.run()
 
     def test_an_end_that_leaves_things(self):
-        self.rebuilt(without(self.text, "accel_cuda_close"))
+        self.trainer.rebuild(without(self.text, "accel_cuda_close"))
         with self.assertRaisesRegex(AssertionError, "left at the end"):
             self.trainer.run()
 

@@ -38,6 +38,7 @@ void nccl_meet(struct ncclComm *comm, const char *what) {
   double give_up = now() + (double)setting("STANDIN_TIMEOUT", 30);
   int wanted = ++comm->barriers;
   atomic_store(&comm->shared->arrived[comm->rank], wanted);
+  int looks = 0;
   for (int r = 0; r < comm->ranks; r++)
     while (atomic_load(&comm->shared->arrived[r]) < wanted) {
       if (atomic_load(&comm->shared->gone)) fault("%s: another rank has given up", what);
@@ -45,7 +46,10 @@ void nccl_meet(struct ncclComm *comm, const char *what) {
         atomic_store(&comm->shared->gone, 1);
         fault("%s, number %llu: rank %d of %d did not come", what, (unsigned long long)comm->number, r, comm->ranks);
       }
-      sched_yield();
+      if (++looks < 100) /* then the others, which may be more than the processors, have the machine */
+        sched_yield();
+      else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
 

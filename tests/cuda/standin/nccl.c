@@ -22,6 +22,11 @@ static size_t width(ncclDataType_t type) {
   return widths[type];
 }
 
+static void largest_of(void *largest, const void *other, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (((const int64_t *)other)[i] > ((int64_t *)largest)[i]) ((int64_t *)largest)[i] = ((const int64_t *)other)[i];
+}
+
 static void add_to(void *sum, const void *other, size_t count, ncclDataType_t type) {
   for (size_t i = 0; i < count; i++) switch (type) {
     case ncclFloat32:
@@ -61,6 +66,8 @@ static void move(const struct collective *c, size_t first, size_t n, bool sums, 
       memcpy(to + (size_t)r * place_bytes, piece, n * size);
     else if (r == 0)
       memcpy(to, piece, n * size);
+    else if (c->sum == ncclMax)
+      largest_of(to, piece, n);
     else
       add_to(to, piece, n, c->type);
   }
@@ -98,7 +105,8 @@ static ncclResult_t begin(struct collective c, const char *what, cudaStream_t st
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
-  if (op != ncclSum) fault("ncclAllReduce of another kind than a sum");
+  if (op != ncclSum && (op != ncclMax || type != ncclInt64))
+    fault("ncclAllReduce of another kind than a sum, or the largest of int64");
   return begin((struct collective){comm, "", send, receive, count, type, op}, "ncclAllReduce", stream, count, count);
 }
 

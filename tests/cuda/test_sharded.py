@@ -1,0 +1,107 @@
+"""Emitted CUDA programs whose ranks divide states, gradients and weights, or send gradients in 16 bits, over the
+stand-ins: the losses, norms, evaluations and weights of one process on a processor; streams that wait for each other,
+also where a wait is taken out; and runs that go on."""
+
+import json
+import sys
+import unittest
+
+import numpy as np
+from host import HostTrainer, Trainer, objects, without
+from test_training import MODELS, TEXT, write_data
+
+GPT = {"n_layer": 3, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
+GROUPS = {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1, "eps": 1e-5, "clip_grad_norm": 0.5,
+          "param_groups": [{"match": "*.bias", "weight_decay": 0}]}
+SAMPLES = 24
+
+
+def job(ranks, accumulated=1, **groups):
+    return {"model": {"source": str(MODELS / "gpt2.c"), "config": GPT},
+            "data": {**TEXT, "batch_size": SAMPLES // ranks // accumulated, "sequence_length": 8}, "optimizer": GROUPS,
+            "accumulation": {"num_steps": accumulated, "sync_with_dataloader": False},
+            "training": {"steps": 2, "seed": 3, "eval_interval": 2, "eval_iters": "all"},
+            "devices": {"per_node": ranks}, **groups}
+
+
+def stage(number, **more):
+    return {"zero_stage": number, "ddp": {"bucket_cap_mb": 0.01}, **more}
+
+
+BF16 = {"precision": {"mixed_precision": "bf16"}}
+LARGEST = {"optimizer": {**GROUPS, "norm_type": "inf"}}
+# What ranks do, beside what one process does. The suite runs the first two; --all: all (ninja soak).
+CASES = {
+    "states": (job(3, parallelism=stage(1), **LARGEST), LARGEST),
+    "gradients_with_replicas": (job(4, 2, parallelism=stage(2, dp_shard=2)), {}),
+    "states_in_bf16": (job(2, parallelism=stage(1), **BF16), BF16),
+    "weights_with_replicas_in_bf16": (job(4, 2, parallelism=stage(3, dp_shard=2), **BF16), BF16),
+    "wire": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}), {}),
+    "wire_fp16": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "fp16"}}), {}),
+}
+SUITE = ["states", "gradients_with_replicas"]
+
+
+class Sharded(unittest.TestCase):
+    ALONE = {}  # by what is special: the lines and weights of one process
+
+    def alone(self, special):
+        key = json.dumps(special, sort_keys=True)
+        if key not in self.ALONE:
+            trainer = self.built(Trainer(json.loads(json.dumps(job(1, **special)))))
+            self.ALONE[key] = trainer.run(), trainer.weights()
+        return self.ALONE[key]
+
+    def built(self, trainer):
+        write_data(trainer.folder, 1)
+        trainer.build()
+        return trainer
+
+    def compare(self, name):
+        described, special = CASES[name]
+        trainer = self.built(HostTrainer(json.loads(json.dumps(described)), PARTS, watched=True))
+        self.check(trainer, special)
+        if name == "gradients_with_replicas":
+            self.miss(trainer, "accel_wait_reductions")
+
+    def miss(self, trainer, call):
+        """That the program without a wait is found out."""
+        trainer.rebuild(without((trainer.folder / "trainer.c").read_text(), call))
+        with self.assertRaisesRegex(AssertionError, "without waiting for nccl|is not joined"):
+            trainer.run("--project-dir", call)
+
+    def check(self, trainer, special):
+        lines, weights = self.alone(special)
+        rough = "precision" in special or "comm_hook" in trainer.job["parallelism"].get("ddp", {})
+        for one, other in zip(lines, trainer.run(), strict=True):
+            for key in ("loss", "grad_norm", "eval_loss"):
+                if key in one:
+                    np.testing.assert_allclose(other[key], one[key], rtol=2e-2 if rough else 3e-5, err_msg=key)
+        found = trainer.weights()
+        self.assertEqual(found.keys(), weights.keys())
+        for key in weights:
+            away = np.abs(found[key].astype(np.float64) - weights[key])
+            self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
+
+    def test_weights(self):
+        """Ranks that divide weights too, and go on; and the same without what they wait for."""
+        trainer = self.built(HostTrainer(job(8 if "--all" in sys.argv else 4, parallelism=stage(3), checkpoint={"every": 1}), PARTS, watched=True))
+        self.check(trainer, {})
+        whole = trainer.weights()
+        trainer.run("--resume", "run/checkpoints/checkpoint_0")
+        for key, value in trainer.weights().items():
+            np.testing.assert_array_equal(value, whole[key], key)
+        self.miss(trainer, "accel_wait_gathers")
+
+
+def add(name):
+    setattr(Sharded, f"test_{name}", lambda self: self.compare(name))
+
+
+if __name__ == "__main__":
+    PARTS = objects()
+    named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    for name in CASES:
+        if name in (named or SUITE) or "--all" in sys.argv:
+            add(name)
+    unittest.main(argv=sys.argv[:1], defaultTest=[f"Sharded.test_{name}" for name in named] or None)
