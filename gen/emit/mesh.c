@@ -75,11 +75,11 @@ struct jinja_value mesh_value(const struct program *program) {
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
-  set_int(arena, value, "gradients",
-          program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32));
+  set_int(arena, value, "gradients", all_gradients(program));
   bool evaluates = job->training.eval_interval > 0;
   bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
+  set_int(arena, value, "wire_room", program->wire);
   set_bool(arena, value, "sends_always", program->sends_always);
   set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);

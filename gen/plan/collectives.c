@@ -142,11 +142,15 @@ static const char *bucket_text(struct arena *arena, const struct weight *weight,
   return arena_printf(arena, "gradients of %s and %d more", weight->path, others);
 }
 
-static int64_t wire_width(const struct job *job) {
+int64_t wire_width(const struct job *job) {
   return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
 }
 
 /* Whether each micro-batch sends its gradients. */
+int64_t all_gradients(const struct program *program) {
+  return program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+}
+
 static bool sends_each(const struct job *job) {
   return job->parallelism.sync_each_batch || job_reduces_each(job);
 }
@@ -196,6 +200,7 @@ static int *add_buckets(struct program *program, const struct order *order, cons
   }
   program->n_buckets = program->collectives.count;
   if (is_divided(program)) shard_cut(program);
+  if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) program->wire = all_gradients(program);
   return ready;
 }
 

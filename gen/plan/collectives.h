@@ -22,6 +22,12 @@ bool function_sends(const struct function *function);
 /* What its form that sends them is called: its own name where no micro-batch is without. */
 const char *sending_name(const struct program *program, const struct function *function);
 
+/* Elements that the gradients of all parameters lie in. */
+int64_t all_gradients(const struct program *program);
+
+/* Bytes of a gradient's element on its way. */
+int64_t wire_width(const struct job *job);
+
 /* Bytes that a rank gives to a collective in a step. */
 int64_t collective_bytes(const struct collective *collective);
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "gen/plan/collectives.h"
 #include "gen/plan/place.h"
 
 static int64_t smaller(int64_t a, int64_t b) {
@@ -23,11 +24,11 @@ static void add_matrix(struct program *program, struct factored matrix) {
   compression->right += aligned(matrix.columns * matrix.rank);
 }
 
-static void add(struct program *program, const char *what, int64_t first, int64_t count, int64_t width) {
+static void add(struct program *program, const char *what, int64_t first, int64_t count) {
   struct collective collective = {.kind = COLLECTIVE_ALL_REDUCE,
                                   .axis = AXIS_DP_REPLICATE,
                                   .what = what,
-                                  .width = width,
+                                  .width = wire_width(program->job),
                                   .first = first,
                                   .count = count,
                                   .times = 1,
@@ -66,7 +67,7 @@ static void add_parameters(struct program *program) {
     int64_t at = weight != NULL ? weight->gradient / size : -1;
     if (first != NULL && (weight == NULL || compressed || at != end)) {
       const char *more = others > 0 ? arena_printf(program->arena, " and %d more", others) : "";
-      add(program, arena_printf(program->arena, "gradients of %s%s", first->path, more), from, end - from, size);
+      add(program, arena_printf(program->arena, "gradients of %s%s", first->path, more), from, end - from);
       first = NULL;
     }
     if (compressed) add_matrix(program, matrix);
@@ -95,12 +96,20 @@ static void add_squares(struct program *program) {
 }
 
 void plan_compression(struct program *program) {
+/* What is on its way at once: the gradients that travel whole, or the factors of one side. */
+static int64_t wire_room(const struct program *program) {
+  const struct compression *compression = &program->compression;
+  bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_pieces > 0;
+  int64_t room = whole ? compression->gradients : 0;
+  if (room < compression->left) room = compression->left;
+  return room < compression->right ? compression->right : room;
+}
+
   struct compression *compression = &program->compression;
-  int64_t size = dtype_size(DTYPE_FLOAT32);
   if (program->backward == NULL) return;
-  compression->gradients = program->trained->structs[program->trained->n_structs - 1]->bytes / size;
+  compression->gradients = all_gradients(program);
   if (program->job->parallelism.power_sgd.start > 0) {
-    add(program, "gradients of all parameters", 0, compression->gradients, size);
+    add(program, "gradients of all parameters", 0, compression->gradients);
     struct collective *whole = &program->collectives.items[0];
     whole->until = whole->from;
     whole->from = 0;
@@ -112,9 +121,10 @@ void plan_compression(struct program *program) {
   add(program, "left factors of gradients", 0, compression->left, size);
   add(program, "right factors of gradients", 0, compression->right, size);
   bool counts = program->border.counts;
-  add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1,
-      (int64_t)sizeof(double));
-  program->collectives.items[program->collectives.count - 1].from = 0;
+  add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
+  struct collective *loss = &program->collectives.items[program->collectives.count - 1];
+  loss->width = (int64_t)sizeof(double);
+  loss->from = 0;
   program->sends_always = true; /* gradients travel behind the backward */
 }
 

@@ -91,8 +91,7 @@ static void count_bytes(struct program *program) {
         arena_aligned(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
   if (job_optimizer(program->job)->in_backward && program->kind == PROGRAM_TRAIN)
     program->bytes.batch += arena_aligned((int64_t)sizeof(double));
-  if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) /* gradients on their way */
-    program->bytes.batch += arena_aligned(program->bytes.gradients / 2);
+  program->bytes.batch += arena_aligned(program->wire * dtype_size(DTYPE_BFLOAT16));
   program->bytes.batch += compression_bytes(program);
   program->bytes.batch += arena_aligned(program->tree.room * dtype_size(DTYPE_FLOAT32));
   if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));

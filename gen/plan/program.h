@@ -344,6 +344,7 @@ struct program {
   } collectives;     /* of a step, in order: gradients first, by buckets */
   int n_buckets;     /* of them: those of gradients */
   bool sends_always; /* every micro-batch sends gradients; else a step's last one alone */
+  int64_t wire;      /* numbers of 16 bits: room for what is on its way to other ranks as such */
   struct tree tree;
   struct compression compression;
 

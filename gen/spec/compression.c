@@ -46,8 +46,16 @@ void compression_check(const struct spec_node *job, struct diagnostics *diags) {
   diag_help(diags, "what they miss belongs to a whole step: use accumulation.sync_each_batch: false");
 }
 
+/* As what gradients travel, or with factors what the wrapper says. */
+static enum mixed_precision wire_of(const struct job *job, const struct spec_node *hook) {
+  const struct spec_node *word = is_power_sgd(hook) ? spec_find(job->tree, "parallelism.ddp.comm_wrapper") : hook;
+  if (spec_is(word, "bf16")) return PRECISION_BF16;
+  return spec_is(word, "fp16") ? PRECISION_FP16 : PRECISION_NO;
+}
+
 void compression_bind(struct job *job) {
   const struct spec_node *hook = spec_find(job->tree, hook_key);
+  job->parallelism.wire = wire_of(job, hook);
   if (!is_power_sgd(hook) || job->devices.ranks == 1) return;
   job->parallelism.power_sgd.on = true;
   job->parallelism.power_sgd.batched = spec_is(hook, "batched_power_sgd");

@@ -1,4 +1,4 @@
-/* Compression: gradients that travel as factors of matrices (parallelism.ddp.comm_hook: power_sgd). */
+/* Compression: gradients that travel in 16 bits, or as factors of matrices (parallelism.ddp.comm_hook). */
 #ifndef ACCEL_SPEC_COMPRESSION_H
 #define ACCEL_SPEC_COMPRESSION_H
 
@@ -8,7 +8,7 @@
 /* Checks the keys of parallelism.ddp.comm_state_option against each other and the hook. */
 void compression_check(const struct spec_node *job, struct diagnostics *diags);
 
-/* Fills job->parallelism.power_sgd, behind job->devices.ranks. */
+/* Fills job->parallelism.wire and power_sgd, behind job->devices.ranks. */
 void compression_bind(struct job *job);
 
 #endif

@@ -153,7 +153,7 @@ static void add_elsewhere(struct helper *h, const char *key) {
   bool all = strcmp(key, "elsewhere") == 0;
   json_object_foreach(json_object_get(h->root, "elsewhere"), name, here) {
     if (all)
-      text_printf(&h->out, "  %-31s%s\n", name, json_string_value(here));
+      text_printf(&h->out, "  %-36s%s\n", name, json_string_value(here));
     else if (strcmp(name, key) == 0)
       text_printf(&h->out, "What others call %s is %s.\n", name, json_string_value(here));
   }

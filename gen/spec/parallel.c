@@ -239,10 +239,6 @@ void parallel_bind(struct job *job) {
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
   job->parallelism.least_params = least != NULL ? least->integer : 0;
   job->parallelism.zero_stage = grid.shards > 1 ? (int)grid.stage : 0;
-  const char *hook = spec_find(job->tree, "parallelism.ddp.comm_hook")->text;
-  job->parallelism.wire = strcmp(hook, "bf16") == 0   ? PRECISION_BF16
-                          : strcmp(hook, "fp16") == 0 ? PRECISION_FP16
-                                                      : PRECISION_NO;
   compression_bind(job);
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;

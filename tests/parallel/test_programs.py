@@ -42,6 +42,9 @@ CASES = {
         "warm_start": False, "use_error_feedback": False, "start_powerSGD_iter": 0, "orthogonalization_epsilon": 1e-8}}},
                       "accumulation": {"normalize": "tokens"}},
     "one_square": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd"}}},
+    "factors_in_bf16": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_wrapper": "bf16"}}},
+    "one_square_in_fp16": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd", "comm_wrapper": "fp16", "comm_state_option": {
+        "warm_start": False, "use_error_feedback": False, "start_powerSGD_iter": 0}}}},
     "local": {"parallelism": {"local_sgd_steps": 2}, "precision": {"mixed_precision": "bf16"}, "training": ALL},
     "local_of_some": {"parallelism": {"local_sgd_steps": 4}, "freeze": ["h.0.*", "*.bias"]},
     "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},

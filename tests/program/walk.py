@@ -110,6 +110,8 @@ COMPANIONS = {
     "optimizer.nesterov": {"optimizer.momentum": 0.5},
     ("optimizer.name", "sgd"): {"optimizer.momentum": 0.5},
     ("schedule.name", "exponential"): {"schedule.gamma": 0.5},
+    ("parallelism.ddp.comm_wrapper", "fp16"): {"parallelism.ddp.comm_hook": "power_sgd"},
+    ("parallelism.ddp.comm_wrapper", "bf16"): {"parallelism.ddp.comm_hook": "batched_power_sgd"},
     ("schedule.name", "step"): {"schedule.gamma": 0.5, "schedule.step_size": 4},
 }
 

@@ -1,5 +1,5 @@
-"""comm_hook: power_sgd and batched_power_sgd beside PyTorch's own hooks over gloo, with as many processes, from the same
-weights, batches and random factors: losses, norms and weights of 20 steps."""
+"""comm_hook: power_sgd and batched_power_sgd, and what comm_wrapper puts around them, beside PyTorch's own hooks over gloo,
+with as many processes, from the same weights, batches and random factors: losses, norms and weights of 20 steps."""
 
 import contextlib
 import json
@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from peers import compare, own_rows, peers, rows_of, start, trained
 from rows import SHAPES, TREE, Mlp
 from safetensors.numpy import load_file
+from accelerate.utils import DDPCommunicationHookType, DistributedDataParallelKwargs
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
 
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
@@ -52,9 +54,9 @@ class Factors:
             self.places[side] = self.count
             self.count += padded(side * rank)
 
-    def __call__(self, *shape, **_):
+    def __call__(self, *shape, dtype=torch.float32, **_):
         first, count = self.places[shape[-2]], math.prod(shape)
-        return torch.tensor(normals(self.seed, self.step, self.count)[first:first + count]).reshape(shape)
+        return torch.tensor(normals(self.seed, self.step, self.count)[first:first + count]).reshape(shape).to(dtype)
 
 
 def side_of_all():
@@ -80,6 +82,9 @@ class Bucket:
     def buffer(self):
         return self.memory
 
+    def set_buffer(self, memory):
+        self.memory = memory
+
     def index(self):
         return 0
 
@@ -96,16 +101,26 @@ def orthogonalize(matrices, epsilon=0, original=hooks._orthogonalize):
     original(matrices if matrices.dim() == 3 else matrices.unsqueeze(0), epsilon)
 
 
-def train(rows, micro, name, option, rank, ranks, port, out):
+def optimizer_of(parameters, wrapper):
+    """Adam makes much of small gradients, and with a wrapper PyTorch has 16 bits of them in all that it computes."""
+    if wrapper == "no":
+        return torch.optim.AdamW(parameters, lr=LR, weight_decay=0.1)
+    return torch.optim.SGD(parameters, lr=10 * LR)
+
+
+def train(rows, micro, name, wrapper, option, rank, ranks, port, out):
     """One of PyTorch's ranks: (loss, norm) of each step by its own batches, the weights at the end."""
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
     plain, batched = Mlp(rows.weights), name == "batched_power_sgd"
-    state = hooks.PowerSGDState(None, **option)
+    state, hook = hooks.PowerSGDState(None, **option), hooks.batched_powerSGD_hook
+    if wrapper != "no":
+        hook = getattr(default_hooks, f"{wrapper}_compress_wrapper")(hook)
     torch.randn, hooks._orthogonalize = Factors(option, batched), orthogonalize
     model = plain if batched else torch.nn.parallel.DistributedDataParallel(plain)
     if not batched:
-        model.register_comm_hook(state, hooks.powerSGD_hook)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.1)
+        DistributedDataParallelKwargs(comm_hook=DDPCommunicationHookType(name), comm_state_option=option,
+                                      comm_wrapper=DDPCommunicationHookType(wrapper)).register_comm_hook(model)
+    optimizer = optimizer_of(model.parameters(), wrapper)
     lines = []
     for step in range(STEPS):
         torch.randn.step = 0 if option.get("warm_start", True) else step
@@ -119,7 +134,7 @@ def train(rows, micro, name, option, rank, ranks, port, out):
             total += loss.item()
         if batched:
             bucket = Bucket(plain)
-            bucket.give_back(hooks.batched_powerSGD_hook(state, bucket).wait())
+            bucket.give_back(hook(state, bucket).wait())
         mean = torch.tensor(total, dtype=torch.float64)
         dist.all_reduce(mean)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()
@@ -131,14 +146,17 @@ def train(rows, micro, name, option, rank, ranks, port, out):
 
 
 class PowerSgd(unittest.TestCase):
-    def check(self, ranks, batch, micro, name, **option):
-        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": {"comm_hook": name, "comm_state_option": option}},
-                       optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5})
+    def check(self, ranks, batch, micro, name, wrapper="no", near=1e-5, norms=1e-3, **option):
+        moves = {"name": "sgd", "lr": 10 * LR} if wrapper != "no" else {"name": "adamw", "lr": LR, "weight_decay": 0.1}
+        ddp = {"comm_hook": name, "comm_wrapper": wrapper, "comm_state_option": option}
+        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": ddp}, optimizer={**moves, "clip_grad_norm": 0.5})
         lines = trained(rows, ranks)
         plan = rows.trainer.plan()
-        self.assertTrue(any("right factors" in c["what"] for c in plan["collectives"]), json.dumps(plan))
-        wanted, weights = peers(train, ranks, rows, micro, name, option)
-        compare(self, rows, lines, wanted, weights, 1e-5, 1e-3, 1e-4)
+        factors = [c["bytes"] for c in plan["collectives"] if "right factors" in c["what"]]
+        width, count = 4 if wrapper == "no" else 2, Factors(option, name == "batched_power_sgd").count
+        self.assertEqual(factors, [width * count], json.dumps(plan))
+        wanted, weights = peers(train, ranks, rows, micro, name, wrapper, option)
+        compare(self, rows, lines, wanted, weights, near, norms, 10 * near)
 
     def test_one_column(self):
         self.check(2, 4, 1, "power_sgd", start_powerSGD_iter=3)
@@ -146,6 +164,14 @@ class PowerSgd(unittest.TestCase):
     def test_two_columns_drawn_anew(self):
         self.check(3, 2, 2, "power_sgd", matrix_approximation_rank=2, start_powerSGD_iter=0, min_compression_rate=1,
                    use_error_feedback=False, warm_start=False, random_seed=5)
+
+    def test_in_bf16(self):
+        self.check(3, 2, 2, "power_sgd", "bf16", 5e-3, 0.2, matrix_approximation_rank=2, start_powerSGD_iter=2,
+                   min_compression_rate=1)
+
+    def test_one_square_in_fp16(self):
+        """The norm of what one column tells of all gradients leaps with their last bits, from step to step."""
+        self.check(3, 4, 1, "batched_power_sgd", "fp16", 5e-3, 1, start_powerSGD_iter=2)
 
     def test_goes_on(self):
         """What factors have missed is a part of a checkpoint, so a run goes on from one bit for bit."""

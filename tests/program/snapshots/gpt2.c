@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012
+ * job    job.yaml, 22c848e96b5ff3cb6f87c97857951dfdb4ae20f6d3e19badb1d4f46f88790c31
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1192,7 +1192,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "c7be8dc23f7de9890e6c40cc926a1f76724b30853fdd56794601649ad16a8012",
+    .job_digest = "22c848e96b5ff3cb6f87c97857951dfdb4ae20f6d3e19badb1d4f46f88790c31",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1209,7 +1209,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 74,
+    .n_keys = 75,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 7d6bb8acd41788f9b98cc9e5284bc173ab8c5b16c4762e08235ec32509e6661f
+ * job    job.yaml, 89308beab4e22d7bd7670953e0b510a46758d7648f71b396a7f52a798cea0b8a
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1816,7 +1816,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "7d6bb8acd41788f9b98cc9e5284bc173ab8c5b16c4762e08235ec32509e6661f",
+    .job_digest = "89308beab4e22d7bd7670953e0b510a46758d7648f71b396a7f52a798cea0b8a",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1834,7 +1834,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 74,
+    .n_keys = 75,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

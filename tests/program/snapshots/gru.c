@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92
+ * job    job.yaml, fa6e323d441dcb0fe2d831739ee88b2cf25881d97c16cdfada2cfa8a54660873
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -854,7 +854,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "d8dedeefa54976bba982ecc28eac21e23a8315b55be1bc96181f38fc0f04ca92",
+    .job_digest = "fa6e323d441dcb0fe2d831739ee88b2cf25881d97c16cdfada2cfa8a54660873",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -871,7 +871,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 70,
+    .n_keys = 71,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

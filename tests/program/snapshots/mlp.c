@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 37e1ed1ce4d1145d6189e58416da322bd188a530ed0727ee6f783d48d56b5b91
+ * job    job.yaml, 2b4719b7eb78c355e3348a83f78be453d64a557d8e07be29d400d127cd929a1d
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -566,7 +566,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "37e1ed1ce4d1145d6189e58416da322bd188a530ed0727ee6f783d48d56b5b91",
+    .job_digest = "2b4719b7eb78c355e3348a83f78be453d64a557d8e07be29d400d127cd929a1d",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -583,7 +583,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 71,
+    .n_keys = 72,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,
