@@ -81,6 +81,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "asks_rank", program->forward->random || fixed);
   set_int(arena, value, "wire_room", program->wire);
   set_bool(arena, value, "sends_always", program->sends_always);
+  set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
   set_text(arena, value, "sending_backward", sending_name(program, program->backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);

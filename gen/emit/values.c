@@ -25,12 +25,12 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape) {
 }
 
 const char *dtype_enumerator(enum dtype dtype) {
-  static const char *const names[] = {"FLOAT32", "INT32", "BFLOAT16", "FLOAT16", "UINT8", "INT64"};
+  static const char *const names[] = {"FLOAT32", "INT32", "BFLOAT16", "FLOAT16", "UINT8", "INT64", "FLOAT64"};
   return names[dtype];
 }
 
 const char *element_type(enum dtype dtype) {
-  static const char *const types[] = {"float", "int32_t", "accel_bf16", "accel_f16", "uint8_t", "int64_t"};
+  static const char *const types[] = {"float", "int32_t", "accel_bf16", "accel_f16", "uint8_t", "int64_t", "double"};
   return types[dtype];
 }
 

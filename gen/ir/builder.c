@@ -140,8 +140,8 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
   for (int i = 0; i < n_attributes; i++) node->attributes[i] = attributes[i];
   node->n_attributes = n_attributes;
   if (builder->rules) node->autocast = builder->rule;
-  struct shape shapes[6];
-  enum dtype dtypes[6];
+  struct shape shapes[MAX_OUTPUTS];
+  enum dtype dtypes[MAX_OUTPUTS];
   const char *error = NULL;
   int n_outputs = kind->infer(builder->arena, node, shapes, dtypes, &error);
   if (n_outputs == 0) {

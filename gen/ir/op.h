@@ -49,6 +49,8 @@ struct mean {
   int64_t without;
 };
 
+enum { MAX_OUTPUTS = 7 };
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -56,11 +58,11 @@ struct op_kind {
                                 macro of this name */
 
   /* Names of operands, as the kernel's parameters; ends with NULL. Behind the last name, operands are numbered. */
-  const char *input_names[10], *output_names[6];
+  const char *input_names[10], *output_names[MAX_OUTPUTS];
 
-  /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for 6), returns
-   * the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their shapes.
-   */
+  /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for MAX_OUTPUTS),
+   * returns the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their
+   * shapes. */
   int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                const char **error);
 
@@ -90,7 +92,7 @@ struct op_kind {
   /* Bits of the outputs that are room to work in: what the kernel leaves there is no value. */
   unsigned rooms;
   /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
-  int in_place[6];
+  int in_place[MAX_OUTPUTS];
 
   struct autocast autocast;
 
@@ -149,10 +151,16 @@ struct op_kind {
 
   /* assigns[o] - 1 is the input, a parameter, that output o is the new value of: it is written there, once the kernel
    * has read the old one; 0: none. The node stands for that alone already. */
-  int assigns[6];
+  int assigns[MAX_OUTPUTS];
 
   /* In place of the node where the model is evaluated: its output 0. NULL: the node itself. Its region is open. */
   struct value *(*evaluated)(struct builder *builder, const struct node *node);
+
+  /* The same where ranks keep what they ask of a batch for all of their batches together: the attributes "replicas" and
+   * "shards" more, the ranks along either axis, and outputs behind this one's. NULL: it asks nothing of a batch. */
+  const struct op_kind *over_ranks;
+  /* Numbers of eight bytes that the kernel adds up over these ranks. NULL: it exchanges nothing. */
+  int64_t (*exchanged)(const struct node *node);
 
   /* How the operation treats the places along an axis of output 0: element t there needs of input `input` element t
    * alone along the axis that this gives, or, with AXIS_WHOLE, all of an input that has no such axis; AXIS_MIXED:

@@ -9,7 +9,7 @@
 
 enum { MAX_RANK = 8 };
 
-enum dtype { DTYPE_FLOAT32, DTYPE_INT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_UINT8, DTYPE_INT64 };
+enum dtype { DTYPE_FLOAT32, DTYPE_INT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_UINT8, DTYPE_INT64, DTYPE_FLOAT64 };
 
 /* Row-major extents; rank 0 is a scalar. Every extent is at least 1. */
 struct shape {
@@ -17,12 +17,13 @@ struct shape {
   int64_t dim[MAX_RANK];
 };
 
-/* "float32", "int32", "bfloat16", "float16", "uint8", "int64". */
+/* "float32", "int32", "bfloat16", "float16", "uint8", "int64", "float64". */
 const char *dtype_name(enum dtype dtype);
 
-/* The same as a part of a C name: "f32", "i32", "bf16", "f16", "u8", "i64". */
+/* The same as a part of a C name: "f32", "i32", "bf16", "f16", "u8", "i64", "f64". */
 const char *dtype_short_name(enum dtype dtype);
 
+/* A type that models compute in. float64 is none: it is for sums alone. */
 bool dtype_is_float(enum dtype dtype);
 
 /* A floating-point type of 16 bits. */

@@ -2,6 +2,9 @@
  * elements of it in the batch, y = n weight + bias, n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps). With g = dy
  * weight: dx = rstd (g - avg(g) - n avg(g n)), dweight = the sum of dy n, dbias = the sum of dy.
  *
+ * Over ranks the M elements are those of all their batches, each of which has as many: the sums that averages are of
+ * are added up over the ranks, here as in the gradient of x (PyTorch's SyncBatchNorm).
+ *
  * Each run moves the running mean and variance towards those of the batch by `momentum`, the variance by the unbiased
  * one, as PyTorch does, and counts itself. Where the model is evaluated they stand for the batch's. */
 #include <math.h>
@@ -39,6 +42,11 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 6;
 }
 
+/* The ranks whose batches are one. */
+static int64_t ranks_of(const struct node *node) {
+  return node->kind->exchanged != NULL ? node_int(node, "replicas") * node_int(node, "shards") : 1;
+}
+
 /* The mean of a channel's elements, or of their squares about `centre`. */
 static double average(struct extents e, const double *x, int64_t channel, const double *centre) {
   double sum = 0;
@@ -50,9 +58,10 @@ static double average(struct extents e, const double *x, int64_t channel, const 
   return sum / (double)(e.batch * e.inner);
 }
 
+/* Over ranks: of which all have the same batch. */
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct extents e = extents_of(node->inputs[0]->shape);
-  double count = (double)(e.batch * e.inner), share = node_real(node, "momentum");
+  double count = (double)(e.batch * e.inner * ranks_of(node)), share = node_real(node, "momentum");
   for (int64_t c = 0; c < e.channels; c++) {
     double mean = average(e, inputs[0], c, NULL), variance = average(e, inputs[0], c, &mean);
     double rstd = 1 / sqrt(variance + node_real(node, "eps"));
@@ -67,10 +76,15 @@ static void reference(const struct node *node, const double *const *inputs, doub
   outputs[5][0] = inputs[5][0] + 1;
 }
 
-static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *inputs[] = {dy[0], node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
-  struct node *backward = builder_node(builder, "batch_norm_backward", inputs, 5, NULL, 0);
+static void differentiate(struct builder *builder, const struct node *node, const char *kind,
+                          const struct attribute *attributes, int n_attributes, struct value *dy, struct value **dx) {
+  struct value *inputs[] = {dy, node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
+  struct node *backward = builder_node(builder, kind, inputs, 5, attributes, n_attributes);
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  differentiate(builder, node, "batch_norm_backward", NULL, 0, dy[0], dx);
 }
 
 /* One for each channel as a column beside x. */
@@ -95,6 +109,48 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
   return builder_cast(builder, normalize(builder, node->inputs, node_real(node, "eps")), node->outputs[0]->dtype);
 }
 
+/* ---- Over ranks ---- */
+
+static void gradient_over_ranks(struct builder *builder, const struct node *node, struct value *const *dy,
+                                struct value **dx) {
+  struct attribute ranks[] = {attribute_int("replicas", node_int(node, "replicas")),
+                              attribute_int("shards", node_int(node, "shards"))};
+  differentiate(builder, node, "sync_batch_norm_backward", ranks, 2, dy[0], dx);
+}
+
+/* Behind the other `count` results, room for two sums of each channel. */
+static int add_sums(int count, int64_t channels, struct shape *shapes, enum dtype *dtypes) {
+  if (count == 0) return 0;
+  shapes[count] = shape_of(2, INT64_C(2), channels);
+  dtypes[count] = DTYPE_FLOAT64;
+  return count + 1;
+}
+
+static int infer_over_ranks(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                            const char **error) {
+  return add_sums(infer(arena, node, shapes, dtypes, error), node->inputs[0]->shape.dim[1], shapes, dtypes);
+}
+
+/* The sums of each channel. */
+static int64_t exchanged(const struct node *node) {
+  return shape_count(node->outputs[node->n_outputs - 1]->shape);
+}
+
+static const struct op_kind kind_over_ranks = {
+    .name = "sync_batch_norm",
+    .class = OP_KERNEL,
+    .input_names = {"x", "weight", "bias", "running_mean", "running_var", "num_batches_tracked"},
+    .output_names = {"y", "mean", "rstd", "next_mean", "next_var", "next_count", "sums"},
+    .infer = infer_over_ranks,
+    .gradient = gradient_over_ranks,
+    .assigns = {0, 0, 0, 4, 5, 6},
+    .rooms = 1 << 6,
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .flops_each = 7,
+    .reference = reference,
+    .exchanged = exchanged,
+};
+
 static const struct op_kind kind = {
     .name = "batch_norm",
     .class = OP_KERNEL,
@@ -104,6 +160,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .assigns = {0, 0, 0, 4, 5, 6},
     .evaluated = evaluated,
+    .over_ranks = &kind_over_ranks,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .flops_each = 7,
     .reference = reference,
@@ -149,6 +206,28 @@ static const struct op_kind kind_backward = {
     .reference = reference_backward,
 };
 
+static int infer_backward_over_ranks(struct arena *arena, const struct node *node, struct shape *shapes,
+                                     enum dtype *dtypes, const char **error) {
+  return add_sums(infer_backward(arena, node, shapes, dtypes, error), node->inputs[1]->shape.dim[1], shapes, dtypes);
+}
+
+/* dweight and dbias are of a rank's own samples. */
+static const struct op_kind kind_backward_over_ranks = {
+    .name = "sync_batch_norm_backward",
+    .class = OP_KERNEL,
+    .template_name = "sync_batch_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd"},
+    .output_names = {"dx", "dweight", "dbias", "sums"},
+    .infer = infer_backward_over_ranks,
+    .accumulates = 1 | 2 | 4,
+    .rooms = 1 << 3,
+    .in_place = {1},
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .flops_each = 12,
+    .reference = reference_backward,
+    .exchanged = exchanged,
+};
+
 /* ---- Functions: weight and running variance start at one, bias and running mean at zero ---- */
 
 static bool collect(struct builder *builder, const struct argument *arguments, struct value **inputs) {
@@ -191,7 +270,7 @@ static struct value *build_with(struct builder *builder, const struct argument *
 
 const struct op_file op_file_batch_norm = {
     .name = "batch_norm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_over_ranks, &kind_backward_over_ranks, NULL},
     .functions =
         (const struct op_function[]){{"batch_norm", .build = build}, {"batch_norm_with", .build = build_with}, {0}},
 };

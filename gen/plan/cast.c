@@ -53,8 +53,8 @@ static struct region *version_of(struct pass *pass, const struct region *region,
 
 /* Sets the types of a node's outputs by its kind's rule. The shapes stay, so the rule cannot fail on them. */
 static bool infer_types(struct body *body, struct node *node) {
-  struct shape shapes[6];
-  enum dtype dtypes[6];
+  struct shape shapes[MAX_OUTPUTS];
+  enum dtype dtypes[MAX_OUTPUTS];
   const char *error = NULL;
   int n = node->kind->infer(body->pass->graph->arena, node, shapes, dtypes, &error);
   for (int i = 0; i < n; i++) node->outputs[i]->dtype = dtypes[i];

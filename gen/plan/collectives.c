@@ -6,6 +6,7 @@
 #include "gen/plan/fold.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/synchronize.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -146,11 +147,11 @@ int64_t wire_width(const struct job *job) {
   return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
 }
 
-/* Whether each micro-batch sends its gradients. */
 int64_t all_gradients(const struct program *program) {
   return program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
 }
 
+/* Whether each micro-batch sends its gradients. */
 static bool sends_each(const struct job *job) {
   return job->parallelism.sync_each_batch || job_reduces_each(job);
 }
@@ -199,8 +200,8 @@ static int *add_buckets(struct program *program, const struct order *order, cons
     ready[n - 1] = piece->ready;
   }
   program->n_buckets = program->collectives.count;
-  if (is_divided(program)) shard_cut(program);
   if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) program->wire = all_gradients(program);
+  if (is_divided(program)) shard_cut(program);
   return ready;
 }
 
@@ -249,6 +250,7 @@ void plan_collectives(struct program *program) {
   if (is_divided(program))
     add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
             dtype_size(DTYPE_FLOAT32));
+  synchronize_collectives(program);
   add_loss(program, AXIS_DP_REPLICATE);
   add_loss(program, AXIS_DP_SHARD);
   if (!is_divided(program)) return;

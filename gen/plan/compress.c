@@ -4,6 +4,7 @@
 
 #include "gen/plan/collectives.h"
 #include "gen/plan/place.h"
+#include "gen/plan/synchronize.h"
 
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -95,7 +96,6 @@ static void add_squares(struct program *program) {
   }
 }
 
-void plan_compression(struct program *program) {
 /* What is on its way at once: the gradients that travel whole, or the factors of one side. */
 static int64_t wire_room(const struct program *program) {
   const struct compression *compression = &program->compression;
@@ -105,6 +105,7 @@ static int64_t wire_room(const struct program *program) {
   return room < compression->right ? compression->right : room;
 }
 
+void plan_compression(struct program *program) {
   struct compression *compression = &program->compression;
   if (program->backward == NULL) return;
   compression->gradients = all_gradients(program);
@@ -118,8 +119,10 @@ static int64_t wire_room(const struct program *program) {
     add_squares(program);
   else
     add_parameters(program);
-  add(program, "left factors of gradients", 0, compression->left, size);
-  add(program, "right factors of gradients", 0, compression->right, size);
+  add(program, "left factors of gradients", 0, compression->left);
+  add(program, "right factors of gradients", 0, compression->right);
+  if (program->job->parallelism.wire != PRECISION_NO) program->wire = wire_room(program);
+  synchronize_collectives(program);
   bool counts = program->border.counts;
   add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
   struct collective *loss = &program->collectives.items[program->collectives.count - 1];

@@ -30,6 +30,7 @@
 #include "gen/plan/signatures.h"
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
+#include "gen/plan/synchronize.h"
 #include "gen/plan/target.h"
 #include "gen/plan/tree.h"
 #include "gen/plan/weights.h"
@@ -72,6 +73,10 @@ static bool pass_evaluate(struct context *context) {
   if (program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0)
     return add_evaluation(program, context->builder, context->diags);
   return program->kind == PROGRAM_TRAIN || become_evaluation(program, context->builder, context->diags);
+}
+
+static bool pass_synchronize(struct context *context) {
+  return context->program->kind != PROGRAM_TRAIN || synchronize(context->program, context->diags);
 }
 
 static bool pass_decode(struct context *context) {
@@ -190,6 +195,7 @@ static const struct pass {
     {"freeze", pass_freeze},
     {"cast", pass_cast},
     {"evaluate", pass_evaluate},
+    {"synchronize", pass_synchronize},
     {"decode", pass_decode},
     {"chunk", pass_chunk},
     {"border", pass_border},

@@ -20,6 +20,7 @@ static const struct limit cuda[] = {
     {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
     {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
     {"parallelism.ddp.comm_hook", {"no", "fp16", "bf16"}, "parallelism.ddp.comm_hook: bf16"},
+    {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
     {"profile.schedule", {NULL}, "no profile.schedule; Nsight Systems has a timeline"},
     {"profile.output_trace_dir", {NULL}, "no profile.output_trace_dir"},

@@ -220,6 +220,7 @@ struct job {
       double least_rate, epsilon;
       bool feedback, warm;
     } power_sgd;
+    bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;
 

@@ -242,6 +242,7 @@ void parallel_bind(struct job *job) {
   compression_bind(job);
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
+  job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
   job->parallelism.local_steps = local != NULL && job->devices.ranks > 1 ? local->integer : 0;

@@ -57,7 +57,7 @@ void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count
 }
 
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
-  all_reduce(axis, values, count, MPI_DOUBLE, "the sum of losses");
+  all_reduce(axis, values, count, MPI_DOUBLE, "a sum of losses or statistics");
 }
 
 void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count) {

@@ -41,6 +41,7 @@ VALUES = {
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
     "parallelism.zero_stage": [0, 1, 2, 3],
+    "parallelism.sync_batch_norm": [False],  # batch normalisation: tests/reference/test_sync_batch_norm.py
     "parallelism.fsdp": [],  # several ranks: tests/parallel
     "parallelism.ddp.comm_state_option": [],  # tests/reference/test_power_sgd.py
     "parallelism.ddp.bucket_cap_mb": [25, 0.5],  # several ranks: tests/parallel
@@ -109,9 +110,9 @@ COMPANIONS = {
     ("schedule.wd_incr_style", "cosine"): {"optimizer.weight_decay": 0.1},
     "optimizer.nesterov": {"optimizer.momentum": 0.5},
     ("optimizer.name", "sgd"): {"optimizer.momentum": 0.5},
-    ("schedule.name", "exponential"): {"schedule.gamma": 0.5},
     ("parallelism.ddp.comm_wrapper", "fp16"): {"parallelism.ddp.comm_hook": "power_sgd"},
     ("parallelism.ddp.comm_wrapper", "bf16"): {"parallelism.ddp.comm_hook": "batched_power_sgd"},
+    ("schedule.name", "exponential"): {"schedule.gamma": 0.5},
     ("schedule.name", "step"): {"schedule.gamma": 0.5, "schedule.step_size": 4},
 }
 

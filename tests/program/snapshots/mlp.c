@@ -527,6 +527,7 @@ static const struct accel_key keys[] = {
     {"devices.timeout", "600", true},
     {"devices.numa_affinity", "false", true},
     {"parallelism.reproducible", "off", true},
+    {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "sgd", false},

@@ -1,0 +1,64 @@
+#include "gen/plan/synchronize.h"
+
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+
+/* ---- Nodes ---- */
+
+static void spread(struct program *program, struct node *node) {
+  struct shape shapes[MAX_OUTPUTS];
+  enum dtype dtypes[MAX_OUTPUTS];
+  const char *error;
+  node->kind = node->kind->over_ranks;
+  node->attributes[node->n_attributes++] = attribute_int("replicas", program->job->parallelism.axes[AXIS_DP_REPLICATE]);
+  node->attributes[node->n_attributes++] = attribute_int("shards", program->job->parallelism.axes[AXIS_DP_SHARD]);
+  int before = node->n_outputs, count = node->kind->infer(program->arena, node, shapes, dtypes, &error);
+  for (int i = before; i < count; i++)
+    node_output(program->graph, node, shapes[i], dtypes[i])->name = node->kind->output_names[i];
+}
+
+bool synchronize(struct program *program, struct diagnostics *diags) {
+  struct graph *graph = program->graph;
+  bool found = false;
+  if (!program->job->parallelism.sync_batch_norm) return true;
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      struct node *node = graph->regions[r]->nodes.items[i];
+      if (node->kind->over_ranks == NULL) continue;
+      found = true;
+      if (job_data_ranks(program->job) > 1) spread(program, node);
+    }
+  if (found) return true;
+  diag_error(diags, job_where(program->job, "parallelism.sync_batch_norm"),
+             "the model has no batch normalisation that ranks could have in common");
+  diag_help(diags, "leave it out");
+  return false;
+}
+
+/* ---- Collectives ---- */
+
+static void add(struct program *program, enum axis axis, const struct step *step, int64_t times) {
+  struct collective collective = {.kind = COLLECTIVE_ALL_REDUCE,
+                                  .axis = axis,
+                                  .what = arena_printf(program->arena, "statistics in %s", step->kernel->name),
+                                  .width = dtype_size(DTYPE_FLOAT64),
+                                  .count = step->node->kind->exchanged(step->node),
+                                  .times = times};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, collective);
+}
+
+static void add_function(struct program *program, const struct function *function, int64_t times) {
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee != NULL) add_function(program, step->callee, times * step->node->call->count);
+    if (step->callee != NULL || step->node->kind->exchanged == NULL) continue;
+    add(program, AXIS_DP_SHARD, step, times);
+    add(program, AXIS_DP_REPLICATE, step, times);
+  }
+}
+
+void synchronize_collectives(struct program *program) {
+  int64_t times = program->job->accumulation.num_steps;
+  add_function(program, program->forward, times);
+  add_function(program, program->backward, times);
+}

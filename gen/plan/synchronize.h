@@ -1,0 +1,15 @@
+/* Synchronize: what an operation asks of a batch, such as the statistics of batch normalisation, becomes that of the
+ * batches of all ranks together (parallelism.sync_batch_norm). */
+#ifndef ACCEL_PLAN_SYNCHRONIZE_H
+#define ACCEL_PLAN_SYNCHRONIZE_H
+
+#include "gen/plan/program.h"
+
+/* Lets nodes be of op_kind.over_ranks where there is such a kind; nothing with one rank. Behind the copy of the model
+ * that is evaluated, which looks at no batch. False with an error at the key where the model has no such node. */
+bool synchronize(struct program *program, struct diagnostics *diags);
+
+/* Adds what the kernels of a step exchange to program->collectives. */
+void synchronize_collectives(struct program *program);
+
+#endif

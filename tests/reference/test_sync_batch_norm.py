@@ -1,0 +1,77 @@
+"""sync_batch_norm: ranks beside one process of PyTorch that takes the batches of all of them as one, which is what its
+SyncBatchNorm, for GPUs alone, gives: losses, norms, weights and running statistics of 30 steps."""
+
+import pathlib
+import unittest
+
+import torch
+import torch.nn.functional as F
+from peers import own_rows, rows_of, start, trained
+from rows import FEATURES, WIDTH, Mlp, relative
+
+MODEL = pathlib.Path(__file__).resolve().parent / "models" / "normed.c"
+STEPS, LR = 30, 0.05
+
+
+class Normed(Mlp):
+    """models/normed.c with one hidden layer."""
+
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.hidden[0].norm = torch.nn.BatchNorm1d(WIDTH)
+
+    def forward(self, x):
+        return self.output(F.relu(self.hidden[0].norm(self.hidden[0](x))))
+
+
+def alone(rows, ranks, micro):
+    """(loss, norm) of each step, and the model at the end."""
+    model = Normed(rows.weights)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=0.9)
+    lines = []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        total = 0.0
+        for i in range(micro):
+            own = [row for rank in range(ranks) for row in own_rows(rows, step * micro + i, rank, ranks)]
+            loss = F.cross_entropy(model(torch.tensor(rows.features[own])), torch.tensor(rows.labels[own])) / micro
+            loss.backward()
+            total += loss.item()
+        lines.append((total, torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()))
+        optimizer.step()
+    return lines, model
+
+
+class SyncBatchNorm(unittest.TestCase):
+    def check(self, ranks, batch, micro=1, near=1e-6, **groups):
+        parallelism = {"sync_batch_norm": True, **groups.pop("parallelism", {})}
+        rows = rows_of(ranks, batch, STEPS, micro, model=MODEL, config={"width": WIDTH, "n_classes": 3},
+                       parallelism=parallelism, optimizer={"name": "sgd", "lr": LR, "momentum": 0.9, "clip_grad_norm": 0.5},
+                       **groups)
+        rows.trainer.job["model"]["fresh"] = ["*norm*"]
+        rows.trainer.write()
+        lines = trained(rows, ranks)
+        wanted, model = alone(rows, ranks, micro)
+        self.assertEqual(len(lines), STEPS)
+        for line, (loss, norm) in zip(lines, wanted, strict=True):
+            self.assertLess(abs(line["loss"] / loss - 1), near, f"loss of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / norm - 1), 100 * near, f"norm of step {line['step']}")
+        after = rows.trainer.weights()
+        for name, value in model.state_dict().items():
+            self.assertLess(relative(after[name], value.numpy()), 1000 * near, name)
+        return rows
+
+    def test_two_ranks(self):
+        self.check(2, 4)
+
+    def test_three_ranks_accumulating(self):
+        rows = self.check(3, 2, 2)
+        sums = [c for c in rows.trainer.plan()["collectives"] if c["what"].startswith("statistics")]
+        self.assertEqual([(c["bytes"], c["times"]) for c in sums], [(2 * WIDTH * 8, 2)] * 2)
+
+    def test_states_divided(self):
+        self.check(4, 2, parallelism={"sync_batch_norm": True, "zero_stage": 1, "dp_shard": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()
