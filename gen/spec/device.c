@@ -10,9 +10,9 @@ struct limit {
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
     {"optimizer.name",
-     {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor",
+     {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
       "schedule_free_adamw"},
-     "an optimizer that steps each element by itself, such as adamw"},
+     "an optimizer whose steps are no part of the backward, such as adamw"},
     {"optimizer.state_dtype", {"float32"}, "optimizer.state_dtype: float32"},
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},

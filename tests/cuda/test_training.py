@@ -74,15 +74,6 @@ MORE = {
     "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
-GROUPS = [{"match": "*.bias", "weight_decay": 0, "lr_scale": 0.5}]
-RULES = {
-    "nadam": {"name": "nadam", "lr": 1e-3},
-    "schedule_free": {"name": "schedule_free_adamw", "lr": 1e-3, "weight_decay": 0.1},
-    "lamb": {"name": "lamb", "lr": 1e-2, "weight_decay": 0.1, "clip_grad_norm": 0.5, "param_groups": GROUPS},
-    "adafactor": {"name": "adafactor", "lr": 1e-2, "weight_decay": 0.1, "param_groups": GROUPS},
-}
-MORE |= {name: case("gpt2", GPT, TEXT, optimizer=keys, training=EVALUATED, accumulation={"num_steps": 2})
-         for name, keys in RULES.items()}
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
@@ -98,12 +89,16 @@ def write_data(folder, features):
     (folder / "rows.csv").write_text("\n".join(rows) + "\n")
 
 
-class Training(unittest.TestCase):
+class Comparison(unittest.TestCase):
+    """A job on the device beside the same on the processor."""
+
+    parts = None
+
     def compare(self, name, job):
         low = LOW.get(job.get("precision", {}).get("mixed_precision"))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
-        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], PARTS, name in WATCHED or "--all" in sys.argv)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 1))
@@ -122,6 +117,10 @@ class Training(unittest.TestCase):
         for key in left:
             away = np.abs(right[key].astype(np.float64) - left[key])
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
+
+
+class Training(Comparison):
+    pass
 
 
 class Epilogues(unittest.TestCase):
@@ -185,7 +184,7 @@ def add(name, job):
 
 
 if __name__ == "__main__":
-    PARTS = objects()
+    PARTS = Training.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     wanted = {**CASES, **MORE} if named or "--all" in sys.argv else CASES
     for name, job in wanted.items():
