@@ -1,7 +1,8 @@
 /* A checkpoint: a folder that holds all that a run continues from, laid out as Accelerate lays out its own.
  *
  *   model.safetensors        the parameters, or shards of them with an index
- *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them
+ *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them;
+ *                            either in parts of ranks (pieces.h)
  *   scheduler.json           the steps that the schedule has counted, the last rate
  *   sampler.json             the position of the next sample
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte
@@ -43,10 +44,17 @@ struct checkpoint {
   int n_files;
 };
 
-/* Writes a checkpoint as `folder`; arrays[i] is where the program's states[i] stands. What stood there is replaced.
- * After a failure nothing of it is left, and what stood there is untouched. */
+/* Makes the folder beside `folder` that a checkpoint is written in. */
+bool rt_checkpoint_begin(const char *folder, struct problem *problem);
+
+/* Writes a checkpoint that has begun and puts it in its place; arrays[i] is where the program's states[i] stands. What
+ * stood there is replaced. After a failure nothing of it is left, and what stood there is untouched. Where ranks write
+ * their parts, arrays[i] of what they divide is this rank's, and it waits for the others. */
 bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
                          const struct checkpoint *what, struct problem *problem);
+
+/* Writes what another rank than the first has of it, and tells that one what came of it. */
+void rt_checkpoint_write_part(const char *folder, const struct accel_program *program, char *const *arrays);
 
 /* Reads the manifest of `folder` and compares every file that it names with its size and sum. */
 bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct problem *problem);

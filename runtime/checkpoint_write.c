@@ -1,7 +1,9 @@
 #define _DEFAULT_SOURCE /* strdup */
 #include "checkpoint.h"
 
+#include "divided.h"
 #include "folders.h"
+#include "pieces.h"
 #include "shards.h"
 #include "tensors.h"
 
@@ -17,18 +19,29 @@ static bool is_begun(const struct accel_program *program, int state) {
   return false;
 }
 
-static bool write_arrays(const char *folder, const struct accel_program *program, char *const *arrays,
-                         struct manifest *manifest, struct problem *problem) {
+static bool write_whole(const char *folder, const struct accel_program *program, const char *file, char *const *arrays,
+                        struct manifest *manifest, struct problem *problem) {
+  struct tensor_list tensors;
   uint64_t most = (uint64_t)program->checkpoint.max_shard_bytes;
-  for (int i = 0; i < program->n_states; i++) {
-    struct tensor_list tensors;
+  if (!rt_tensors_of_state(&tensors, program, file, arrays, problem)) return false;
+  bool written = rt_shards_write(folder, file, &tensors, most, manifest, problem);
+  rt_tensors_free(&tensors);
+  return written;
+}
+
+/* Files of which this rank has a part, and if `all` the others. */
+static bool write_arrays(const char *folder, const struct accel_program *program, char *const *arrays, bool all,
+                         struct manifest *manifest, struct problem *problem) {
+  bool written = true;
+  for (int i = 0; i < program->n_states && written; i++) {
+    const char *file = program->states[i].file;
     if (is_begun(program, i)) continue;
-    if (!rt_tensors_of_state(&tensors, program, program->states[i].file, arrays, problem)) return false;
-    bool written = rt_shards_write(folder, program->states[i].file, &tensors, most, manifest, problem);
-    rt_tensors_free(&tensors);
-    if (!written) return false;
+    if (program->checkpoint.by_rank && rt_is_divided(program, i))
+      written = rt_pieces_write(folder, program, file, arrays, manifest, problem);
+    else if (all)
+      written = write_whole(folder, program, file, arrays, manifest, problem);
   }
-  return true;
+  return written;
 }
 
 static bool write_bytes(const char *folder, const char *name, const void *bytes, size_t size, struct manifest *manifest,
@@ -99,14 +112,33 @@ static bool write_files(const char *folder, const struct checkpoint *what, struc
 
 static bool write_all(const char *folder, const struct accel_program *program, char *const *arrays,
                       const struct checkpoint *what, struct manifest *manifest, struct problem *problem) {
-  return write_arrays(folder, program, arrays, manifest, problem) && write_objects(folder, what, manifest, problem) &&
+  return write_arrays(folder, program, arrays, true, manifest, problem) &&
+         write_objects(folder, what, manifest, problem) &&
          write_json(folder, "scheduler.json", scheduler_of(what), manifest, problem) &&
          write_json(folder, "sampler.json", sampler_of(program, what), manifest, problem) &&
          write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&
          write_json(folder, "job.json", job_of(program), manifest, problem) &&
          write_files(folder, what, manifest, problem) &&
-         rt_manifest_write(manifest, folder, program->generator, program->job_digest, problem) &&
+         (!program->checkpoint.by_rank || rt_pieces_await(folder, program, manifest, problem)) &&
+         rt_manifest_write(manifest, folder, "manifest.json", IN_PLACE, program->generator, program->job_digest,
+                           problem) &&
          rt_sync_folder(folder, problem);
+}
+
+bool rt_checkpoint_begin(const char *folder, struct problem *problem) {
+  char partial[4096];
+  return rt_partial_name(partial, sizeof partial, folder, problem) && rt_folder_remove(partial, problem) &&
+         rt_make_folders(partial, problem);
+}
+
+void rt_checkpoint_write_part(const char *folder, const struct accel_program *program, char *const *arrays) {
+  char partial[4096];
+  struct problem problem;
+  struct manifest manifest = {0};
+  if (!rt_partial_name(partial, sizeof partial, folder, &problem)) return;
+  bool written = write_arrays(partial, program, arrays, false, &manifest, &problem);
+  rt_pieces_tell(partial, program, &manifest, written ? NULL : &problem);
+  rt_manifest_free(&manifest);
 }
 
 bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
@@ -114,9 +146,7 @@ bool rt_checkpoint_write(const char *folder, const struct accel_program *program
   char partial[4096];
   struct problem ignored;
   struct manifest manifest = {.step = what->step};
-  if (!rt_partial_name(partial, sizeof partial, folder, problem) || !rt_folder_remove(partial, problem) ||
-      !rt_make_folders(partial, problem))
-    return false;
+  if (!rt_partial_name(partial, sizeof partial, folder, problem)) return false;
   bool written =
       write_all(partial, program, arrays, what, &manifest, problem) && rt_folder_replace(partial, folder, problem);
   rt_manifest_free(&manifest);

@@ -90,7 +90,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
 static void note_first_step(struct accel_run *run, bool line_is_due) {
   run->watch->first_step_end = rt_now();
   if (!line_is_due) rt_stopwatch_reset(run->watch);
-  if (rt_is_main()) rt_saver_prepare(&run->saver);
+  if (rt_saver_writes(&run->saver)) rt_saver_prepare(&run->saver);
 }
 
 /* A checkpoint must not be ahead of the metrics, so what is saved comes between the two halves of a line. */

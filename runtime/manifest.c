@@ -65,12 +65,12 @@ static char *manifest_text(const struct manifest *manifest, const char *generato
   return with_tail(text);
 }
 
-bool rt_manifest_write(const struct manifest *manifest, const char *folder, const char *generator, const char *job,
-                       struct problem *problem) {
+bool rt_manifest_write(const struct manifest *manifest, const char *folder, const char *name, enum placing placing,
+                       const char *generator, const char *job, struct problem *problem) {
   char path[4096];
-  if (!rt_join(path, sizeof path, folder, "manifest.json", problem)) return false;
+  if (!rt_join(path, sizeof path, folder, name, problem)) return false;
   char *text = manifest_text(manifest, generator, job);
-  bool written = text != NULL ? rt_write_file(path, IN_PLACE, text, strlen(text), NULL, problem)
+  bool written = text != NULL ? rt_write_file(path, placing, text, strlen(text), NULL, problem)
                               : rt_problem(problem, "%s: no memory to write it", path);
   free(text);
   return written;

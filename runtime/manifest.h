@@ -25,9 +25,9 @@ bool rt_manifest_add(struct manifest *manifest, const char *name, struct file_su
 /* The file of this name; NULL: none. */
 const struct manifest_file *rt_manifest_find(const struct manifest *manifest, const char *name);
 
-/* Writes manifest.json into `folder`. */
-bool rt_manifest_write(const struct manifest *manifest, const char *folder, const char *generator, const char *job,
-                       struct problem *problem);
+/* Writes it into `folder` as `name`: "manifest.json". */
+bool rt_manifest_write(const struct manifest *manifest, const char *folder, const char *name, enum placing placing,
+                       const char *generator, const char *job, struct problem *problem);
 
 /* Reads the manifest in `bytes`; nothing in it is believed. Names are plain names of files. `path` is for messages. */
 bool rt_manifest_read(struct manifest *manifest, const char *path, const char *bytes, size_t size,

@@ -21,8 +21,7 @@ static uint64_t read_u64(const uint8_t *at) {
   return value;
 }
 
-/* Bytes of a value; 0: unknown. */
-static size_t dtype_size(const char *dtype) {
+size_t rt_stored_size(const char *dtype) {
   static const struct {
     const char *name;
     size_t size;
@@ -50,7 +49,7 @@ int64_t rt_shape_count(int rank, const int64_t *shape) {
 
 static bool parse_dtype(struct stored_tensor *tensor, const json_t *entry, const char *path, struct problem *problem) {
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-  if (dtype == NULL || dtype_size(dtype) == 0) {
+  if (dtype == NULL || rt_stored_size(dtype) == 0) {
     rt_problem(problem, "%s: tensor '%.200s': dtype '%.20s' is not known", path, tensor->name,
                dtype != NULL ? dtype : "(missing)");
     return broken(problem);
@@ -70,7 +69,7 @@ static bool parse_shape(struct stored_tensor *tensor, const json_t *entry, uint6
     return broken(problem);
   }
   tensor->rank = (int)rank;
-  *needed = dtype_size(tensor->dtype);
+  *needed = rt_stored_size(tensor->dtype);
   for (size_t i = 0; i < rank; i++) {
     const json_t *extent = json_array_get(shape, i);
     tensor->shape[i] = json_integer_value(extent);

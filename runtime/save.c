@@ -109,6 +109,7 @@ bool accel_mean_is_due(struct accel_run *run, int64_t at) {
   return true;
 }
 
+/* Where ranks write their parts all call it, and rank 0 alone gives errors. */
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->mixture.taken;
@@ -116,26 +117,29 @@ static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool i
   if (!rt_saver_wait(&run->saver, problem)) rt_save_failed(run, problem);
   run->saved_at = at;
   run->saved_time = rt_now();
-  return rt_log_flush(&run->log, problem) && rt_saver_save(&run->saver, &what, in_background, problem);
+  bool ready = !rt_is_main() || rt_log_flush(&run->log, problem);
+  if (run->program->checkpoint.by_rank && rt_world_largest(!ready) != 0) return false;
+  return ready && rt_saver_save(&run->saver, &what, in_background, problem);
 }
 
-/* Rank 0 writes what all ranks hold alike, and what they have together. */
+/* Rank 0 writes what all ranks hold alike, and what they have together, unless each writes its part of that. */
 static void save_due(struct accel_run *run, int64_t at, double lr, struct saved *saved) {
   struct problem problem;
   bool at_end = at == run->cadences.steps;
   run->saved_at = at;
   run->saved_time = rt_now();
   bool last = at_end && rt_is_divided(run->program, 0); /* the weights alone are saved, too */
-  bool collected =
-      (has_cadence(run) || last) && rt_save_collect(run, has_cadence(run) ? run->program->n_states : 1, &problem);
-  if (!rt_is_main()) return;
-  if (has_cadence(run)) {
-    if (collected && save_checkpoint(run, at, lr, !at_end, &problem))
+  bool by_rank = run->program->checkpoint.by_rank, whole = has_cadence(run) && !by_rank;
+  bool ready = by_rank;
+  if (whole || last) ready = rt_save_collect(run, whole ? run->program->n_states : 1, &problem);
+  if (has_cadence(run) && (rt_is_main() || by_rank)) {
+    bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
+    if (rt_is_main() && good)
       *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
-    else
+    else if (rt_is_main())
       rt_save_failed(run, &problem);
   }
-  if (at_end) {
+  if (at_end && rt_is_main()) {
     if (rt_save_weights(run)) saved->path = run->model_path;
     run->saved_at = at;
   }
@@ -158,12 +162,13 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   ask(run, at);
   if (run->signal == NULL || at >= run->cadences.steps) return;
   run->cadences.steps = at;
-  bool collected = run->saved_at == at || rt_save_collect(run, run->program->n_states, &problem);
-  if (!rt_is_main()) return;
-  rt_log_clear(&run->log);
-  bool saved = run->saved_at == at ? rt_saver_wait(&run->saver, &problem)
-                                   : collected && save_checkpoint(run, at, lr, false, &problem);
+  bool by_rank = run->program->checkpoint.by_rank, is_saved = run->saved_at == at;
+  bool ready = is_saved || by_rank || rt_save_collect(run, run->program->n_states, &problem);
+  if (!rt_is_main() && !by_rank) return;
+  if (rt_is_main()) rt_log_clear(&run->log);
+  bool saved = is_saved ? rt_saver_wait(&run->saver, &problem) : ready && save_checkpoint(run, at, lr, false, &problem);
   run->saved_at = at;
+  if (!rt_is_main()) return;
   if (!saved) rt_fail(&problem, 1);
   printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", run->signal, at, run->saver.path);
 }

@@ -25,10 +25,10 @@ static bool place_arrays(struct saver *saver, char *arena, struct problem *probl
   if (saver->own == NULL || saver->arrays == NULL || (at > 0 && saver->copies == NULL))
     return rt_problem(problem, "no memory for the list of states");
   for (int i = 0; i < program->n_states; i++) {
+    bool apart = rt_is_divided(program, i);
     saver->own[i] = arena + program->states[i].offset;
-    if (rt_is_divided(program, i)) continue;
-    saver->arrays[i] = saver->own[i];
-    if (saver->copies == NULL) continue;
+    if (!apart) saver->arrays[i] = saver->own[i];
+    if (saver->copies == NULL || (apart && !program->checkpoint.by_rank)) continue;
     saver->copies[i] = arena + at;
     at += (rt_state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
@@ -95,11 +95,42 @@ bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem 
 
 /* ---- Saving ---- */
 
+/* What is saved from, where it is not copied before. */
+static char *const *sources(const struct saver *saver) {
+  return saver->program->checkpoint.by_rank ? saver->own : saver->arrays;
+}
+
+bool rt_saver_writes(const struct saver *saver) {
+  const struct accel_program *program = saver->program;
+  return rt_is_main() || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
+}
+
+static bool make_place(const struct saver *saver, struct problem *problem) {
+  return rt_make_folders(saver->folder, problem) && rt_folders_sweep(saver->folder, saver->prefix, problem) &&
+         rt_checkpoint_begin(saver->path, problem);
+}
+
+/* Where the next checkpoint goes; where ranks write their parts it is made for all, before one begins. */
+static bool choose_place(struct saver *saver, int64_t step, struct problem *problem) {
+  const struct accel_checkpoints *checkpoint = &saver->program->checkpoint;
+  if (rt_is_main()) {
+    int64_t number = checkpoint->automatic_naming ? saver->next++ : step;
+    bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_place(saver, problem));
+    if (!good) saver->path[0] = '\0';
+  }
+  if (checkpoint->by_rank) rt_world_share(saver->path, sizeof saver->path);
+  return saver->path[0] != '\0';
+}
+
 static bool write_now(struct saver *saver, char *const *arrays, struct problem *problem) {
   int64_t limit = saver->program->checkpoint.total_limit;
+  if (!rt_is_main()) {
+    rt_checkpoint_write_part(saver->path, saver->program, arrays);
+    return true;
+  }
   if (fsync(saver->metrics) != 0 && errno != EINVAL)
     return rt_problem(problem, "%s: metrics.jsonl cannot be synced: %s", saver->folder, strerror(errno));
-  return rt_make_folders(saver->folder, problem) && rt_folders_sweep(saver->folder, saver->prefix, problem) &&
+  return (saver->program->checkpoint.by_rank || make_place(saver, problem)) &&
          rt_checkpoint_write(saver->path, saver->program, arrays, &saver->what, problem) &&
          (limit <= 0 || rt_folders_limit(saver->folder, saver->prefix, limit, problem));
 }
@@ -128,12 +159,18 @@ static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
   return saver->busy;
 }
 
+/* Whether this rank writes a state, from a copy in the arena. */
+static bool is_copied(const struct saver *saver, int state) {
+  bool apart = rt_is_divided(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
+  return apart ? by_rank : rt_is_main();
+}
+
 static void *touch_copies(void *argument) {
   struct saver *saver = argument;
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < saver->program->n_states; i++)
-    for (size_t at = saver->copies[i] == NULL ? SIZE_MAX : 0, bytes = rt_state_bytes(&saver->program->states[i]);
-         at < bytes; at += page)
+    for (size_t at = is_copied(saver, i) ? 0 : SIZE_MAX, bytes = rt_state_bytes(&saver->program->states[i]); at < bytes;
+         at += page)
       *(volatile char *)(saver->copies[i] + at) = 0;
   atomic_store(&saver->done, true);
   return NULL;
@@ -155,13 +192,14 @@ static void copy_states(struct saver *saver) {
   static const size_t piece = (size_t)1 << 20;
   for (int i = 0; i < saver->program->n_states; i++) {
     size_t bytes = rt_state_bytes(&saver->program->states[i]);
-    if (rt_is_divided(saver->program, i)) {
-      saver->copies[i] = saver->arrays[i]; /* a copy already */
+    const char *from = sources(saver)[i];
+    if (!is_copied(saver, i)) {
+      saver->copies[i] = saver->arrays[i]; /* a copy already, or another rank's to write */
       continue;
     }
 #pragma omp parallel for
     for (size_t at = 0; at < bytes; at += piece)
-      memcpy(saver->copies[i] + at, saver->arrays[i] + at, bytes - at < piece ? bytes - at : piece);
+      memcpy(saver->copies[i] + at, from + at, bytes - at < piece ? bytes - at : piece);
   }
 }
 
@@ -203,12 +241,12 @@ static void take_user_data(struct saver *saver) {
 
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem) {
   if (!rt_saver_wait(saver, problem)) return false;
-  int64_t number = saver->program->checkpoint.automatic_naming ? saver->next++ : what->step;
-  if (!path_of(saver, number, saver->path, problem)) return false;
+  if (!choose_place(saver, what->step, problem)) return false;
+  if (!rt_saver_writes(saver)) return true;
   free_files(saver->what.files, saver->what.n_files);
   saver->what = *what;
   take_user_data(saver);
-  if (!in_background || saver->copies == NULL) return write_now(saver, saver->arrays, problem);
+  if (!in_background || saver->copies == NULL) return write_now(saver, sources(saver), problem);
   copy_states(saver);
   return begin_thread(saver, write_in_background) || write_now(saver, saver->copies, problem);
 }

@@ -47,8 +47,12 @@ bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem 
 /* Whether the folder holds any checkpoint. */
 bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *problem);
 
+/* Whether this rank writes anything of checkpoints. */
+bool rt_saver_writes(const struct saver *saver);
+
 /* Saves; in the background, it returns when the copy is made. Waits for the save before, whose error it gives. Then the
- * oldest are removed that total_limit does not keep. */
+ * oldest are removed that total_limit does not keep. Where ranks write their parts all call it, and rank 0 alone gives
+ * errors. */
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem);
 
 /* Touches the memory that copies go to, beside the steps, so that the first save's copy need not wait for the system to

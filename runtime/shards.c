@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char index_ending[] = ".index.json";
+static const char index_ending[] = ".index.json", file_ending[] = ".safetensors";
 
 static bool open_one(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
   struct shard *shard = &shards->items[shards->count];
@@ -83,6 +83,7 @@ static bool sort_names(struct shards *shards, const char *path, struct problem *
   if (shards->by_name == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
   for (int i = 0; i < shards->count; i++)
     for (int k = 0; k < shards->items[i].file.count; k++) shards->by_name[count++] = &shards->items[i].file.tensors[k];
+  for (int i = 0; i < shards->joined.count; i++) shards->by_name[count++] = &shards->joined.tensors[i];
   qsort(shards->by_name, (size_t)count, sizeof *shards->by_name, by_name);
   for (int i = 1; i < count; i++)
     if (strcmp(shards->by_name[i - 1]->name, shards->by_name[i]->name) == 0)
@@ -104,6 +105,9 @@ static bool open_all(struct shards *shards, const char *path, const char *cure, 
   bool opened;
   if (ends_with(path, index_ending)) {
     opened = open_index(shards, path, cure, problem);
+  } else if (ends_with(path, rt_pieces_ending)) {
+    opened = rt_pieces_join(&shards->joined, path, cure, problem);
+    shards->n_tensors = shards->joined.count;
   } else {
     shards->items = calloc(1, sizeof *shards->items);
     if (shards->items == NULL) return rt_problem(problem, "%s: no memory to open it", path);
@@ -114,12 +118,16 @@ static bool open_all(struct shards *shards, const char *path, const char *cure, 
 
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
                        struct problem *problem) {
-  char path[4096], index[4096 + 16];
+  char path[4096], index[4096 + 16], parts[4096 + 16];
   int length = snprintf(path, sizeof path, "%s/%s.safetensors", folder, stem);
   if (length < 0 || (size_t)length >= sizeof path) return rt_problem(problem, "%.200s…: the path is too long", folder);
   snprintf(index, sizeof index, "%s%s", path, index_ending);
-  bool sharded = access(path, F_OK) != 0 && access(index, F_OK) == 0;
-  return rt_shards_open(shards, sharded ? index : path, cure, problem);
+  snprintf(parts, sizeof parts, "%.*s%s", length - (int)strlen(file_ending), path, rt_pieces_ending);
+  const char *found = access(path, F_OK) == 0    ? path
+                      : access(index, F_OK) == 0 ? index
+                      : access(parts, F_OK) == 0 ? parts
+                                                 : path;
+  return rt_shards_open(shards, found, cure, problem);
 }
 
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
@@ -143,6 +151,7 @@ void rt_shards_close(struct shards *shards) {
     rt_safetensors_free(&shards->items[i].file);
     rt_unmap(&shards->items[i].mapping);
   }
+  rt_pieces_free(&shards->joined);
   free(shards->items);
   free(shards->by_name);
   *shards = (struct shards){0};

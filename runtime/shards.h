@@ -5,6 +5,7 @@
 
 #include "manifest.h"
 #include "mapping.h"
+#include "pieces.h"
 #include "safetensors.h"
 #include "tensors.h"
 
@@ -20,19 +21,20 @@ struct shard {
   struct safetensors file;
 };
 
-/* The tensors of one file, or of all that an index names. */
+/* The tensors of one file, of all that an index names, or of the parts of ranks (pieces.h). */
 struct shards {
   struct shard *items;
   int count;
+  struct joined joined; /* of parts that ranks wrote */
   const struct stored_tensor **by_name;
   int n_tensors;
 };
 
-/* Opens a safetensors file, an index (….index.json), or what a folder holds of model.safetensors and its index. No
+/* Opens a safetensors file, an index (….index.json, ….parts.json), or what a folder holds of model.safetensors. No
  * tensor may be in two files. `cure` is the help where the file is missing. */
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem);
 
-/* The same for STEM.safetensors or its index in `folder`. */
+/* The same for STEM.safetensors or one of its indices in `folder`. */
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
                        struct problem *problem);
 

@@ -2,6 +2,7 @@
 
 #include "safetensors.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
     struct tensor_view view = {.dtype = integers ? program->tensors[i].dtype : state->dtype, .rank = slice.rank};
     memcpy(view.shape, slice.shape, sizeof view.shape);
     size_t size = rt_dtype_size(view.dtype);
-    view.bytes = array + (size_t)slice.first * rt_dtype_size(state->dtype);
+    view.bytes = array != NULL ? array + (size_t)slice.first * rt_dtype_size(state->dtype) : NULL;
     view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;
     view.name = name_of(state, slice.parameter >= 0 ? program->tensors[slice.parameter].name : NULL);
     if (view.name == NULL) return false;
@@ -69,13 +70,19 @@ static int by_place(const void *a, const void *b) {
   return strcmp(left->name, right->name); /* empty tensors may share a place */
 }
 
-static bool fill(struct tensor_list *list, const struct accel_program *program, const char *file, char *const *arrays) {
-  size_t count = 0;
+/* For a tensor of each slice of all states. */
+static bool make_room(struct tensor_list *list, const struct accel_program *program) {
+  size_t count = 1;
   for (int i = 0; i < program->n_states; i++) count += (size_t)slices_of(program, &program->states[i]);
-  list->items = calloc(count + 1, sizeof *list->items);
-  if (list->items == NULL) return false;
+  list->items = calloc(count, sizeof *list->items);
+  return list->items != NULL;
+}
+
+static bool fill(struct tensor_list *list, const struct accel_program *program, const char *file, char *const *arrays) {
+  if (!make_room(list, program)) return false;
   for (int i = 0; i < program->n_states; i++)
-    if (strcmp(program->states[i].file, file) == 0 && !add_state(list, program, &program->states[i], arrays[i]))
+    if (strcmp(program->states[i].file, file) == 0 &&
+        !add_state(list, program, &program->states[i], arrays != NULL ? arrays[i] : NULL))
       return false;
   qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
   return true;
@@ -85,6 +92,61 @@ bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *p
                          char *const *arrays, struct problem *problem) {
   *list = (struct tensor_list){0};
   if (fill(list, program, file, arrays)) return true;
+  rt_tensors_free(list);
+  return rt_problem(problem, "no memory for the list of tensors");
+}
+
+/* ---- Parts ---- */
+
+/* "NAME[FIRST:END]" of "NAME", which is given back. */
+static char *part_name(char *name, int64_t first, int64_t end) {
+  size_t size = name != NULL ? strlen(name) + 2 * 20 + sizeof "[:]" : 0;
+  char *part = name != NULL ? malloc(size) : NULL;
+  if (part != NULL) snprintf(part, size, "%s[%" PRId64 ":%" PRId64 "]", name, first, end);
+  free(name);
+  return part;
+}
+
+/* What a rank has of a slice within one row of what ranks divide; nothing where they have no element in common. */
+static bool add_part(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                     const struct accel_slice *slice, const struct accel_row *row, char *own, int shard) {
+  int64_t begin = (int64_t)(row->first + (size_t)shard * row->piece),
+          first = begin > slice->first ? begin : slice->first;
+  int64_t length = (int64_t)(shard + 1 < program->mesh[ACCEL_DP_SHARD] ? row->piece : row->last);
+  int64_t end = slice->first + rt_shape_count(slice->rank, slice->shape);
+  if (begin + length < end) end = begin + length;
+  if (first >= end) return true;
+  size_t size = rt_dtype_size(state->dtype);
+  struct tensor_view view = {.dtype = state->dtype, .rank = 1, .shape = {end - first}};
+  view.bytes = own + (row->own + (size_t)(first - begin)) * size;
+  view.size = (size_t)(end - first) * size;
+  view.name =
+      part_name(name_of(state, program->tensors[slice->parameter].name), first - slice->first, end - slice->first);
+  if (view.name == NULL) return false;
+  list->items[list->count++] = view;
+  return true;
+}
+
+static bool add_parts(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                      char *own, int shard) {
+  for (int i = 0; i < slices_of(program, state); i++) {
+    struct accel_slice slice = slice_of(program, state, i);
+    for (int k = 0; k < program->division.n_rows; k++)
+      if (!add_part(list, program, state, &slice, &program->division.rows[k], own, shard)) return false;
+  }
+  return true;
+}
+
+bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *own, int shard, struct problem *problem) {
+  *list = (struct tensor_list){0};
+  bool good = make_room(list, program);
+  for (int i = 0; good && i < program->n_states; i++)
+    if (strcmp(program->states[i].file, file) == 0) good = add_parts(list, program, &program->states[i], own[i], shard);
+  if (good) {
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+    return true;
+  }
   rt_tensors_free(list);
   return rt_problem(problem, "no memory for the list of tensors");
 }

@@ -23,10 +23,15 @@ struct tensor_list {
 };
 
 /* The tensors that a program keeps in one file of its checkpoints ("model"), in the order of their bytes; arrays[i] is
- * where its states[i] stands, in the arena or in a copy. A parameter itself is called by its name, a state of one
+ * where its states[i] stands, in the arena or in a copy; NULL: names and shapes are asked for, in the order of names. A parameter itself is called by its name, a state of one
  * "state.NAME.exp_avg", as PyTorch flattens an optimizer's, and what belongs to no parameter by the state's name. */
 bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
                          char *const *arrays, struct problem *problem);
+
+/* What rank `shard` along dp_shard has of them, where ranks divide them and own[i] is its part of states[i]:
+ * "NAME[FIRST:END]", some elements in a row. */
+bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *own, int shard, struct problem *problem);
 
 void rt_tensors_free(struct tensor_list *list);
 

@@ -158,7 +158,7 @@ static void compare_values(const struct pair *pair, const char *name, json_t *va
 }
 
 static bool is_index(const char *name) {
-  return strstr(name, ".safetensors.index.json") != NULL;
+  return strstr(name, ".safetensors.index.json") != NULL || strstr(name, rt_pieces_ending) != NULL;
 }
 
 static bool is_json(const char *name) {

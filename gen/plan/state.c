@@ -15,7 +15,7 @@ int64_t state_copy_bytes(const struct program *program) {
   const struct job *job = program->job;
   if (!job->checkpoint.background || (job->checkpoint.every == 0 && job->checkpoint.minutes == 0)) return 0;
   for (int i = 0; i < program->states.count; i++)
-    if (program->states.items[i].whole == 0) bytes += state_bytes(&program->states.items[i]);
+    if (program->states.items[i].whole == 0 || job->checkpoint.by_rank) bytes += state_bytes(&program->states.items[i]);
   return bytes;
 }
 

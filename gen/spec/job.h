@@ -295,6 +295,7 @@ struct job {
     int64_t iteration, total_limit; /* total_limit 0: all are kept */
     int64_t max_shard_bytes;
     bool background;
+    bool by_rank; /* state_dict_type: each rank writes its part of what ranks divide */
     const char *resume;
     bool saves_on_signal, outlives_errors;
   } checkpoint;

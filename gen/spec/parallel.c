@@ -239,6 +239,8 @@ void parallel_bind(struct job *job) {
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
   job->parallelism.least_params = least != NULL ? least->integer : 0;
   job->parallelism.zero_stage = grid.shards > 1 ? (int)grid.stage : 0;
+  const struct spec_node *type = spec_find(job->tree, "parallelism.fsdp.state_dict_type");
+  job->checkpoint.by_rank = job->parallelism.zero_stage > 0 && type != NULL && spec_is(type, "sharded_state_dict");
   compression_bind(job);
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;

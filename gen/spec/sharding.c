@@ -81,7 +81,8 @@ static void check_stage(const struct spec_node *job, int64_t ranks, struct diagn
 
 /* What is only said of what ranks divide. */
 static void check_divided(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
-  static const char *const keys[] = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules"};
+  static const char *const keys[] = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules",
+                                     "state_dict_type"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *node = spec_find(key(job, "fsdp"), keys[i]);
     if (node == NULL || node->is_default || data_grid_of(job, ranks).stage > 0) continue;

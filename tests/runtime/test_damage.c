@@ -97,6 +97,7 @@ static void every_byte(void **state) {
   const struct checkpoint what = {.step = 12, .epoch = 1, .index = 8, .lr = 0.001};
   (void)state;
   for (int i = 0; i < 40; i++) weights[i] = (float)i / 7, moments[i] = (float)i * 3;
+  assert_true(rt_checkpoint_begin(folder, &problem));
   assert_true(rt_checkpoint_write(folder, &program, arrays, &what, &problem));
   assert_true(rt_checkpoint_verify(folder, &manifest, &problem));
   assert_int_equal(manifest.count, 3 + 3 + 4); /* two shards and an index, twice; scheduler, sampler, random, job */

@@ -59,7 +59,7 @@ static void round_trip(void **state) {
                                                   .marks = {.count = 2, .sums = {7, (uint64_t)i}}},
                                 &problem));
   }
-  assert_true(rt_manifest_write(&written, folder, "accel-gen", "job", &problem));
+  assert_true(rt_manifest_write(&written, folder, "manifest.json", IN_PLACE, "accel-gen", "job", &problem));
   snprintf(path, sizeof path, "%s/manifest.json", folder);
   assert_true(rt_map(&mapping, path, "", &problem));
   assert_true(rt_manifest_read(&read, path, (const char *)mapping.bytes, mapping.size, &problem));

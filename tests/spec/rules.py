@@ -68,7 +68,7 @@ def divides(job, stage):
 
 
 # Keys of parallelism.fsdp about what ranks divide.
-DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules"}
+DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules", "state_dict_type"}
 
 
 def ranks_hold(job):

@@ -1,0 +1,180 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "mapping.h"
+#include "pieces.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+const char rt_pieces_ending[] = ".safetensors.parts.json";
+
+enum { MOST_RANKS = 1 << 20 };
+static const size_t alignment = 64;
+
+/* While tensors are joined. */
+struct joining {
+  struct joined *joined;
+  const char *path; /* of the index */
+  size_t *filled;   /* by tensor: bytes that are there */
+  struct problem *problem;
+};
+
+/* ---- The index ---- */
+
+static bool read_shape(struct stored_tensor *tensor, const json_t *shape) {
+  int64_t count = 1;
+  if (!json_is_array(shape) || json_array_size(shape) > sizeof tensor->shape / sizeof *tensor->shape) return false;
+  tensor->rank = (int)json_array_size(shape);
+  for (int d = 0; d < tensor->rank; d++) {
+    const json_t *extent = json_array_get(shape, (size_t)d);
+    tensor->shape[d] = json_integer_value(extent);
+    if (!json_is_integer(extent) || tensor->shape[d] < 0) return false;
+    if (tensor->shape[d] > 0 && count > INT64_MAX / 16 / tensor->shape[d]) return false;
+    count *= tensor->shape[d];
+  }
+  return true;
+}
+
+static bool read_entry(struct stored_tensor *tensor, const char *name, const json_t *entry) {
+  const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+  size_t size = dtype != NULL ? rt_stored_size(dtype) : 0;
+  *tensor = (struct stored_tensor){.name = name};
+  if (size == 0 || !read_shape(tensor, json_object_get(entry, "shape"))) return false;
+  snprintf(tensor->dtype, sizeof tensor->dtype, "%s", dtype);
+  tensor->size = (size_t)rt_shape_count(tensor->rank, tensor->shape) * size;
+  return true;
+}
+
+/* Names and shapes, each tensor a place behind the one before; the bytes of all. */
+static bool read_tensors(struct joining *joining, json_t *entries) {
+  struct joined *joined = joining->joined;
+  const char *name;
+  json_t *entry;
+  joined->tensors = calloc(json_object_size(entries) + 1, sizeof *joined->tensors);
+  joining->filled = calloc(json_object_size(entries) + 1, sizeof *joining->filled);
+  if (joined->tensors == NULL || joining->filled == NULL)
+    return rt_problem(joining->problem, "%s: no memory for the list of tensors", joining->path);
+  json_object_foreach(entries, name, entry) {
+    struct stored_tensor *tensor = &joined->tensors[joined->count];
+    if (!read_entry(tensor, name, entry) || joined->size > SIZE_MAX / 4 - tensor->size)
+      return rt_problem(joining->problem, "%s: the entry '%.200s' is not a type and a shape", joining->path, name);
+    json_object_set_new(entry, "number", json_integer(joined->count++));
+    joined->size += (tensor->size + alignment - 1) / alignment * alignment;
+  }
+  return true;
+}
+
+static bool take_memory(struct joining *joining) {
+  struct joined *joined = joining->joined;
+  if (joined->size == 0) return true;
+  void *memory = mmap(NULL, joined->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return rt_problem(joining->problem, "%s: no memory for %zu bytes of tensors: %s", joining->path, joined->size,
+                      strerror(errno));
+  joined->memory = memory;
+  uint8_t *at = memory;
+  for (int i = 0; i < joined->count; i++) {
+    joined->tensors[i].bytes = at;
+    at += (joined->tensors[i].size + alignment - 1) / alignment * alignment;
+  }
+  return true;
+}
+
+/* ---- The parts ---- */
+
+/* "NAME[FIRST:END]" apart; false for what is no such name. */
+static bool read_name(const char *text, char *name, size_t size, int64_t *first, int64_t *end) {
+  const char *bracket = strrchr(text, '[');
+  int length = 0;
+  if (bracket == NULL || (size_t)(bracket - text) >= size) return false;
+  if (sscanf(bracket, "[%" SCNd64 ":%" SCNd64 "]%n", first, end, &length) != 2 || bracket[length] != '\0') return false;
+  snprintf(name, size, "%.*s", (int)(bracket - text), text);
+  return *first >= 0 && *end >= *first;
+}
+
+/* A part goes behind those that came before. */
+static bool add_part(struct joining *joining, const char *path, const json_t *entries,
+                     const struct stored_tensor *part) {
+  char name[1024];
+  int64_t first, end;
+  const json_t *entry = NULL;
+  if (read_name(part->name, name, sizeof name, &first, &end)) entry = json_object_get(entries, name);
+  if (entry == NULL)
+    return rt_problem(joining->problem, "%s: '%.200s' is not a part of a tensor of the index", path, part->name);
+  int number = (int)json_integer_value(json_object_get(entry, "number"));
+  struct stored_tensor *whole = &joining->joined->tensors[number];
+  int64_t elements = rt_shape_count(whole->rank, whole->shape);
+  size_t width = elements > 0 ? whole->size / (size_t)elements : 0;
+  if (strcmp(part->dtype, whole->dtype) != 0 || end > elements || part->size != (size_t)(end - first) * width ||
+      (size_t)first * width != joining->filled[number])
+    return rt_problem(joining->problem, "%s: '%.200s' does not go on where the parts before it end", path, part->name);
+  memcpy((uint8_t *)joining->joined->memory + (whole->bytes - (const uint8_t *)joining->joined->memory) +
+             joining->filled[number],
+         part->bytes, part->size);
+  joining->filled[number] += part->size;
+  return true;
+}
+
+static bool add_file(struct joining *joining, const char *path, const json_t *entries, const char *cure) {
+  struct mapping mapping;
+  struct safetensors file;
+  if (!rt_map(&mapping, path, cure, joining->problem)) return false;
+  bool good = rt_safetensors_read(&file, path, mapping.bytes, mapping.size, joining->problem);
+  for (int i = 0; good && i < file.count; i++) good = add_part(joining, path, entries, &file.tensors[i]);
+  if (good || file.tensors != NULL) rt_safetensors_free(&file);
+  rt_unmap(&mapping);
+  return good;
+}
+
+static bool add_files(struct joining *joining, const json_t *root, const char *cure) {
+  const json_t *entries = json_object_get(root, "tensors");
+  int64_t ranks = json_integer_value(json_object_get(root, "ranks"));
+  int stem = (int)(strlen(joining->path) - strlen(rt_pieces_ending));
+  char path[4096 + 40];
+  if (ranks < 1 || ranks > MOST_RANKS)
+    return rt_problem(joining->problem, "%s: 'ranks' is not a number of ranks", joining->path);
+  for (int64_t i = 1; i <= ranks; i++) {
+    snprintf(path, sizeof path, "%.*s-%05" PRId64 "-of-%05" PRId64 ".safetensors", stem, joining->path, i, ranks);
+    if (!add_file(joining, path, entries, cure)) return false;
+    joining->joined->files++;
+  }
+  for (int i = 0; i < joining->joined->count; i++)
+    if (joining->filled[i] != joining->joined->tensors[i].size)
+      return rt_problem(joining->problem, "%s: the parts of '%.200s' end before it does", joining->path,
+                        joining->joined->tensors[i].name);
+  return true;
+}
+
+static bool join(struct joining *joining, json_t *root, const char *cure) {
+  json_t *entries = json_object_get(root, "tensors");
+  if (!json_is_object(entries)) return rt_problem(joining->problem, "%s: the index has no 'tensors'", joining->path);
+  return read_tensors(joining, entries) && take_memory(joining) && add_files(joining, root, cure);
+}
+
+bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
+  struct joining joining = {.joined = joined, .path = path, .problem = problem};
+  struct mapping mapping;
+  json_error_t error;
+  *joined = (struct joined){0};
+  if (!rt_map(&mapping, path, cure, problem)) return false;
+  json_t *root = json_loadb((const char *)mapping.bytes, mapping.size, JSON_REJECT_DUPLICATES, &error);
+  rt_unmap(&mapping);
+  if (root == NULL)
+    return rt_problem(problem, "%s: byte %d: the index is not JSON: %s", path, error.position, error.text);
+  joined->index = root;
+  bool good = join(&joining, root, "give the files of all ranks that the index names");
+  free(joining.filled);
+  if (!good) rt_pieces_free(joined);
+  return good;
+}
+
+void rt_pieces_free(struct joined *joined) {
+  if (joined->memory != NULL) munmap(joined->memory, joined->size);
+  free(joined->tensors);
+  json_decref(joined->index);
+  *joined = (struct joined){0};
+}
