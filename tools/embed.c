@@ -91,8 +91,10 @@ static void write_sources(FILE *out, char **paths, FILE *depends) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 8) {
-    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES SCHEMA MODEL_HEADER HOOKS_HEADER SOURCE...\n");
+  if (argc < 9) {
+    fprintf(
+        stderr,
+        "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MODEL_HEADER HOOKS_HEADER SOURCE...\n");
     return 2;
   }
   FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
@@ -103,11 +105,13 @@ int main(int argc, char **argv) {
   write_files(out, &templates, strlen(argv[3]) + 1, "template", depends);
   fprintf(out, "const char accel_job_schema[] = {");
   write_bytes(out, argv[4], depends);
-  fprintf(out, "const char accel_model_header[] = {");
+  fprintf(out, "const char accel_tuning_schema[] = {");
   write_bytes(out, argv[5], depends);
-  fprintf(out, "const char accel_hooks_header[] = {");
+  fprintf(out, "const char accel_model_header[] = {");
   write_bytes(out, argv[6], depends);
-  write_sources(out, argv + 7, depends);
+  fprintf(out, "const char accel_hooks_header[] = {");
+  write_bytes(out, argv[7], depends);
+  write_sources(out, argv + 8, depends);
   fprintf(depends, "\n");
   if (fclose(out) != 0) fail("cannot write", argv[1]);
   if (fclose(depends) != 0) fail("cannot write", argv[2]);

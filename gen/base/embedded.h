@@ -19,6 +19,9 @@ extern const int accel_source_count;
 /* schemas/job.schema.json */
 extern const char accel_job_schema[];
 
+/* schemas/tuning.schema.json */
+extern const char accel_tuning_schema[];
+
 /* include/accel/model.h */
 extern const char accel_model_header[];
 

@@ -62,8 +62,14 @@ void check_report(struct check *c, struct location where, const char *format, ..
   add_cause_note(c);
 }
 
-static const char *group_words(const struct subject *group) {
-  return group->path[0] == '\0' ? "job" : group->path;
+/* What messages call the document: the schema's noun, or `job`. */
+static const char *noun(const struct check *c, const char *job) {
+  const char *own = json_string_value(json_object_get(c->root, "noun"));
+  return own != NULL ? own : job;
+}
+
+static const char *group_words(const struct check *c, const struct subject *group) {
+  return group->path[0] == '\0' ? noun(c, "job") : group->path;
 }
 
 static void help(struct check *c, const char *before, const char *text, const char *after) {
@@ -72,7 +78,7 @@ static void help(struct check *c, const char *before, const char *text, const ch
 
 void check_missing(struct check *c, const struct subject *group, const char *key) {
   if (c->diags == NULL) return;
-  check_report(c, group->key_where, "missing key '%s' in %s", key, group_words(group));
+  check_report(c, group->key_where, "missing key '%s' in %s", key, group_words(c, group));
   const char *path = group->path[0] == '\0' ? key : arena_printf(c->arena, "%s.%s", group->path, key);
   const json_t *schema = schema_find(c->root, path);
   const char *sentence = json_string_value(schema_keyword(c->root, schema, "description"));
@@ -114,15 +120,15 @@ void check_unknown(struct check *c, const struct subject *group, const json_t *p
   const char *shown = spec_describe(c->arena, &name);
   const char *elsewhere = json_string_value(json_object_get(json_object_get(c->root, "elsewhere"), entry->key));
   if (elsewhere != NULL) {
-    check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(group));
+    check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(c, group));
     diag_help(c->diags, "what others call '%s' is %s", entry->key, elsewhere);
     return;
   }
   if (near != NULL && owner == NULL) {
-    check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, group_words(group), near);
+    check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, group_words(c, group), near);
     return;
   }
-  check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(group));
+  check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(c, group));
   if (owner != NULL) {
     diag_help(c->diags, "'%s' is a key of %s", entry->key, owner);
     return;
@@ -133,7 +139,7 @@ void check_unknown(struct check *c, const struct subject *group, const json_t *p
   }
   struct text list = text_in(c->arena);
   for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]);
-  diag_help(c->diags, "the keys of %s are %s", group_words(group), text_string(&list));
+  diag_help(c->diags, "the keys of %s are %s", group_words(c, group), text_string(&list));
 }
 
 static bool is_type(const struct spec_node *node, const char *type) {
@@ -178,7 +184,7 @@ bool check_type(struct check *c, const json_t *schema, const struct subject *s) 
   const char *words;
   if (json_object_get(schema, "enum") != NULL) return true; /* the choices say more than their type */
   if (types == NULL || match_types(c, types, s->node, &words)) return true;
-  const char *name = s->path[0] == '\0' ? "a job" : arena_printf(c->arena, "'%s'", s->name);
+  const char *name = s->path[0] == '\0' ? noun(c, "a job") : arena_printf(c->arena, "'%s'", s->name);
   check_report(c, s->node->where, "%s must be %s, not %s", name, words, spec_describe(c->arena, s->node));
   bool scalar = s->node->kind == SPEC_INT || s->node->kind == SPEC_REAL || s->node->kind == SPEC_BOOL;
   if (s->node->kind == SPEC_NULL && strcmp(words, "a group of keys") == 0)

@@ -8,12 +8,20 @@
 #include "gen/spec/check.h"
 #include "gen/spec/pattern.h"
 
-json_t *schema_of_job(void) {
+static json_t *embedded(const char *name, const char *text) {
   json_error_t error;
-  json_t *root = json_loads(accel_job_schema, JSON_REJECT_DUPLICATES, &error);
+  json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
   if (root != NULL) return root;
-  fprintf(stderr, "accel-gen: job.schema.json:%d: %s\n", error.line, error.text); /* a build that no test has seen */
+  fprintf(stderr, "accel-gen: %s:%d: %s\n", name, error.line, error.text); /* a build that no test has seen */
   exit(1);
+}
+
+json_t *schema_of_job(void) {
+  return embedded("job.schema.json", accel_job_schema);
+}
+
+json_t *schema_of_tuning(void) {
+  return embedded("tuning.schema.json", accel_tuning_schema);
 }
 
 const json_t *schema_target(const json_t *root, const json_t *schema) {

@@ -4,7 +4,7 @@
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
  * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere, at the root, says what a name that other
- * trainers have for a key is here. A number that is not finite is none, as in JSON. */
+ * trainers have for a key is here, and noun what messages call the document. A number that is not finite is none, as in JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
 
@@ -15,6 +15,9 @@
 
 /* The schema of a job, parsed from accel_job_schema. The caller gives it back with json_decref. */
 json_t *schema_of_job(void);
+
+/* The same of a table of measurements, from accel_tuning_schema. */
+json_t *schema_of_tuning(void);
 
 /* The schema itself, or what its $ref leads to. A keyword beside $ref (a description, a default) stays with it. */
 const json_t *schema_target(const json_t *root, const json_t *schema);

@@ -84,7 +84,7 @@ struct spec_source *source_of(struct arena *arena, const char *name, const char 
   map_lines(arena, source);
   if (!map_characters(arena, source, diags)) return NULL;
   if (!is_blank(source->text)) return source;
-  diag_error(diags, (struct location){.file = name}, "the job is empty");
+  diag_error(diags, (struct location){.file = name}, "the file is empty");
   return NULL;
 }
 

@@ -1,0 +1,96 @@
+/* A table from its JSON, which is read as the YAML that it also is: each value has its place. */
+#include <errno.h>
+#include <string.h>
+
+#include "gen/base/file.h"
+#include "gen/base/version.h"
+#include "gen/spec/schema.h"
+#include "gen/spec/yaml.h"
+#include "gen/tuning/tuning.h"
+
+static const char *text_at(const struct spec_node *node, const char *key) {
+  return spec_find(node, key)->text;
+}
+
+/* Of another version or another machine. */
+static void check_origin(const struct spec_node *document, const struct tuned_machine *machine,
+                         struct diagnostics *diags) {
+  const struct spec_node *generator = spec_find(document, "generator");
+  const struct spec_node *processor = spec_find(document, "machine.processor");
+  const struct spec_node *cores = spec_find(document, "machine.cores");
+  static const char cure[] = "measure again: accel-gen tune JOB";
+  if (strcmp(generator->text, ACCEL_VERSION) != 0) {
+    diag_error(diags, generator->where, "measured by version %s, whose kernels are others than those of " ACCEL_VERSION,
+               generator->text);
+    diag_help(diags, "%s", cure);
+  }
+  if (strcmp(processor->text, machine->processor) != 0) {
+    diag_error(diags, processor->where, "measured on another machine: this one is %s", machine->processor);
+    diag_help(diags, "%s", cure);
+  } else if ((int64_t)cores->real != machine->cores) {
+    diag_error(diags, cores->where, "measured on another machine: this one has %lld processors",
+               (long long)machine->cores);
+    diag_help(diags, "%s", cure);
+  }
+}
+
+static void read_entry(struct tuning *tuning, const struct spec_node *node, struct diagnostics *diags) {
+  const struct spec_node *ways = spec_find(node, "ways");
+  struct tuned entry = {.subject = text_at(node, "subject"),
+                        .threads = (int64_t)spec_find(node, "threads")->real,
+                        .flops = spec_find(node, "flops")->real,
+                        .bytes = spec_find(node, "bytes")->real};
+  const struct tuned *before = tuning_find(tuning, entry.subject, entry.threads, entry.bytes);
+  if (before != NULL && before->bytes == entry.bytes) {
+    diag_error(diags, spec_find(node, "subject")->where, "there is an entry before for this subject and %lld threads",
+               (long long)entry.threads);
+    return;
+  }
+  for (int i = 0; i < ways->count; i++) {
+    const struct spec_node *way = ways->entries[i].value;
+    for (int k = 0; k < i; k++)
+      if (strcmp(text_at(ways->entries[k].value, "way"), text_at(way, "way")) == 0)
+        diag_error(diags, way->where, "the way '%s' stands here twice", text_at(way, "way"));
+    tuning_put(tuning, &entry, text_at(way, "way"), spec_find(way, "seconds")->real);
+  }
+}
+
+static struct tuning *bind(struct arena *arena, const struct spec_node *document, struct diagnostics *diags) {
+  struct tuning *tuning = tuning_new(arena);
+  const struct spec_node *entries = spec_find(document, "entries");
+  tuning->generator = text_at(document, "generator");
+  tuning->machine.processor = text_at(document, "machine.processor");
+  tuning->machine.cores = (int64_t)spec_find(document, "machine.cores")->real;
+  tuning->compiler = text_at(document, "compiler");
+  tuning->flags = text_at(document, "flags");
+  tuning->library = text_at(document, "library");
+  for (int i = 0; i < entries->count; i++) read_entry(tuning, entries->entries[i].value, diags);
+  return tuning;
+}
+
+struct tuning *tuning_parse(struct arena *arena, const char *file, const char *text, size_t length,
+                            const struct tuned_machine *machine, struct diagnostics *diags) {
+  int before = diags->errors;
+  diag_add_source(diags, file, text);
+  const struct spec_source *source = source_of(arena, file, text, length, false, diags);
+  const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
+  if (document == NULL || diags->errors > before) return NULL;
+  json_t *schema = schema_of_tuning();
+  bool good = schema_validate(arena, schema, document, diags) && diags->errors == before;
+  json_decref(schema);
+  if (!good) return NULL;
+  check_origin(document, machine, diags);
+  struct tuning *tuning = diags->errors > before ? NULL : bind(arena, document, diags);
+  if (tuning != NULL) tuning->file = file;
+  return diags->errors > before ? NULL : tuning;
+}
+
+struct tuning *tuning_read(struct arena *arena, const char *file, const struct tuned_machine *machine,
+                           struct location where, struct diagnostics *diags) {
+  size_t length = 0;
+  const char *text = read_bytes(arena, file, &length);
+  if (text != NULL) return tuning_parse(arena, file, text, length, machine, diags);
+  diag_error(diags, where, "cannot read the table of measurements '%s': %s", file, strerror(errno));
+  diag_help(diags, "accel-gen tune JOB -o %s writes it", file);
+  return NULL;
+}
