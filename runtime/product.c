@@ -102,7 +102,7 @@ static struct accel_primitive *make_primitive(const struct accel_product *p) {
 bool accel_open_product(struct accel_product *product) {
   if (product->in_blocks) return true;
   product->primitive = make_primitive(product);
-  return product->primitive != NULL;
+  return product->primitive != NULL || product->type == ACCEL_F32;
 }
 
 /* ---- In float32, block by block ---- */
@@ -134,26 +134,57 @@ static void multiply_block(const struct accel_product *p, void *y, const uint16_
   rt_store_lines(p->result, p->accumulate, place, p->y_row, sum, COLUMNS, rows, columns);
 }
 
-static void emulate(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b) {
-  int64_t matrices = 1, down = (p->rows + ROWS - 1) / ROWS, across = (p->columns + COLUMNS - 1) / COLUMNS;
+/* Where the matrices of one of the batch begin, in elements. */
+struct begins {
+  int64_t y, a, b;
+};
+
+static int64_t matrices_of(const struct accel_product *p) {
+  int64_t matrices = 1;
   for (int i = 0; i < p->batch_rank; i++) matrices *= p->batch[i];
+  return matrices;
+}
+
+static struct begins begins_of(const struct accel_product *p, int64_t matrix) {
+  struct begins begins = {0};
+  for (int i = p->batch_rank - 1; i >= 0; i--) {
+    int64_t at = matrix % p->batch[i];
+    matrix /= p->batch[i];
+    begins.y += at * p->y_step[i];
+    begins.a += at * p->a_step[i];
+    begins.b += at * p->b_step[i];
+  }
+  return begins;
+}
+
+static void emulate(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b) {
+  int64_t down = (p->rows + ROWS - 1) / ROWS, across = (p->columns + COLUMNS - 1) / COLUMNS;
+  int64_t blocks = matrices_of(p) * down * across;
 #pragma omp parallel for
-  for (int64_t block = 0; block < matrices * down * across; block++) {
-    int64_t rest = block / (down * across), to = 0, from_a = 0, from_b = 0;
-    for (int i = p->batch_rank - 1; i >= 0; i--) {
-      int64_t at = rest % p->batch[i];
-      rest /= p->batch[i];
-      to += at * p->y_step[i];
-      from_a += at * p->a_step[i];
-      from_b += at * p->b_step[i];
-    }
-    char *matrix = (char *)y + to * (p->result == ACCEL_F32 ? 4 : 2);
-    multiply_block(p, matrix, a + from_a, b + from_b, block / across % down * ROWS, block % across * COLUMNS);
+  for (int64_t block = 0; block < blocks; block++) {
+    const struct begins at = begins_of(p, block / (down * across));
+    char *matrix = (char *)y + at.y * (p->result == ACCEL_F32 ? 4 : 2);
+    multiply_block(p, matrix, a + at.a, b + at.b, block / across % down * ROWS, block % across * COLUMNS);
+  }
+}
+
+/* Of floats, where oneDNN has no primitive for the shape. */
+static void multiply_floats(const struct accel_product *p, float *y, const float *a, const float *b) {
+  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1;
+  for (int64_t matrix = 0; matrix < matrices_of(p); matrix++) {
+    const struct begins at = begins_of(p, matrix);
+    rt_onednn_note(dnnl_sgemm(a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', p->rows, p->columns, p->depth, 1.0f, a + at.a,
+                              a_lines ? p->a_row : p->a_column, b + at.b, b_lines ? p->b_row : p->b_column,
+                              p->accumulate ? 1.0f : 0.0f, y + at.y, p->y_row));
   }
 }
 
 void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
   const struct accel_primitive *primitive = product->primitive;
+  if (primitive == NULL && product->type == ACCEL_F32) {
+    multiply_floats(product, y, a, b);
+    return;
+  }
   if (primitive == NULL) {
     emulate(product, y, a, b);
     return;

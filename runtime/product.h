@@ -1,5 +1,6 @@
-/* Products of matrices of 16 bits: by the processor's own instructions where oneDNN has them for it, else in float32 on
- * blocks that are widened first. An emitted program states each product's shape once, opens all of them at its start,
+/* Products of matrices by oneDNN's primitives, which are made for a shape: of 16 bits by the processor's own instructions
+ * where oneDNN has them for it, else in float32 on blocks that are widened first; of floats, with type and result
+ * ACCEL_F32, as oneDNN can. An emitted program states each product's shape once, opens all of them at its start,
  * and multiplies without allocating (but for what oneDNN's own calls take).
  *
  * accel_multiply does not fail at once: what went wrong in a step is told by accel_products_status. */
@@ -27,7 +28,7 @@ struct accel_product {
 };
 
 /* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs as it is meant to:
- * on instructions for 16 bits, unless in_blocks; false: it is emulated. */
+ * on instructions for 16 bits, unless in_blocks; false: it is emulated. Of floats: true. */
 bool accel_open_product(struct accel_product *product);
 
 /* y = a b, or y += a b, of one of them. */

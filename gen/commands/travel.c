@@ -11,6 +11,7 @@
 #include "gen/plan/report.h"
 #include "gen/plan/solve.h"
 #include "gen/plan/target.h"
+#include "gen/tuning/tuning.h"
 
 /* ---- From the job to the model's inputs ---- */
 
@@ -86,6 +87,24 @@ static struct graph *read_graph(void *context, struct arena *arena, const struct
   return model_graph(arena, travel->model, &request, diags);
 }
 
+/* ---- What was measured ---- */
+
+/* The table that the job names. False with an error where it cannot serve. */
+static bool read_tuning(struct travel *travel) {
+  const char *name = travel->job->devices.tuning;
+  if (travel->tuning != NULL || name == NULL) return true;
+  const struct location where = job_where(travel->job, "devices.tuning");
+  const struct tuned_machine machine = tuning_machine(travel->arena);
+  const char *file = strcmp(name, "machine") == 0 ? tuning_path(travel->arena, &machine) : name;
+  if (file == NULL) {
+    diag_error(&travel->diags, where, "there is no cache folder in which this machine's table could be");
+    diag_help(&travel->diags, "set XDG_CACHE_HOME or HOME, or name a file");
+    return false;
+  }
+  travel->tuning = tuning_read(travel->arena, file, &machine, where, &travel->diags);
+  return travel->tuning != NULL;
+}
+
 /* ---- The stages in order ---- */
 
 static bool read_job(struct travel *travel, const struct job_override *overrides, int n_overrides) {
@@ -93,7 +112,7 @@ static bool read_job(struct travel *travel, const struct job_override *overrides
   travel->job = text == NULL
                     ? job_read(travel->arena, file, overrides, n_overrides, &travel->diags)
                     : job_parse(travel->arena, file, text, strlen(text), overrides, n_overrides, &travel->diags);
-  return travel->job != NULL && check_generate(travel) && resolve_sequence_length(travel);
+  return travel->job != NULL && check_generate(travel) && resolve_sequence_length(travel) && read_tuning(travel);
 }
 
 /* The job with the numbers that it left open: read again, as if the command line had set them. */
@@ -111,19 +130,21 @@ static bool close_job(struct travel *travel, const struct planner *planner) {
 }
 
 int travel_to_job(struct travel *travel) {
-  struct planner planner = {read_graph, travel, travel->kind};
   if (!read_job(travel, travel->options->overrides, travel->options->n_overrides)) return STATUS_BAD_JOB;
+  struct planner planner = {read_graph, travel, travel->kind, travel->tuning};
   return read_model(travel) && close_job(travel, &planner) ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int travel_to_program(struct travel *travel) {
-  struct planner planner = {read_graph, travel, travel->kind};
   if (travel_to_job(travel) != STATUS_OK) return STATUS_BAD_JOB;
+  struct planner planner = {read_graph, travel, travel->kind, travel->tuning};
   if (travel->kind == PROGRAM_TRAIN && !find_steps(travel->job, &travel->diags)) return STATUS_BAD_JOB;
+  if (travel->adjust != NULL) travel->adjust(travel->context, travel->job);
   struct graph *graph = read_graph(travel, travel->arena, travel->job, &travel->diags);
   if (graph == NULL) return STATUS_BAD_JOB;
   struct builder *builder = builder_on(graph, &travel->diags);
-  travel->program = plan(builder, travel->job, travel->kind, &travel->diags, travel->options->dump, &travel->dumped);
+  travel->program =
+      plan(builder, travel->job, travel->kind, travel->tuning, &travel->diags, travel->options->dump, &travel->dumped);
   if (travel->program == NULL) return STATUS_BAD_JOB;
   if (!check_memory(&planner, travel->program, &travel->diags)) return STATUS_BAD_JOB;
   find_savings(&planner, travel->program);

@@ -7,6 +7,7 @@
 #include "gen/plan/program.h"
 
 struct tree;
+struct tuning;
 
 struct travel {
   const struct options *options;
@@ -17,6 +18,9 @@ struct travel {
   struct job *job;
   struct tree *model;          /* set before: a model that was read before serves, and the job's hooks are good */
   struct templates *templates; /* set before: they serve */
+  const struct tuning *tuning; /* what was measured of kernels; NULL: nothing. Set before: it serves */
+  void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
+  void *context;
   struct program *program;
   const char *beside; /* the program's second text, where its target has two */
   const char *dumped; /* the IR behind options->dump */

@@ -7,9 +7,6 @@
 #include "gen/ir/op.h"
 #include "gen/plan/target.h"
 
-/* Loops shorter than this cost more to share between threads than to run. */
-enum { PARALLEL_FROM = 8192 };
-
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < rank; i++) jinja_push(arena, list, jinja_int(strides[i]));
@@ -92,15 +89,10 @@ static struct jinja_value part_value(struct arena *arena, const struct kernel *k
 
 static void set_loops(struct arena *arena, struct jinja_value k, const struct kernel *kernel) {
   struct jinja_value loops = jinja_list(arena), parts = jinja_list(arena);
-  int64_t count = 1;
-  for (int i = 0; i < kernel->n_loops; i++) {
-    jinja_push(arena, loops, jinja_int(kernel->loops[i]));
-    count *= kernel->loops[i];
-  }
+  for (int i = 0; i < kernel->n_loops; i++) jinja_push(arena, loops, jinja_int(kernel->loops[i]));
   for (int i = 0; i < kernel->node->body.count; i++) jinja_push(arena, parts, part_value(arena, kernel, i));
   jinja_set(arena, k, "loops", loops);
   jinja_set(arena, k, "parts", parts);
-  set_bool(arena, k, "parallel", count >= PARALLEL_FROM);
 }
 
 /* Whether it reads or writes elements of 16 bits. */
@@ -130,6 +122,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
     jinja_set(arena, k, kernel->inputs[i].name, operand);
   }
   set_text(arena, k, "name", kernel->name);
+  set_text(arena, k, "way", kernel->way);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));

@@ -137,6 +137,14 @@ struct op_kind {
    * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
   struct mean (*mean)(const struct node *node, const struct mean *inputs);
 
+  /* The ways to write the kernel, which differ in speed and at most in rounding: fills ways[] (room for MAX_WAYS) with
+   * words for its template, first that of the way that is taken where nothing was measured, and returns their number.
+   * strides: of the outputs, then of the inputs; 0 along dimensions of one element. NULL: there is one way, without a
+   * word. */
+  int (*ways)(const struct node *node, const int64_t *const *strides, const char **ways);
+  const char *chooses; /* what they are, for people: "keys of a block" */
+  bool shares;         /* they differ in what each thread adds up */
+
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;
   /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over all
@@ -182,6 +190,8 @@ struct op_kind {
 };
 
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2 };
+
+enum { MAX_WAYS = 6 };
 
 /* Places of a sequence that follow on those which have been before. */
 struct new_places {

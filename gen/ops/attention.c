@@ -7,6 +7,7 @@
  * section 3.1 and appendix B.2): dv = P^T dy, dS = P (dy v^T
  * - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "gen/ops/support/support.h"
 
@@ -177,6 +178,23 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   return builder_op(builder, "attention_cached", inputs, 6, attributes, 2);
 }
 
+/* Keys of a block: `words`, the usual number first, of which each makes other blocks of `keys` than the first. */
+static int key_ways(int64_t keys, const char *const words[3], const char **ways) {
+  int64_t usual = atoll(words[0]);
+  int count = 1;
+  ways[0] = words[0];
+  for (int i = 1; i < 3; i++) {
+    int64_t number = atoll(words[i]);
+    if ((number < keys ? number : keys) != (usual < keys ? usual : keys)) ways[count++] = words[i];
+  }
+  return count;
+}
+
+static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+  (void)strides;
+  return key_ways(node->inputs[1]->shape.dim[2], (const char *const[3]){"256", "128", "64"}, ways);
+}
+
 static const struct op_kind kind = {
     .name = "attention",
     .class = OP_KERNEL,
@@ -187,6 +205,8 @@ static const struct op_kind kind = {
     .resumed = resumed,
     .gradient = gradient,
     .accepts = accepts,
+    .ways = ways,
+    .chooses = "keys of a block",
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,
@@ -258,6 +278,11 @@ static int64_t library_room(const struct node *node) {
   return (int64_t)sizeof(float) * (shape_count(q) + shape_count(op_leading(q))) + (8 << 20);
 }
 
+static int ways_backward(const struct node *node, const int64_t *const *strides, const char **ways) {
+  (void)strides;
+  return key_ways(node->inputs[2]->shape.dim[2], (const char *const[3]){"64", "32", "128"}, ways);
+}
+
 static const struct op_kind kind_backward = {
     .name = "attention_backward",
     .class = OP_KERNEL,
@@ -266,6 +291,8 @@ static const struct op_kind kind_backward = {
     .output_names = {"dq", "dk", "dv"},
     .infer = infer_backward,
     .accepts = accepts,
+    .ways = ways_backward,
+    .chooses = "keys of a block",
     .accumulates = 1 | 2 | 4,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_backward,

@@ -81,6 +81,36 @@ static int along(const struct node *node, int axis, int input) {
   return axis < y.rank - 2 && own.dim[mine] == 1 && y.dim[axis] != 1 ? AXIS_WHOLE : mine;
 }
 
+/* Whether one stride leads through dimension `d` and the one behind it. */
+static bool runs_on(struct shape shape, const int64_t *strides, int d) {
+  return strides[d] == strides[d + 1] * shape.dim[d + 1];
+}
+
+/* Products that the kernel makes: one, or one for each of the leading places where their rows do not lie evenly. */
+static int64_t count_products(const struct node *node, const int64_t *const *strides) {
+  struct shape y = node->outputs[0]->shape, a = node->inputs[0]->shape;
+  bool one = node->inputs[1]->shape.rank == 2 && a.rank == y.rank;
+  for (int i = 0; i < y.rank - 2; i++) one = one && runs_on(a, strides[1], i) && runs_on(y, strides[0], i);
+  return one ? 1 : shape_product(y, 0, y.rank - 2);
+}
+
+/* The library shares out a product among threads (library), each thread makes whole ones (each) or blocks of one
+ * (blocks), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`. */
+static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+  enum { SMALL = 1000000 };
+  const struct value *y = node->outputs[0];
+  ways[0] = "library";
+  if (dtype_is_low(node->inputs[0]->dtype)) return 1;
+  bool several = count_products(node, strides) > 1;
+  ways[1] = several ? "each" : "blocks";
+  ways[2] = "primitive";
+  if (several && extent(y, 2) * extent(y, 1) * extent(node->inputs[0], 1) < SMALL) {
+    ways[0] = "each";
+    ways[1] = "library";
+  }
+  return 3;
+}
+
 static const struct op_kind kind = {
     .name = "matmul",
     .class = OP_KERNEL,
@@ -92,6 +122,9 @@ static const struct op_kind kind = {
     .accepts = accepts,
     .accumulates = 1,
     .product = true,
+    .ways = ways,
+    .chooses = "products",
+    .shares = true,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,

@@ -4,7 +4,9 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/layout.h"
+#include "gen/plan/target.h"
 
 const char *operand_name(struct arena *arena, const struct node *node, bool output, int index) {
   if (node->body.count > 0) {
@@ -196,9 +198,20 @@ static struct kernel *make_kernel(struct program *program, const struct step *st
   return kernel;
 }
 
+/* The way in which it is written, among those of its kind. */
+static const char *choose_way(struct program *program, struct kernel *kernel) {
+  const struct op_kind *kind = kernel->node->kind;
+  const char *ways[MAX_WAYS];
+  int count = n_operands(kernel);
+  if (kind->ways == NULL || !program->target->chooses) return "";
+  const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
+  for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
+  int n_ways = kind->ways(kernel->node, strides, ways);
+  if (kind->shares && program->job->training.deterministic) n_ways = 1;
+  return choose(program, kernel->subject, kind->chooses, ways, n_ways);
+}
+
 void choose_kernels(struct program *program) {
-  const char **descriptions = NULL;
-  int capacity = 0;
   for (int f = 0; f < program->n_functions; f++) {
     struct function *function = program->functions[f];
     for (int s = 0; s < function->n_steps; s++) {
@@ -210,13 +223,12 @@ void choose_kernels(struct program *program) {
         step->kernel = kernel;
         continue;
       }
-      const char *description = describe(program->arena, kernel);
+      kernel->subject = describe(program->arena, kernel);
       for (int i = 0; i < program->n_kernels && step->kernel == NULL; i++)
-        if (strcmp(descriptions[i], description) == 0) step->kernel = program->kernels[i];
+        if (strcmp(program->kernels[i]->subject, kernel->subject) == 0) step->kernel = program->kernels[i];
       if (step->kernel != NULL) continue;
       kernel->name = kernel_name(program, kernel);
-      descriptions = arena_grow(program->arena, descriptions, program->n_kernels, &capacity, sizeof *descriptions);
-      descriptions[program->n_kernels] = description;
+      kernel->way = choose_way(program, kernel);
       program->kernels =
           arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity, sizeof kernel);
       program->kernels[program->n_kernels++] = step->kernel = kernel;

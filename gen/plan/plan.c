@@ -220,13 +220,14 @@ const char *pass_name(int index) {
   return passes[index].name;
 }
 
-struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind, struct diagnostics *diags,
-                     const char *dump, const char **dumped) {
+struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
+                     const struct tuning *tuning, struct diagnostics *diags, const char *dump, const char **dumped) {
   struct arena *arena = builder_arena(builder);
   struct program *program = arena_alloc(arena, sizeof *program);
   program->arena = arena;
   program->job = job;
   program->kind = kind;
+  program->tuning = tuning;
   program->target = target_of(job, kind);
   program->graph = builder_graph(builder);
   program->trained = program;

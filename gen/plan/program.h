@@ -17,6 +17,8 @@ const char *program_kind_name(enum program_kind kind);
 bool program_kind_find(const char *name, enum program_kind *kind);
 
 struct target;
+struct tuned;
+struct tuning;
 
 /* ---- Memory ---- */
 
@@ -82,9 +84,20 @@ struct kernel_operand {
   int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
 };
 
+/* Ways to compute the same, of which one is taken: gen/plan/choose.h. */
+struct choice {
+  const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
+  const char *what;    /* is chosen: "keys of a block" */
+  const char *const *ways;
+  int n_ways, taken;
+  const struct tuned *measured; /* NULL: nothing was, and the first way is taken */
+};
+
 /* A kernel: one C function for all steps that need exactly it. */
 struct kernel {
   const char *name;
+  const char *subject;     /* all that its text depends on, but for the way that it is written in */
+  const char *way;         /* of its kind's ways; "": there is one */
   const struct node *node; /* of the first step that needed it */
   struct kernel_operand *outputs, *inputs;
   int n_loops; /* of a fused kernel: its loop nest, outermost first */
@@ -151,7 +164,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } *members;
+  } * members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -350,6 +363,11 @@ struct program {
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;
+  const struct tuning *tuning; /* NULL: nothing was measured */
+  struct {
+    struct choice *items;
+    int count, capacity;
+  } choices;
 
   /* Figures. */
   int n_layers;                 /* of the model's longest loop over functions */

@@ -14,7 +14,7 @@ struct trial {
 static struct program *plan_job(struct arena *arena, const struct planner *planner, const struct job *job,
                                 struct diagnostics *diags) {
   struct graph *graph = planner->read(planner->context, arena, job, diags);
-  return graph != NULL ? plan(builder_on(graph, diags), job, planner->kind, diags, NULL, NULL) : NULL;
+  return graph != NULL ? plan(builder_on(graph, diags), job, planner->kind, planner->tuning, diags, NULL, NULL) : NULL;
 }
 
 static struct trial try_job(const struct planner *planner, const struct job *job) {

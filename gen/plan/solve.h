@@ -11,6 +11,7 @@ struct planner {
   struct graph *(*read)(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags);
   void *context;
   enum program_kind kind;
+  const struct tuning *tuning; /* as plan() takes it */
 };
 
 /* Whether the job leaves a number open: data.batch_size, accumulation.num_steps or memory.activation_checkpointing. */

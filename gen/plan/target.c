@@ -2,7 +2,7 @@
 
 #include "gen/ir/op.h"
 
-static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1};
+static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1, .chooses = true};
 
 /* 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest rows that are
  * usual. */

@@ -7,11 +7,12 @@
 struct target {
   const char *name;   /* "cuda", which is also the folder of its templates */
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
-  unsigned epilogues;   /* what its products can do before they are written, as bits of enum epilogue */
+  unsigned epilogues; /* what its products can do before they are written, as bits of enum epilogue */
   /* What the names of a program's files end with. The first is the one that is asked for; another lies beside it, under
    * its name with this ending instead. */
   const char *suffixes[2];
   int n_texts;
+  bool chooses;            /* its kernels are written in several ways */
   int64_t progress_bytes;  /* of the arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
   int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */

@@ -222,6 +222,9 @@ static void bind_source(struct arena *arena, const struct spec_node *tree, const
 
 static void bind_run(struct arena *arena, struct job *job, struct diagnostics *diags) {
   job->devices.memory = size_in_bytes(job, "devices.memory", diags);
+  const char *tuning = spec_string(job, "devices.tuning");
+  bool named = tuning != NULL && strcmp(tuning, "machine") != 0;
+  job->devices.tuning = named ? beside(arena, job->file, tuning) : tuning;
   job->training.seed = (uint64_t)spec_integer(job, "training.seed");
   bind_metrics(job);
   bind_stopping(job);

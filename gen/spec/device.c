@@ -22,6 +22,7 @@ static const struct limit cuda[] = {
     {"parallelism.ddp.comm_hook", {"no", "fp16", "bf16"}, "parallelism.ddp.comm_hook: bf16"},
     {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
+    {"devices.tuning", {NULL}, "no devices.tuning; its tables are of processors"},
     {"profile.schedule", {NULL}, "no profile.schedule; Nsight Systems has a timeline"},
     {"profile.output_trace_dir", {NULL}, "no profile.output_trace_dir"},
     {"profile.with_flops", {"false"}, "profile.with_flops: false"},

@@ -200,6 +200,7 @@ struct job {
     int64_t ranks;   /* nodes times per_node */
     int64_t timeout; /* seconds that a rank waits for others */
     bool numa_affinity;
+    const char *tuning; /* a table's file, resolved against the job file's folder; "machine"; NULL: none */
   } devices;
 
   struct {

@@ -11,13 +11,15 @@ struct key {
 };
 
 /* The compiler refuses a member of another type. */
-#define MEMBER(path, type) {#path, _Generic(((struct job *)NULL)->path, type: offsetof(struct job, path))}
+#define MEMBER(path, type)                                                                                             \
+  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
 #define REAL(path) MEMBER(path, double)
 #define WHOLE(path) MEMBER(path, int64_t)
 #define INT(path) MEMBER(path, int)
 #define FLAG(path) MEMBER(path, bool)
 #define STRING(path) MEMBER(path, const char *)
-#define CHOICE(path) {#path, offsetof(struct job, path)}
+#define CHOICE(path)                                                                                                   \
+  { #path, offsetof(struct job, path) }
 
 static const struct key reals[] = {
     REAL(model.lora.alpha),

@@ -138,7 +138,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   compare("loss", &again, &loss, 1, at->file);
 
   struct graph *fresh = read_graph(&bench, at, &diags);
-  struct program *program = plan(builder_on(fresh, &diags), job, PROGRAM_TRAIN, &diags, NULL, NULL);
+  struct program *program = plan(builder_on(fresh, &diags), job, PROGRAM_TRAIN, NULL, &diags, NULL, NULL);
   if (program == NULL) diag_print(&diags, stderr, false);
   assert_non_null(program);
   struct machine machine = {

@@ -10,7 +10,8 @@ from kernels import Kernel, Operand
 SIZES = [1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 40, 64, 65]
 
 
-def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0):
+def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0,
+                 way="each"):
     def operand(letter, shape, lie):
         order = list(range(len(shape)))
         if lie == "columns":
@@ -24,7 +25,7 @@ def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows
     oy = operand("y", [*batch, m, n], y)
     va, vb = normal(rng, *oa.shape), normal(rng, *ob.shape)
     truth = va.astype(np.float64) @ vb.astype(np.float64)
-    return Case(Kernel("matmul", [oy], [oa, ob], name), {"a": va, "b": vb}, {"y": truth})
+    return Case(Kernel("matmul", [oy], [oa, ob], name, way=way), {"a": va, "b": vb}, {"y": truth})
 
 
 def build_decide(name, rng, shape=(1, 1)):
@@ -131,7 +132,8 @@ def packed(rng, b, t, documents):
     return np.maximum.accumulate(np.where(begins, np.arange(t), 0), 1).astype(np.int32) if documents else None
 
 
-def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0):
+def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0,
+                    way="256"):
     s, kv = s or t, h // group
     q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
     scale = float(d) ** -0.5
@@ -140,7 +142,7 @@ def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense"
     more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
     inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
     outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
-    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale),
+    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
                 {"q": q, "k": k, "v": v, **({"starts": starts} if documents else {})}, {"y": y, "lse": lse})
 
 
@@ -170,7 +172,7 @@ def build_table(name, rng, count=1, whole=0):
 
 
 def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
-                             window=0, documents=0):
+                             window=0, documents=0, way="64"):
     s, kv = s or t, h // group
     q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
     scale = float(d) ** -0.5
@@ -184,7 +186,7 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
               head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
     outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
                head_operand("dv", b, kv, s, d, lie, accumulate)]
-    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale),
+    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
                 {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, **({"starts": starts} if documents else {})},
                 {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
                  "dv": by_group(p.swapaxes(-1, -2) @ dy, group)},
@@ -302,7 +304,13 @@ FIXED = {
     + [dict(batch=(3, 5), m=7, n=5, k=3, b_rank2=True, b="columns"), dict(batch=(3,), m=7, n=5, k=3, accumulate=True),
        dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads"), dict(m=33, n=17, k=65, accumulate=True),
        dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
-       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns")],
+       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", way="library")]
+    + [dict(m=m, n=n, k=k, a=a, b=b, y=y, accumulate=m > 200, way=way)
+       for way in ("blocks", "primitive")
+       for m, n, k in [(1, 1, 1), (5, 97, 33), (250, 40, 7)]
+       for a, b, y in [("rows", "columns", "rows"), ("columns", "gap", "columns")]]
+    + [dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads", way="primitive"),
+       dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True, accumulate=True, way="primitive")],
     "decide": ROWS + [dict(shape=(5, 1)), dict(shape=(3, 40, 65))],
     "embedding": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3)), dict(v=65, c=384, shape=(3, 8))],
     "embedding_backward": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3), accumulate=True),
@@ -348,6 +356,8 @@ FIXED = {
 }
 FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
     dict(b=2, h=2, t=33, d=16, lie="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
+for backward, ways in (("", ("64", "128")), ("_backward", ("32", "128"))):
+    FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, way=w) for c in (0, 1) for w in ways]
 
 
 def ways_of(kind, ways):
@@ -375,7 +385,7 @@ def fuzzed(kind, rng):
         lies = ["rows", "columns", "gap"]
         return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
                     a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
-                    accumulate=flag(), gap=int(rng.integers(5)))
+                    accumulate=flag(), gap=int(rng.integers(5)), way=str(rng.choice(["library", "each", "blocks", "primitive"])))
     if kind.startswith("attention"):
         causal = int(flag())
         group = int(rng.integers(1, 3))

@@ -26,7 +26,7 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 OPENED = ("product", "convolution")
 RUNTIME = [ROOT / "runtime" / f"{name}.c" for name in ("problem", "world", "world_self", "onednn", "lines", "product", "convolution")]
 CACHE = ROOT / "build" / "tests" / "kernels"
-HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
+HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_product_by_blocks", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -99,7 +99,8 @@ def kernel_text(kernel):
 
 def support_of(kind):
     more = getattr(module_of(kind), "support_backward", []) if kind.endswith("_backward") else []
-    return list(getattr(module_of(kind), "support", [])) + list(more)
+    by_way = [name for names in getattr(module_of(kind), "support_by", {}).values() for name in names]
+    return list(dict.fromkeys([*getattr(module_of(kind), "support", []), *by_way, *more]))
 
 
 def program_text(kernels):
