@@ -5,7 +5,7 @@
 
 #include "gen/commands/commands.h"
 
-#define JOB_OPTIONS " --set --color "
+#define JOB_OPTIONS " --set --tuning --color "
 
 static const struct command commands[] = {
     {.name = "",
@@ -28,6 +28,12 @@ static const struct command commands[] = {
      .accepts = JOB_OPTIONS "--program --json --dump --nodes --latency --bandwidth --step ",
      .argument = "a job file",
      .run = command_plan},
+    {.name = "tune",
+     .synopsis = "tune JOB [-o TABLE] [--rounds N]",
+     .summary = "measure here which kernels are fastest",
+     .accepts = " --set --color -o --rounds -v ",
+     .argument = "a job file",
+     .run = command_tune},
     {.name = "check",
      .synopsis = "check JOB [--resolved]",
      .summary = "check a job; print it with all defaults",

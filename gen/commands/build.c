@@ -7,15 +7,10 @@
 #include "gen/base/path.h"
 #include "gen/commands/bundle.h"
 #include "gen/commands/commands.h"
+#include "gen/commands/compile.h"
 #include "gen/commands/files.h"
 #include "gen/commands/generate.h"
 #include "gen/commands/process.h"
-#include "gen/commands/runtime.h"
-
-static const char *environment(const char *name, const char *otherwise) {
-  const char *value = getenv(name);
-  return value != NULL && value[0] != '\0' ? value : otherwise;
-}
 
 /* A program for GPUs is two texts and two compilers: as a bundle it knows how to build itself. */
 static bool compile_bundle(const struct options *options, const char *folder, const char *program) {
@@ -28,31 +23,6 @@ static bool compile_bundle(const struct options *options, const char *folder, co
   return process_run(&command);
 }
 
-static bool compile(const struct options *options, const struct needs *needs, const char *source, const char *program) {
-  struct words command = words_in(options->arena);
-  words_split(&command, environment("CC", "cc"));
-  words_split(&command, environment("CFLAGS", TRAINER_CFLAGS));
-  words_add(&command, "-o");
-  words_add(&command, program);
-  words_add(&command, source);
-  if (needs->hooks != NULL) words_add(&command, needs->hooks);
-  if (!runtime_flags(options, "--cflags --libs", needs->ranks > 1, &command)) return false;
-  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
-  if (process_run(&command)) return true;
-  fprintf(stderr, "accel-gen: the compiler failed; %s\n",
-          options->verbose ? "its command is above" : "run with -v to see its command");
-  return false;
-}
-
-/* What the compiler says of itself, in one line. */
-static const char *compiler_version(const struct options *options) {
-  struct words command = words_in(options->arena);
-  words_split(&command, environment("CC", "cc"));
-  words_add(&command, "--version");
-  const char *text = process_read(&command);
-  return text == NULL ? "unknown" : arena_copy(options->arena, text, strcspn(text, "\n"));
-}
-
 /* Says of the program at options->output what it was made of. */
 static bool tell(const struct options *options, const struct manifest *manifest) {
   struct arena *arena = options->arena;
@@ -61,8 +31,8 @@ static bool tell(const struct options *options, const struct manifest *manifest)
                       .name = name_in_folder(options->output),
                       .sha256 = digest != NULL ? digest : "",
                       .compiler = compiler_version(options),
-                      .command = arena_printf(arena, "%s %s %s", environment("CC", "cc"),
-                                              environment("CFLAGS", TRAINER_CFLAGS), manifest->compile_rest)};
+                      .command =
+                          arena_printf(arena, "%s %s %s", compiler_name(), compiler_flags(), manifest->compile_rest)};
   return write_statements(arena, options->output, &made);
 }
 
@@ -78,7 +48,7 @@ static int build_in(const struct options *options, const char *folder) {
   const struct needs needs = needs_of(options);
   bool good = needs.kind == DEVICE_CUDA
                   ? compile_bundle(options, arena_printf(options->arena, "%s/bundle", folder), beside)
-                  : compile(options, &needs, inner.output, beside);
+                  : compile(options, needs.hooks, needs.ranks > 1, inner.output, beside);
   if (!good) {
     unlink(beside);
     return STATUS_CANNOT;
@@ -92,11 +62,8 @@ static int build_in(const struct options *options, const char *folder) {
 
 int command_build(const struct options *options) {
   if (options->bundle != NULL) return bundle_write(options, options->bundle);
-  char *folder = arena_printf(options->arena, "%s/accel-gen.XXXXXX", environment("TMPDIR", "/tmp"));
-  if (mkdtemp(folder) == NULL) {
-    perror(folder);
-    return STATUS_CANNOT;
-  }
+  const char *folder = make_folder(options->arena);
+  if (folder == NULL) return STATUS_CANNOT;
   int status = build_in(options, folder);
   remove_folder(options->arena, folder);
   return status;

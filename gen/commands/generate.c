@@ -9,8 +9,10 @@
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
 #include "gen/commands/variations.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/cost.h"
 #include "gen/plan/plan.h"
+#include "gen/plan/predict.h"
 #include "gen/plan/report.h"
 #include "gen/plan/target.h"
 #include "gen/plan/traffic.h"
@@ -94,8 +96,9 @@ int command_plan(const struct options *options) {
   if (status != STATUS_OK) return finish(&travel, status);
   const struct network *network = options->predicts ? &options->network : NULL;
   const char *people =
-      arena_printf(travel.arena, "%s%s%s%s", report_text(travel.program), traffic_text(travel.program),
-                   network != NULL ? cost_text(travel.program, network) : "", target_products(travel.program));
+      arena_printf(travel.arena, "%s%s%s%s%s%s", report_text(travel.program), traffic_text(travel.program),
+                   network != NULL ? cost_text(travel.program, network) : "", target_products(travel.program),
+                   choices_text(travel.program), prediction_text(travel.program));
   json_t *predicted = options->json && network != NULL ? cost_json(travel.program, network) : NULL;
   const char *text = options->json ? report_json(travel.program, predicted) : people;
   fputs(travel.dumped != NULL ? travel.dumped : text, stdout);

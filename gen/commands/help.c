@@ -21,6 +21,7 @@ static void print_overview(const struct options *options) {
       "  --nodes N                   plan for so many machines, and predict what their exchange takes\n"
       "  --latency US, --bandwidth MB/S, --step MS\n"
       "                              on such a network (20, 1250), beside steps of one rank of so long\n"
+      "  --tuning FILE               choose among kernels, and predict a step, by what `accel-gen tune` has measured\n"
       "  --dump PASS                 print the plan behind a pass; `--dump help` lists the passes\n"
       "  --color auto|always|never   colours in messages; auto also respects NO_COLOR\n"
       "\ntopics of `accel-gen help TOPIC`: a command, a group, or a key such as optimizer.lr\n");

@@ -10,6 +10,7 @@
 #include "gen/emit/templates.h"
 #include "gen/model/model.h"
 #include "gen/plan/report.h"
+#include "gen/tuning/tuning.h"
 
 struct describer {
   struct arena *arena;
@@ -45,6 +46,7 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
   for (int i = 0; i < n_includes; i++) add_input(d, "header", includes[i]);
   const char *hooks = travel->job->hooks.source;
   if (hooks != NULL && travel->kind == PROGRAM_TRAIN) add_input(d, "hooks", hooks);
+  if (travel->tuning != NULL) add_input(d, "tuning", travel->tuning->file);
   add_templates(d, origins);
 }
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/path.h"
+#include "gen/commands/files.h"
 #include "gen/plan/program.h"
 
 /* What is read so far. */
@@ -82,6 +84,27 @@ static bool read_bandwidth(struct reader *reader, const char *value) {
 
 static bool read_step(struct reader *reader, const char *value) {
   return read_quantity(reader, value, 1e-3, &reader->options->network.step);
+}
+
+static bool read_rounds(struct reader *reader, const char *value) {
+  char *end;
+  long rounds = strtol(value, &end, 10);
+  if (end == value || *end != '\0' || rounds < 1 || rounds > 1000)
+    return usage_error(reader, "--rounds is a number from 1 to 1000, not ", value);
+  reader->options->rounds = (int)rounds;
+  return true;
+}
+
+/* --tuning FILE is devices.tuning, which names a file from the job's folder. */
+static bool add_tuning(struct reader *reader) {
+  struct options *options = reader->options;
+  const char *file = options->tuning;
+  if (file == NULL || options->argument == NULL) return true;
+  if (strchr(file, '\'') != NULL) return usage_error(reader, "a table's name may hold no quote: ", file);
+  if (strcmp(file, "machine") != 0)
+    file = name_from(options->arena, folder_of(options->arena, options->argument), file);
+  return add_override(
+      reader, (struct job_override){.key = "devices.tuning", .value = arena_printf(options->arena, "'%s'", file)});
 }
 
 static bool read_program(struct reader *reader, const char *value) {
@@ -167,6 +190,8 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--latency", .read = read_latency},
       {.name = "--bandwidth", .read = read_bandwidth},
       {.name = "--step", .read = read_step},
+      {.name = "--tuning", .value = &options->tuning},
+      {.name = "--rounds", .read = read_rounds},
       {.name = "--dump", .value = &options->dump},
       {.name = "--format", .read = read_format},
       {.name = "--fail-on", .read = read_fail_on},
@@ -249,7 +274,8 @@ const struct command *options_read(struct options *options, int argc, char **arg
   options->network = (struct network){.latency = 20e-6, .bandwidth = 1250e6}; /* Ethernet of 10 Gbit/s */
   options->fail_on = "unproved";
   reader.command = read_command(&reader);
-  bool good = read_rest(&reader);
+  options->rounds = 3;
+  bool good = read_rest(&reader) && add_tuning(&reader);
   options->colour = wants_colour(reader.colour);
   if (!good) return NULL;
   if (reader.command->argument != NULL && options->argument == NULL) {

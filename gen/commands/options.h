@@ -24,6 +24,8 @@ struct options {
   const char *output;    /* -o FILE; NULL when absent */
   const char *program;   /* --program: a kind of program, "train" by default */
   const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */
+  const char *tuning;    /* --tuning FILE, which is an override, too; NULL: none */
+  int rounds;            /* --rounds N of a measurement; 3 */
   const char *dump;      /* --dump PASS: print the IR behind it; NULL: none */
   bool resolved;         /* --resolved */
   bool json;             /* --json */

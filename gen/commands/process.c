@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,14 @@ const char *process_read(const struct words *words) {
   for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) text_add(&text, buffer, (size_t)got);
   close(ends[0]);
   return child > 0 && wait_for(child) ? text_string(&text) : NULL;
+}
+
+const char *make_folder(struct arena *arena) {
+  const char *above = getenv("TMPDIR");
+  char *folder = arena_printf(arena, "%s/accel-gen.XXXXXX", above != NULL && above[0] != '\0' ? above : "/tmp");
+  if (mkdtemp(folder) != NULL) return folder;
+  perror(folder);
+  return NULL;
 }
 
 void remove_folder(struct arena *arena, const char *path) {

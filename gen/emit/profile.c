@@ -1,23 +1,10 @@
 /* The parts of a step that a profile measures: what happens around the model's kernels, then these. */
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/parts.h"
 
 bool is_profiled(const struct program *program) {
   return program->job->profile.on && program->kind == PROGRAM_TRAIN;
-}
-
-/* What a kernel must move: each operand once, and what it adds to twice. */
-static double operand_bytes(const struct kernel *kernel) {
-  const struct node *node = kernel->node;
-  int64_t bytes = 0;
-  for (int i = 0; i < node->n_inputs; i++)
-    bytes += shape_count(kernel->inputs[i].shape) * dtype_size(kernel->inputs[i].dtype);
-  for (int i = 0; i < node->n_outputs; i++) {
-    bool room = node->kind->rooms >> i & 1;
-    int64_t times = room ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
-    bytes += times * shape_count(kernel->outputs[i].shape) * dtype_size(kernel->outputs[i].dtype);
-  }
-  return (double)bytes;
 }
 
 static void add_part(struct arena *arena, struct jinja_value parts, const char *name, double flops, double bytes) {
@@ -32,22 +19,13 @@ struct jinja_value profile_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena), parts = jinja_list(arena);
-  bool tree = job_has_tree(job), several = job->accumulation.num_steps > 1;
-  const struct {
-    const char *name;
-    bool is_there;
-  } around[] = {{"load_batch", true},
-                {"clear_gradients", several && !tree},
-                {"join_gradients", several && tree},
-                {"exchange", program->collectives.count > 0},
-                {"gradient_norm", true},
-                {"update", true}};
   if (!is_profiled(program)) return value;
-  for (size_t i = 0; i < sizeof around / sizeof *around; i++)
-    if (around[i].is_there) add_part(arena, parts, around[i].name, 0, 0);
+  struct step_part around[MAX_PARTS_AROUND];
+  int n_around = step_parts(program, around);
+  for (int i = 0; i < n_around; i++) add_part(arena, parts, around[i].name, 0, 0);
   for (int i = 0; i < program->n_kernels; i++)
     add_part(arena, parts, program->kernels[i]->name, op_flops(program->kernels[i]->node),
-             operand_bytes(program->kernels[i]));
+             kernel_bytes(program->kernels[i]));
   jinja_set(arena, value, "parts", parts);
   set_int(arena, value, "skip_first", job->profile.schedule.skip_first);
   set_int(arena, value, "wait", job->profile.schedule.wait);

@@ -6,6 +6,8 @@
 
 #include "gen/base/path.h"
 #include "gen/base/text.h"
+#include "gen/plan/choose.h"
+#include "gen/plan/predict.h"
 #include "gen/plan/traffic.h"
 #include "gen/plan/tree.h"
 
@@ -153,6 +155,9 @@ const char *report_json(const struct program *program, json_t *predicted) {
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
   if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
+  if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
+  json_t *step = root != NULL ? prediction_json(program) : NULL;
+  if (step != NULL) json_object_set_new(root, "predicted_step", step);
   if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");

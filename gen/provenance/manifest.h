@@ -13,7 +13,7 @@
 
 /* A file and its SHA-256, 64 hexadecimal digits. */
 struct manifest_file {
-  const char *role; /* "job", "model", "header", "hooks", "template"; "program" of the output */
+  const char *role; /* "job", "model", "header", "hooks", "tuning", "template"; "program" of the output */
   const char *name;
   const char *sha256;
 };

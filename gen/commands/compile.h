@@ -1,0 +1,19 @@
+/* Compile: an emitted program in C becomes a binary, by the user's compiler. */
+#ifndef ACCEL_COMMANDS_COMPILE_H
+#define ACCEL_COMMANDS_COMPILE_H
+
+#include "gen/commands/options.h"
+
+/* The compiler's name, and what it gets beside the program and the runtime: $CC and $CFLAGS, or what suits this
+ * machine. */
+const char *compiler_name(void);
+const char *compiler_flags(void);
+
+/* What the compiler says of itself, in one line; "unknown" when it says nothing. */
+const char *compiler_version(const struct options *options);
+
+/* Compiles `source`, with the file `hooks` unless that is NULL, to `program`; `ranks`: it is for several. False once a
+ * message stands on standard error. */
+bool compile(const struct options *options, const char *hooks, bool ranks, const char *source, const char *program);
+
+#endif

@@ -1,0 +1,85 @@
+#include "gen/commands/laps.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double median(double *numbers, int count) {
+  if (count == 0) return 0;
+  qsort(numbers, (size_t)count, sizeof *numbers, by_size);
+  return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+}
+
+/* A part's events so far: their number, and for each step the sum of its seconds. */
+struct events {
+  double *seconds;
+  int count;
+};
+
+const struct lap_part *laps_find(const struct laps *laps, const char *name) {
+  for (int i = 0; i < laps->count; i++)
+    if (strcmp(laps->items[i].name, name) == 0) return &laps->items[i];
+  return NULL;
+}
+
+static bool is_step(const json_t *event) {
+  const char *kind = json_string_value(json_object_get(event, "cat"));
+  return kind != NULL && strcmp(kind, "step") == 0;
+}
+
+static bool is_part(const json_t *event) {
+  const char *kind = json_string_value(json_object_get(event, "cat"));
+  return kind != NULL && strcmp(kind, "part") == 0;
+}
+
+static int count_steps(const json_t *list) {
+  size_t i;
+  const json_t *event;
+  int count = 0;
+  json_array_foreach(list, i, event) count += is_step(event);
+  return count;
+}
+
+/* The events of a step come before that of the step itself. */
+static void read_events(struct arena *arena, const json_t *list, struct laps *laps) {
+  int n_steps = count_steps(list), step = 0, room = 0;
+  struct events *all = NULL;
+  double *whole = arena_alloc(arena, ((size_t)n_steps + 1) * sizeof *whole);
+  size_t i;
+  const json_t *event;
+  json_array_foreach(list, i, event) {
+    double seconds = 1e-6 * json_number_value(json_object_get(event, "dur"));
+    const char *name = json_string_value(json_object_get(event, "name"));
+    if (is_step(event)) whole[step++] = seconds;
+    if (!is_part(event) || name == NULL || step >= n_steps) continue;
+    const struct lap_part *found = laps_find(laps, name);
+    int at = found != NULL ? (int)(found - laps->items) : laps->count;
+    if (found == NULL) {
+      struct events none = {arena_alloc(arena, ((size_t)n_steps + 1) * sizeof(double)), 0};
+      all = arena_grow(arena, all, laps->count, &room, sizeof *all);
+      all[laps->count] = none;
+      ARENA_PUSH(arena, *laps, ((struct lap_part){.name = arena_string(arena, name)}));
+    }
+    all[at].seconds[step] += seconds;
+    all[at].count++;
+  }
+  for (int k = 0; k < laps->count; k++) {
+    laps->items[k].times = (double)all[k].count / n_steps;
+    laps->items[k].seconds = median(all[k].seconds, n_steps);
+  }
+  laps->n_steps = n_steps;
+  laps->step = median(whole, n_steps);
+}
+
+bool laps_read(struct arena *arena, const char *path, struct laps *laps) {
+  json_t *root = json_load_file(path, 0, NULL);
+  *laps = (struct laps){0};
+  if (root != NULL) read_events(arena, json_object_get(root, "traceEvents"), laps);
+  json_decref(root);
+  return laps->n_steps > 0;
+}

@@ -1,0 +1,31 @@
+/* Laps: what the profile of a run says of the parts of its steps. */
+#ifndef ACCEL_COMMANDS_LAPS_H
+#define ACCEL_COMMANDS_LAPS_H
+
+#include <stdbool.h>
+
+#include "gen/base/arena.h"
+
+/* A part: how often a step runs it, and the median over steps of all its runs in a step. */
+struct lap_part {
+  const char *name;
+  double times, seconds;
+};
+
+struct laps {
+  struct lap_part *items;
+  int count, capacity;
+  double step; /* the median of whole steps, in seconds */
+  int n_steps;
+};
+
+/* Reads a trace (runtime/laps.h). False when it cannot be read or has no step. */
+bool laps_read(struct arena *arena, const char *path, struct laps *laps);
+
+/* A part by its name; NULL when no step ran it. */
+const struct lap_part *laps_find(const struct laps *laps, const char *name);
+
+/* The middle one of `count` numbers, which are sorted. 0 of none. */
+double median(double *numbers, int count);
+
+#endif

@@ -1,0 +1,319 @@
+/* accel-gen tune: how fast the kernels of a job's trainer are on this machine, each in the ways in which it can be
+ * written. What is measured is the trainer itself with a profile in it: kernels find in the caches what they find there
+ * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gen/base/file.h"
+#include "gen/base/path.h"
+#include "gen/commands/commands.h"
+#include "gen/commands/compile.h"
+#include "gen/commands/files.h"
+#include "gen/commands/laps.h"
+#include "gen/commands/process.h"
+#include "gen/commands/runtime.h"
+#include "gen/commands/travel.h"
+#include "gen/ir/op.h"
+#include "gen/plan/choose.h"
+#include "gen/plan/parts.h"
+#include "gen/plan/predict.h"
+#include "gen/tuning/tuning.h"
+
+enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 300 };
+
+/* Of measured steps in one run, in all. */
+static const double seconds_of_run = 2;
+
+/* What was measured of one way: a number for each run. */
+struct samples {
+  struct tuned entry;
+  const char *way;
+  struct {
+    double *items;
+    int count, capacity;
+  } seconds;
+};
+
+/* The trainer in which each choice takes its way of one number. */
+struct variant {
+  struct travel travel;
+  struct tuning *forced;
+  const char *program;
+};
+
+struct tune {
+  const struct options *options;
+  struct arena *arena;
+  const char *folder;
+  int64_t threads;
+  struct variant *variants;
+  int n_variants;
+  struct {
+    struct samples *items;
+    int count, capacity;
+  } samples;
+};
+
+/* ---- The programs ---- */
+
+/* The job as it is measured: nothing but steps, each with its parts' times. */
+static void adjust(void *context, struct job *job) {
+  const struct tune *tune = context;
+  memset(&job->hooks, 0, sizeof job->hooks);
+  job->profile.on = job->profile.with_flops = true;
+  job->profile.schedule.skip_first = SKIPPED;
+  job->profile.schedule.wait = job->profile.schedule.warmup = 0;
+  job->profile.schedule.active = MOST_STEPS;
+  job->profile.schedule.repeat = 1;
+  job->profile.output_trace_dir = tune->folder;
+  job->training.eval_interval = 0;
+  job->training.early_stopping.patience = 0;
+  job->checkpoint.project_dir = arena_printf(tune->arena, "%s/run", tune->folder);
+  job->checkpoint.every = 0;
+  job->checkpoint.minutes = 0;
+  job->checkpoint.resume = "never";
+  job->devices.threads = (int)tune->threads;
+}
+
+static int make_variant(struct tune *tune, int number) {
+  struct variant *variant = &tune->variants[number];
+  struct travel *travel = &variant->travel;
+  const char *text = NULL;
+  variant->forced = tuning_new(tune->arena);
+  variant->forced->forced = number;
+  *travel = (struct travel){.options = tune->options,
+                            .arena = tune->arena,
+                            .diags = diagnostics_in(tune->arena),
+                            .kind = PROGRAM_TRAIN,
+                            .tuning = variant->forced,
+                            .adjust = adjust,
+                            .context = tune};
+  int status = travel_to_text(travel, NULL, &text);
+  if (travel->diags.count > 0) diag_print(&travel->diags, stderr, tune->options->colour);
+  if (status != STATUS_OK) return status;
+  const char *source = arena_printf(tune->arena, "%s/program%d.c", tune->folder, number);
+  variant->program = arena_printf(tune->arena, "%s/program%d", tune->folder, number);
+  if (!write_file(tune->arena, source, text, strlen(text))) return STATUS_CANNOT;
+  return compile(tune->options, NULL, false, source, variant->program) ? STATUS_OK : STATUS_CANNOT;
+}
+
+static int count_variants(const struct program *program) {
+  int count = 1;
+  for (int i = 0; i < program->choices.count; i++)
+    if (program->choices.items[i].n_ways > count) count = program->choices.items[i].n_ways;
+  return count;
+}
+
+static int make_variants(struct tune *tune) {
+  tune->variants = arena_alloc(tune->arena, MAX_WAYS * sizeof *tune->variants);
+  tune->n_variants = 1;
+  for (int i = 0; i < tune->n_variants; i++) {
+    int status = make_variant(tune, i);
+    if (status != STATUS_OK) return status;
+    if (i == 0) tune->n_variants = count_variants(tune->variants[0].travel.program);
+  }
+  return STATUS_OK;
+}
+
+/* ---- Runs ---- */
+
+static bool run(const struct tune *tune, const struct variant *variant, int steps, struct laps *laps) {
+  struct words command = words_in(tune->arena);
+  words_add(&command, variant->program);
+  words_add(&command, "--steps");
+  words_add(&command, arena_printf(tune->arena, "%d", SKIPPED + steps));
+  const char *trace = arena_printf(tune->arena, "%s/profile_0.json", tune->folder);
+  remove(trace);
+  if (process_read(&command) != NULL && laps_read(tune->arena, trace, laps)) return true;
+  fprintf(stderr, "accel-gen: the trainer that was to be measured did not run\n");
+  return false;
+}
+
+static void add_sample(struct tune *tune, struct tuned entry, const char *way, double seconds) {
+  struct samples *found = NULL;
+  if (seconds <= 0) return; /* shorter than the clock can tell */
+  for (int i = 0; i < tune->samples.count && found == NULL; i++) {
+    struct samples *at = &tune->samples.items[i];
+    if (strcmp(at->entry.subject, entry.subject) == 0 && strcmp(at->way, way) == 0) found = at;
+  }
+  if (found == NULL) {
+    ARENA_PUSH(tune->arena, tune->samples, ((struct samples){.entry = entry, .way = way}));
+    found = &tune->samples.items[tune->samples.count - 1];
+  }
+  ARENA_PUSH(tune->arena, found->seconds, seconds);
+}
+
+static bool has_subject(const struct program *program, const char *subject) {
+  for (int i = 0; i < program->n_kernels; i++)
+    if (strcmp(program->kernels[i]->subject, subject) == 0) return true;
+  return false;
+}
+
+static bool all_have(const struct tune *tune, const char *subject) {
+  for (int i = 0; i < tune->n_variants; i++)
+    if (!has_subject(tune->variants[i].travel.program, subject)) return false;
+  return true;
+}
+
+/* What one run says. A choice that makes other kernels is measured by all that not every variant has. */
+static void add_run(struct tune *tune, const struct variant *variant, const struct laps *laps) {
+  const struct program *program = variant->travel.program;
+  double others = 0;
+  for (int i = 0; i < program->n_kernels; i++) {
+    const struct kernel *kernel = program->kernels[i];
+    const struct lap_part *part = laps_find(laps, kernel->name);
+    if (part == NULL) continue;
+    struct tuned entry = {kernel->subject, tune->threads, op_flops(kernel->node), kernel_bytes(kernel), {0}};
+    add_sample(tune, entry, kernel->way, part->seconds / part->times);
+    if (!all_have(tune, kernel->subject)) others += part->seconds;
+  }
+  for (int i = 0; i < program->choices.count; i++) {
+    const struct choice *choice = &program->choices.items[i];
+    if (!has_subject(program, choice->subject))
+      add_sample(tune, (struct tuned){choice->subject, tune->threads, 0, 0, {0}}, choice->ways[choice->taken], others);
+  }
+  struct step_part parts[MAX_PARTS_AROUND + 1];
+  int n_parts = step_parts(program, parts);
+  parts[n_parts++] = (struct step_part){step_rest, step_rest, 1, 0};
+  for (int i = 0; i < n_parts; i++) {
+    const struct lap_part *part = laps_find(laps, parts[i].name);
+    struct tuned entry = {parts[i].subject, tune->threads, 0, parts[i].bytes, {0}};
+    if (part != NULL) add_sample(tune, entry, "", part->seconds / parts[i].times);
+  }
+}
+
+static bool measure(struct tune *tune) {
+  struct laps laps;
+  if (!run(tune, &tune->variants[0], LEAST_STEPS, &laps)) return false;
+  double wanted = seconds_of_run / laps.step;
+  int steps = wanted < LEAST_STEPS ? LEAST_STEPS : wanted > MOST_STEPS ? MOST_STEPS : (int)wanted;
+  for (int round = 0; round < tune->options->rounds; round++)
+    for (int i = 0; i < tune->n_variants; i++) {
+      if (tune->options->verbose)
+        fprintf(stderr, "round %d of %d, way %d of %d, %d steps\n", round + 1, tune->options->rounds, i + 1,
+                tune->n_variants, steps);
+      if (!run(tune, &tune->variants[i], steps, &laps)) return false;
+      add_run(tune, &tune->variants[i], &laps);
+    }
+  return true;
+}
+
+/* ---- The table ---- */
+
+/* oneDNN's version, as its header says it. */
+static const char *library_version(const struct tune *tune) {
+  static const char source[] =
+      "#include <oneapi/dnnl/dnnl_version.h>\nDNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH\n";
+  const char *path = arena_printf(tune->arena, "%s/version.c", tune->folder);
+  struct words command = words_in(tune->arena);
+  if (!write_file(tune->arena, path, source, strlen(source))) return "oneDNN";
+  words_split(&command, compiler_name());
+  words_split(&command, "-E -P");
+  words_add(&command, path);
+  const char *text = process_read(&command);
+  int major, minor, patch;
+  if (text == NULL || sscanf(text, "%d %d %d", &major, &minor, &patch) != 3) return "oneDNN";
+  return arena_printf(tune->arena, "oneDNN %d.%d.%d", major, minor, patch);
+}
+
+static bool made_alike(const struct tuning *a, const struct tuning *b) {
+  return strcmp(a->compiler, b->compiler) == 0 && strcmp(a->flags, b->flags) == 0 &&
+         strcmp(a->library, b->library) == 0;
+}
+
+/* The table to add to: that of the file, unless it was measured elsewhere or with other tools. */
+static struct tuning *open_table(const struct tune *tune, const char *file) {
+  struct arena *arena = tune->arena;
+  struct tuning *fresh = tuning_new(arena);
+  struct diagnostics diags = diagnostics_in(arena);
+  size_t length;
+  fresh->machine = tuning_machine(arena);
+  fresh->compiler = compiler_version(tune->options);
+  fresh->flags = compiler_flags();
+  fresh->library = library_version(tune);
+  if (read_bytes(arena, file, &length) == NULL) return fresh;
+  struct tuning *there = tuning_read(arena, file, &fresh->machine, (struct location){0}, &diags);
+  if (there != NULL && made_alike(there, fresh)) return there;
+  fprintf(stderr, "accel-gen: %s was measured %s: it is begun anew\n", file,
+          there != NULL ? "with another compiler, other flags or another library" : "elsewhere or by another version");
+  return fresh;
+}
+
+static bool make_folders(struct arena *arena, const char *path) {
+  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
+    if (mkdir(arena_copy(arena, path, (size_t)(slash - path)), 0777) != 0 && errno != EEXIST) {
+      perror(path);
+      return false;
+    }
+  return true;
+}
+
+/* Puts the medians into the table and writes it; then says what follows for the job. */
+static int finish(struct tune *tune, const char *file) {
+  struct tuning *table = open_table(tune, file);
+  for (int i = 0; i < tune->samples.count; i++) {
+    struct samples *samples = &tune->samples.items[i];
+    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items, samples->seconds.count));
+  }
+  const char *text = tuning_text(table);
+  if (!make_folders(tune->arena, file) || !write_file(tune->arena, file, text, strlen(text))) return STATUS_CANNOT;
+  struct travel travel = tune->variants[0].travel;
+  travel.diags = diagnostics_in(tune->arena);
+  travel.tuning = table;
+  travel.adjust = NULL;
+  travel.program = NULL;
+  int status = travel_to_program(&travel);
+  if (travel.diags.count > 0) diag_print(&travel.diags, stderr, tune->options->colour);
+  if (status != STATUS_OK) return status;
+  printf("%s%s%s: %d entries\n", choices_text(travel.program), prediction_text(travel.program), file,
+         table->entries.count);
+  return STATUS_OK;
+}
+
+/* What cannot be measured by one process on this machine. */
+static bool can_tune(struct travel *travel) {
+  const struct job *job = travel->job;
+  bool gpu = job->devices.kind == DEVICE_CUDA;
+  if (!gpu && job->devices.ranks == 1) return true;
+  diag_error(&travel->diags, job_where(job, gpu ? "devices.kind" : "devices.per_node"),
+             gpu ? "kernels for GPUs are written in one way, and are not measured"
+                 : "what is measured is one process, and the job's program is for several");
+  diag_help(&travel->diags, gpu ? "tune a job with devices.kind: cpu"
+                                : "tune the same job with one rank: the kernels of a micro-batch are the same");
+  return false;
+}
+
+static int tune_job(struct tune *tune, const char *file) {
+  int status = make_variants(tune);
+  if (status != STATUS_OK) return status;
+  return measure(tune) ? finish(tune, file) : STATUS_CANNOT;
+}
+
+int command_tune(const struct options *options) {
+  struct arena *arena = options->arena;
+  struct tune tune = {.options = options, .arena = arena};
+  const struct tuned_machine machine = tuning_machine(arena);
+  const char *file = options->output != NULL ? options->output : tuning_path(arena, &machine);
+  struct travel first = {.options = options,
+                         .arena = arena,
+                         .diags = diagnostics_in(arena),
+                         .kind = PROGRAM_TRAIN,
+                         .tuning = tuning_new(arena)};
+  int status = travel_to_job(&first);
+  if (status == STATUS_OK && !can_tune(&first)) status = STATUS_BAD_JOB;
+  if (first.diags.count > 0) diag_print(&first.diags, stderr, options->colour);
+  if (status != STATUS_OK) return status;
+  if (file == NULL || strcmp(file, "-") == 0) {
+    fprintf(stderr, "accel-gen: name the table's file: -o FILE\n");
+    return STATUS_BAD_JOB;
+  }
+  tune.threads = first.job->devices.threads > 0 ? first.job->devices.threads : machine.cores;
+  tune.folder = make_folder(arena);
+  if (tune.folder == NULL) return STATUS_CANNOT;
+  status = tune_job(&tune, file);
+  remove_folder(arena, tune.folder);
+  return status;
+}

@@ -1,0 +1,167 @@
+"""`accel-gen tune` writes a table that its schema allows; plans choose by it and predict by it, and what they choose trains
+as the rules' choices do. A table of another machine, of another version, or that is none is refused with its place and
+the reason."""
+
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import unittest
+
+import jsonschema
+import numpy as np
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import GENERATOR, MODELS, Trainer, relative  # noqa: E402
+
+SCHEMA = json.loads((TREE / "schemas" / "tuning.schema.json").read_text())
+STEPS = 6
+
+
+def make(**groups):
+    trainer = Trainer({
+        "model": {"source": str(MODELS / "gpt2.c"),
+                  "config": {"n_layer": 2, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 80}},
+        "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 2},
+        "memory": {"cross_entropy_chunk": "auto"}, "devices": {"threads": 2}, "training": {"steps": STEPS}, **groups})
+    (trainer.folder / "corpus.txt").write_bytes(np.random.default_rng(7).bytes(4000))
+    return trainer
+
+
+def command(trainer, *words, status=0, **environment):
+    result = subprocess.run([GENERATOR, *words], cwd=trainer.folder, capture_output=True, text=True, check=False,
+                            env={**os.environ, "CFLAGS": "-std=c17 -O1 -march=native", **environment})
+    if result.returncode != status:
+        raise AssertionError(f"{words}: {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout + result.stderr
+
+
+class Tune(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.trainer = make()
+        cls.said = command(cls.trainer, "tune", "job.yaml", "-o", "table.json", "--rounds", "1")
+        cls.file = cls.trainer.folder / "table.json"
+        cls.table = json.loads(cls.file.read_text())
+
+    def plan(self, *flags):
+        return json.loads(command(self.trainer, "plan", "job.yaml", "--json", *flags))
+
+    def write(self, name, table):
+        text = table if isinstance(table, str) else json.dumps(table, indent=1)
+        (self.trainer.folder / name).write_text(text)
+        return name
+
+    def test_table(self):
+        jsonschema.validate(self.table, SCHEMA)
+        self.assertEqual(self.table["machine"]["cores"], os.cpu_count())
+        self.assertTrue(all(entry["threads"] == 2 for entry in self.table["entries"]))
+        names = [entry["subject"].split()[0] for entry in self.table["entries"]]
+        for name in ("matmul", "attention", "attention_backward", "linear_cross_entropy", "layer_norm", "load_batch", "update"):
+            self.assertIn(name, names)
+
+    def test_every_way_is_measured(self):
+        plan = self.plan("--tuning", "table.json")
+        chosen = {choice["chooses"] for choice in plan["choices"]}
+        self.assertLessEqual({"products", "keys of a block", "threads", "rows of a chunk"}, chosen)
+        for choice in plan["choices"]:
+            self.assertEqual(choice["by"], "measurement", choice)
+            self.assertEqual(set(choice["seconds"]), set(choice["ways"]), choice)
+            self.assertLessEqual(choice["seconds"][choice["way"]], min(choice["seconds"].values()) / 0.96, choice)
+        self.assertEqual({choice["by"] for choice in self.plan()["choices"]}, {"rule"})
+        self.assertIn("products of matmul_", self.said)
+
+    def test_prediction(self):
+        predicted = self.plan("--tuning", "table.json")["predicted_step"]
+        self.assertEqual(predicted["measured"], predicted["of"])
+        self.assertEqual(predicted["estimated"], 0)
+        self.assertNotIn("predicted_step", self.plan())
+        twice = self.plan("--tuning", "table.json", "--set", "accumulation.num_steps=2")["predicted_step"]
+        self.assertGreater(twice["seconds"], 1.2 * predicted["seconds"])
+        other = self.plan("--tuning", "table.json", "--set", "data.batch_size=3")["predicted_step"]
+        self.assertLess(other["measured"], other["of"])
+        self.assertGreater(other["estimated"], 0)
+
+    def fastest(self, number):
+        """The table with another way of each entry the fastest: its way of this number, or its last."""
+        table = json.loads(self.file.read_text())
+        for entry in table["entries"]:
+            for at, way in enumerate(entry["ways"]):
+                way["seconds"] = 1e-6 if at == min(number, len(entry["ways"]) - 1) else 1e-3
+        return self.write(f"way{number}.json", table)
+
+    def test_ways_train_alike(self):
+        losses = []
+        for flags in ([], ["--tuning", self.fastest(1)], ["--tuning", self.fastest(2)]):
+            self.trainer.build(*[str(self.trainer.folder / f) if f.endswith(".json") else f for f in flags],
+                               CFLAGS="-std=c17 -O1 -march=native")
+            losses.append([step["loss"] for step in self.trainer.run()])
+        for other in losses[1:]:
+            self.assertLess(relative(np.array(other), np.array(losses[0])), 1e-6)
+
+    def test_same_bytes_and_manifest(self):
+        name = self.fastest(1)
+        command(self.trainer, "job.yaml", "-o", "a.c", "--tuning", name, "--manifest")
+        command(self.trainer, "job.yaml", "-o", "b.c", "--set", f"devices.tuning={name}")
+        folder = self.trainer.folder
+        self.assertEqual((folder / "a.c").read_bytes(), (folder / "b.c").read_bytes())
+        self.assertNotEqual((folder / "a.c").read_bytes(), self.trainer.generate())
+        manifest = json.loads((folder / "a.manifest.json").read_text())
+        digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        self.assertIn({"role": "tuning", "name": name, "sha256": digest}, manifest["inputs"])
+        self.assertEqual({choice["by"] for choice in manifest["plan"]["choices"]}, {"measurement"})
+        self.assertIn("same", command(self.trainer, "audit", "--regenerate", "a.manifest.json"))
+        self.write(name, self.table)
+        self.assertIn(f"{name} is another", command(self.trainer, "audit", "--regenerate", "a.manifest.json", status=1)
+                      .replace("  ", " "))
+
+    def test_machines_own_table(self):
+        home = str(self.trainer.folder / "cache")
+        said = command(self.trainer, "plan", "job.yaml", "--tuning", "machine", status=2, XDG_CACHE_HOME=home)
+        self.assertIn("cannot read the table of measurements", said)
+        self.assertIn("accel-gen tune JOB", said)
+        processor = self.table["machine"]["processor"] + f", {os.cpu_count()}"
+        kept = pathlib.Path(home) / "accel-gen" / f"tuning-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(self.file.read_bytes())
+        said = command(self.trainer, "plan", "job.yaml", "--tuning", "machine", XDG_CACHE_HOME=home)
+        self.assertIn("predicted ", said)
+
+    def refuse(self, table, *words):
+        name = self.write("bad.json", table)
+        said = command(self.trainer, "job.yaml", "-o", "bad.c", "--tuning", name, status=2)
+        for word in words:
+            self.assertIn(word, said)
+        self.assertFalse((self.trainer.folder / "bad.c").exists())
+
+    def test_refusals(self):
+        self.refuse(self.table | {"machine": {"processor": "Z80", "cores": 2}},
+                    "bad.json:5:16: error: measured on another machine: this one is ", "accel-gen tune JOB")
+        self.refuse(self.table | {"machine": self.table["machine"] | {"cores": 999}}, "this one has ")
+        self.refuse(self.table | {"generator": "0.0.1"}, "bad.json:3:15: error: measured by version 0.0.1, whose kernels ")
+        self.refuse(self.table | {"format": "accel-gen-tuning-0"}, "bad.json:2:12: error: 'format' must be ")
+        self.refuse(self.table | {"entries": self.table["entries"][:1] * 2}, "there is an entry before for this subject")
+        self.refuse({key: value for key, value in self.table.items() if key != "entries"},
+                    "missing key 'entries' in a table of measurements")
+        self.refuse(self.file.read_text()[:200], "bad.json:")
+        self.refuse(self.file.read_text().replace('"seconds": ', '"seconds": -', 1), "bad.json:", "'seconds' must be ")
+        self.refuse("", "bad.json: error: the file is empty")
+        self.refuse("\0\1", "bad.json")
+
+    def test_what_cannot_be_tuned(self):
+        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", "--set", "devices.per_node=2", status=2)
+        self.assertIn("tune the same job with one rank", said)
+        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", "--set", "devices={kind: cuda}", status=2)
+        self.assertIn("kernels for GPUs are written in one way", said)
+
+
+if __name__ == "__main__":
+    if platform.system() != "Linux":
+        print("measurements know a machine by /proc/cpuinfo")
+        sys.exit(77)
+    unittest.main()
