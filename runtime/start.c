@@ -71,6 +71,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_data_open(&run->data, program, own, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
+  rt_world_open_arena(run->arena.base, run->arena.bytes);
   rt_world_compare(program, &run->data);
   run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
                                   program->micro_batches, program->sync_with_dataloader};

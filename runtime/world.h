@@ -37,6 +37,10 @@ int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
+/* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for
+ * that. All ranks call it, behind rt_world_divide. */
+void rt_world_open_arena(void *arena, size_t bytes);
+
 /* What this process has of its machine's processors. */
 struct processors {
   int cores;         /* of its share; 0: it is alone with what its launcher left to it */

@@ -20,6 +20,10 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
   return rt_help(problem, "build it with accel-gen build, or link it with pkg-config --libs accel-runtime-mpi");
 }
 
+void rt_world_open_arena(void *arena, size_t bytes) {
+  (void)arena, (void)bytes;
+}
+
 bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem) {
   (void)bind, (void)problem;
   *place = (struct processors){0};

@@ -40,10 +40,18 @@ void rt_begun_advance(struct begun_list *list) {
                  list->what);
 }
 
+static bool is_over(void *at) {
+  const struct begun *item = at;
+  return rt_shared_has_ended(item->shared, item->number);
+}
+
 void rt_begun_wait(struct begun_list *list, int count) {
   for (; list->ended < count && list->ended < list->count; list->ended++) {
-    const struct begun *item = &list->items[list->ended];
-    rt_mpi_wait(&list->requests[list->ended], list->what);
+    struct begun *item = &list->items[list->ended];
+    if (item->shared != NULL)
+      rt_wait_until(is_over, item, list->what);
+    else
+      rt_mpi_wait(&list->requests[list->ended], list->what);
     if (item->end != NULL) item->end(item);
   }
 }

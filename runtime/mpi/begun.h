@@ -2,12 +2,15 @@
 #ifndef RUNTIME_MPI_BEGUN_H
 #define RUNTIME_MPI_BEGUN_H
 
+#include "runtime/mpi/shared.h"
 #include "runtime/trainer.h"
 
 #include <mpi.h>
 
-/* What becomes of one when it ends. */
+/* What carries one, and what becomes of it when it ends. */
 struct begun {
+  struct shared *shared;                 /* NULL: MPI */
+  uint64_t number;                       /* of what is shared */
   void (*end)(const struct begun *item); /* NULL: nothing */
   float *values;
   const void *arrived;
@@ -26,7 +29,7 @@ struct begun_list {
 /* The sizes and places of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
 int *rt_begun_counts(struct begun_list *list, int ranks, size_t piece, size_t last);
 
-/* The list grows in a run's first step alone. */
+/* The list grows in a run's first step alone. `request`: MPI_REQUEST_NULL for what is shared. */
 void rt_begun_add(struct begun_list *list, MPI_Request request, struct begun item);
 
 /* Lets them go on. */

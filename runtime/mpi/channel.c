@@ -1,18 +1,14 @@
 #include "runtime/mpi/channel.h"
 
+#include "runtime/mpi/shared.h"
 #include "runtime/problem.h"
-#include "runtime/stopwatch.h"
 #include "runtime/world.h"
 
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 
 static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL, user = MPI_COMM_NULL;
 static MPI_Comm axes[ACCEL_AXES];
-static double timeout = 600; /* until a program says another */
-
-/* ---- Making them ---- */
 
 /* MPI's profiling tools show the name. */
 static MPI_Comm named(MPI_Comm channel, const char *name) {
@@ -37,7 +33,7 @@ void rt_channels_open(void) {
 void rt_channels_divide(const struct accel_program *program) {
   static const char *const names[] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
   int rank = rt_world()->rank, stride = 1;
-  timeout = program->timeout;
+  rt_world_wait_at_most(program->timeout);
   for (int i = ACCEL_AXES - 1; i >= 0; i--) {
     int length = program->mesh[i];
     if (length <= 1) continue;
@@ -49,6 +45,7 @@ void rt_channels_divide(const struct accel_program *program) {
 }
 
 void rt_channels_close(void) {
+  rt_shared_close();
   for (int i = 0; i < ACCEL_AXES; i++)
     if (axes[i] != MPI_COMM_NULL) MPI_Comm_free(&axes[i]);
   MPI_Comm_free(&here);
@@ -80,51 +77,6 @@ int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last) {
     counts[ranks + i] = i * (int)piece;
   }
   return counts;
-}
-
-/* ---- Waiting ---- */
-
-void rt_world_wait_at_most(int seconds) {
-  timeout = seconds;
-}
-
-void rt_mpi_check(int code, const char *what) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  struct problem problem;
-  int length;
-  if (code == MPI_SUCCESS) return;
-  MPI_Error_string(code, text, &length);
-  rt_problem(&problem, "MPI: %s: %s", what, text);
-  rt_fail(&problem, 1);
-}
-
-static void fail_late(const char *what) {
-  struct problem problem;
-  rt_problem(&problem, "%s: another rank did not come within %.0f s", what, timeout);
-  rt_help(&problem, "look at what the other ranks and their machines are doing; devices.timeout is how long is waited");
-  rt_fail(&problem, 1);
-}
-
-/* One rank tells: others wait a little longer, in which the first ends them. */
-static double patience(void) {
-  int rank = rt_world()->rank;
-  return timeout + (rank < 4 ? 0.5 * rank : 2);
-}
-
-/* The processor is given away between looks, as ranks may be more than there are processors. */
-void rt_mpi_wait(MPI_Request *request, const char *what) {
-  enum { LOOKS = 256 };
-  int done = 0;
-  double start = 0;
-  for (;;) {
-    for (int i = 0; i < LOOKS && !done; i++) {
-      rt_mpi_check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what);
-      if (!done) sched_yield();
-    }
-    if (done) return;
-    if (start == 0) start = rt_now();
-    if (rt_now() - start > patience()) fail_late(what);
-  }
 }
 
 MPI_Comm rt_channel_along(enum accel_axis axis) {

@@ -2,6 +2,7 @@
 #ifndef RUNTIME_MPI_CHANNEL_H
 #define RUNTIME_MPI_CHANNEL_H
 
+#include "runtime/mpi/waiting.h"
 #include "runtime/trainer.h"
 
 #include <mpi.h>
@@ -20,11 +21,5 @@ MPI_Comm rt_channel_along(enum accel_axis axis);
 /* By rank, elements of pieces, and behind these where each begins: `piece` for all but the last one. In `counts`, which
  * this function gave before, for whichever axis; NULL: new ones, the caller's to free. */
 int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last);
-
-/* Ends all processes when a call of MPI has failed; `what` names it. */
-void rt_mpi_check(int code, const char *what);
-
-/* Waits until a collective has ended, for the program's timeout at most; then all processes end. `what` is told of. */
-void rt_mpi_wait(MPI_Request *request, const char *what);
 
 #endif

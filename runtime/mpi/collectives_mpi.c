@@ -37,6 +37,11 @@ static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Dat
 }
 
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
+  if (rt_shared_along(axis, SHARED_SUMS, values) != NULL) {
+    accel_start_all_reduce(axis, values, count);
+    accel_wait_collectives();
+    return;
+  }
   all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
 }
 
@@ -66,7 +71,25 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 
 /* ---- Beside other work ---- */
 
+/* Begins it among the ranks of one machine; false: they are on several. */
+static bool share(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count, struct begun item) {
+  enum { LINE = 64 };
+  struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
+  if (shared == NULL) return false;
+  size_t width = dtype == ACCEL_FLOAT32 ? 4 : 2, ranks = (size_t)rt_shared_ranks(shared);
+  size_t piece = count / ranks * width / LINE * LINE / width;
+  item.shared = shared;
+  item.number = rt_shared_begin(shared, (struct shared_item){.kind = SHARED_ALL_REDUCE,
+                                                             .dtype = dtype,
+                                                             .values = values,
+                                                             .piece = piece,
+                                                             .last = count - piece * (ranks - 1)});
+  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, item);
+  return true;
+}
+
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
+  if (share(axis, ACCEL_FLOAT32, values, count, (struct begun){0})) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     rt_begun_add(&rt_sums, begin(axis, values + at, n, MPI_FLOAT, MPI_SUM, rt_sums.what), (struct begun){0});
@@ -78,6 +101,7 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
 void accel_advance_collectives(void) {
   rt_begun_advance(&rt_sums);
   rt_begun_advance(&rt_gathers);
+  rt_shared_advance();
 }
 
 /* ---- In 16 bits ---- */
@@ -123,6 +147,8 @@ static void widen(const struct begun *item) {
 void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
                                size_t count) {
   narrow(dtype, values, wire, count);
+  struct begun whole = {.end = widen, .dtype = dtype, .values = values, .arrived = wire, .count = count};
+  if (share(axis, dtype, wire, count, whole)) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     rt_begun_add(&rt_sums, begin(axis, wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),

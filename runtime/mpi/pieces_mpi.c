@@ -13,6 +13,16 @@ static int ranks_along(enum accel_axis axis) {
 static void begin_sum(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last,
                       struct begun item) {
   MPI_Request request;
+  item.shared = rt_shared_along(axis, SHARED_SUMS, values);
+  if (item.shared != NULL) {
+    item.number = rt_shared_begin(item.shared, (struct shared_item){.kind = SHARED_REDUCE_SCATTER,
+                                                                    .values = (char *)(uintptr_t)values,
+                                                                    .own = (char *)own,
+                                                                    .piece = piece,
+                                                                    .last = last});
+    rt_begun_add(&rt_sums, MPI_REQUEST_NULL, item);
+    return;
+  }
   int *counts = rt_begun_counts(&rt_sums, ranks_along(axis), piece, last);
   rt_mpi_check(MPI_Ireduce_scatter(values, own, counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
                rt_sums.what);
@@ -37,18 +47,29 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
             (struct begun){.end = add_arrived, .values = own, .arrived = arriving, .count = count});
 }
 
-static void begin_gather(enum accel_axis axis, const void *own, float *values, size_t piece, size_t last) {
+/* `own`: NULL: it is in its place among the values. */
+static void begin_gather(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   MPI_Request request;
+  struct begun item = {.shared = rt_shared_along(axis, SHARED_GATHERS, values)};
+  if (item.shared != NULL) {
+    item.number = rt_shared_begin(item.shared, (struct shared_item){.kind = SHARED_ALL_GATHER,
+                                                                    .values = (char *)values,
+                                                                    .own = (char *)(uintptr_t)own,
+                                                                    .piece = piece,
+                                                                    .last = last});
+    rt_begun_add(&rt_gathers, MPI_REQUEST_NULL, item);
+    return;
+  }
   int along, ranks = ranks_along(axis), *counts = rt_begun_counts(&rt_gathers, ranks, piece, last);
   MPI_Comm_rank(rt_channel_along(axis), &along);
-  rt_mpi_check(MPI_Iallgatherv(own, counts[along], MPI_FLOAT, values, counts, counts + ranks, MPI_FLOAT,
-                               rt_channel_along(axis), &request),
+  rt_mpi_check(MPI_Iallgatherv(own != NULL ? (const void *)own : MPI_IN_PLACE, counts[along], MPI_FLOAT, values, counts,
+                               counts + ranks, MPI_FLOAT, rt_channel_along(axis), &request),
                rt_gathers.what);
   rt_begun_add(&rt_gathers, request, (struct begun){0});
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
-  begin_gather(axis, MPI_IN_PLACE, values, piece, last);
+  begin_gather(axis, NULL, values, piece, last);
 }
 
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {

@@ -5,6 +5,7 @@
 #include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/channel.h"
 #include "runtime/mpi/processors.h"
+#include "runtime/mpi/shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,10 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
     return rt_help(problem, "RANK and WORLD_SIZE are set: let what set them start accel-gen launch JOB PROGRAM");
   return rt_help(problem, "start it with mpirun -n %lld, or change devices.per_node or devices.nodes in the job",
                  (long long)ranks);
+}
+
+void rt_world_open_arena(void *arena, size_t bytes) {
+  rt_shared_open(arena, bytes);
 }
 
 bool rt_world_take_processors(bool bind, struct processors *own, struct problem *problem) {

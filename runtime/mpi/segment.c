@@ -1,0 +1,89 @@
+#define _GNU_SOURCE /* memfd_create */
+#include "runtime/mpi/segment.h"
+
+#include "runtime/mpi/channel.h"
+#include "runtime/problem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HEAD = 4096 };
+
+/* Where another process finds a rank's segment, and by what it knows that it is the one. */
+struct address {
+  int64_t process, file; /* file: -1: there is none */
+  uint64_t key;
+};
+
+static bool map(int file, size_t bytes, struct segment *segment) {
+  struct stat found;
+  if (fstat(file, &found) != 0 || found.st_size != (off_t)(HEAD + bytes)) return false;
+  void *at = mmap(NULL, HEAD + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (at == MAP_FAILED) return false;
+  *segment = (struct segment){at, (char *)at + HEAD};
+  return true;
+}
+
+static struct address make(size_t bytes, struct segment *own) {
+  struct timespec now;
+  int file = memfd_create("accel", MFD_CLOEXEC);
+  clock_gettime(CLOCK_REALTIME, &now);
+  struct address address = {getpid(), -1, ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_nsec};
+  if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own)) {
+    own->told->key = address.key;
+    address.file = file;
+  } else if (file >= 0) {
+    close(file);
+  }
+  return address;
+}
+
+/* By what the system shows of the other process. One in another namespace of processes has another key, or none. */
+static bool find(const struct address *address, size_t bytes, struct segment *segment) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)address->process, (long long)address->file);
+  int file = address->file < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  bool mapped = map(file, bytes, segment);
+  close(file);
+  return mapped && segment->told->key == address->key;
+}
+
+static bool all_agree(MPI_Comm channel, bool good) {
+  MPI_Request request;
+  int own = good, all = 0;
+  rt_mpi_check(MPI_Iallreduce(&own, &all, 1, MPI_INT, MPI_MIN, channel, &request), "start");
+  rt_mpi_wait(&request, "the ranks of this machine");
+  return all != 0;
+}
+
+bool rt_segments_open(MPI_Comm channel, struct segment *segments, size_t bytes) {
+  MPI_Request request;
+  int ranks, own;
+  MPI_Comm_size(channel, &ranks);
+  MPI_Comm_rank(channel, &own);
+  struct address address = make(bytes, &segments[own]), *all = calloc((size_t)ranks, sizeof *all);
+  struct problem problem;
+  rt_problem(&problem, "no memory to start");
+  if (all == NULL) rt_fail(&problem, 1);
+  int size = (int)sizeof address;
+  rt_mpi_check(MPI_Iallgather(&address, size, MPI_BYTE, all, size, MPI_BYTE, channel, &request), "start");
+  rt_mpi_wait(&request, "the ranks of this machine");
+  bool good = address.file >= 0;
+  for (int r = 0; r < ranks && good; r++) good = r == own || find(&all[r], bytes, &segments[r]);
+  good = all_agree(channel, good);
+  if (address.file >= 0) close((int)address.file);
+  free(all);
+  if (!good) rt_segments_close(segments, ranks, bytes);
+  return good;
+}
+
+void rt_segments_close(struct segment *segments, int count, size_t bytes) {
+  for (int r = 0; r < count; r++)
+    if (segments[r].told != NULL) munmap(segments[r].told, HEAD + bytes);
+}

@@ -1,0 +1,268 @@
+#include "runtime/mpi/shared.h"
+
+#include "runtime/mpi/channel.h"
+#include "runtime/mpi/segment.h"
+#include "runtime/mpi/sum.h"
+#include "runtime/problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values that others may still read in this rank's segment. */
+struct place {
+  size_t first, end;
+  uint64_t number; /* of the collective that put them there last */
+};
+
+/* Collectives are numbered from 1 in the order in which all ranks begin them. They get through two gates in that order:
+ * the rank's own part is done, which it tells; and, where its values come of the others' parts, these are taken. */
+struct shared {
+  int ranks, own;
+  struct segment *segments; /* by rank */
+  struct shared_item *items;
+  uint64_t before; /* the first item's number is the next one */
+  size_t capacity;
+  uint64_t begun, worked, ended;
+  struct place *places;
+  size_t n_places;
+};
+
+static struct shared *groups[ACCEL_AXES][SHARED_USES];
+static char *arena;
+static size_t arena_bytes;
+
+/* ---- Where values lie ---- */
+
+static size_t width_of(const struct shared_item *item) {
+  return item->dtype == ACCEL_FLOAT32 ? 4 : 2;
+}
+
+/* Of a rank's piece: where it begins in the whole, and its length, in bytes. */
+static size_t start_of(const struct shared_item *item, int rank) {
+  return (size_t)rank * item->piece * width_of(item);
+}
+
+static size_t bytes_of(const struct shared *shared, const struct shared_item *item, int rank) {
+  return (rank + 1 < shared->ranks ? item->piece : item->last) * width_of(item);
+}
+
+/* A rank's piece in the segment of one of them, which has places as the arena has. */
+static char *piece_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
+  return shared->segments[segment].values + (item->values - arena) + start_of(item, rank);
+}
+
+/* ---- Giving ---- */
+
+static void copy(char *to, const char *from, size_t bytes) {
+  enum { AT_ONCE = 1 << 17 };
+#pragma omp parallel for if (bytes > AT_ONCE)
+  for (size_t at = 0; at < bytes; at += AT_ONCE)
+    memcpy(to + at, from + at, bytes - at < AT_ONCE ? bytes - at : AT_ONCE);
+}
+
+static struct shared_item *item_of(const struct shared *shared, uint64_t number) {
+  return &shared->items[number - shared->before - 1];
+}
+
+static bool all_have_finished(const struct shared *shared, uint64_t number) {
+  bool all = true;
+  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].told->finished) >= number;
+  return all;
+}
+
+static bool all_have_posted(const struct shared *shared, uint64_t number) {
+  bool all = true;
+  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].told->posted) >= number;
+  return all;
+}
+
+struct reached {
+  const struct shared *shared;
+  uint64_t number;
+};
+
+static bool is_free(void *at) {
+  const struct reached *reached = at;
+  return all_have_finished(reached->shared, reached->number);
+}
+
+static void *grown(void *list, size_t count, size_t size) {
+  struct problem problem;
+  void *more = realloc(list, count * size);
+  rt_problem(&problem, "no memory for the list of collectives");
+  if (more == NULL) rt_fail(&problem, 1);
+  return more;
+}
+
+/* Waits until nobody reads any more what lies where the item's values are to go, and notes that they do. Lists of
+ * places grow in a run's first step alone. */
+static void make_room(struct shared *shared, const struct shared_item *item, uint64_t number) {
+  int last = shared->ranks - 1;
+  struct place own = {(size_t)(item->values - arena), 0, number};
+  struct reached reached = {shared, 0};
+  bool known = false;
+  own.end = own.first + start_of(item, last) + bytes_of(shared, item, last);
+  for (size_t i = 0; i < shared->n_places; i++) {
+    struct place *place = &shared->places[i];
+    if (place->first >= own.end || place->end <= own.first) continue;
+    if (place->number > reached.number) reached.number = place->number;
+    if (place->first != own.first || place->end != own.end) continue;
+    *place = own;
+    known = true;
+  }
+  if (!known) {
+    shared->places = grown(shared->places, shared->n_places + 1, sizeof *shared->places);
+    shared->places[shared->n_places++] = own;
+  }
+  if (reached.number > 0) rt_wait_until(is_free, &reached, "the values of all ranks");
+}
+
+static void post(const struct shared *shared, const struct shared_item *item) {
+  int own = shared->own;
+  if (item->kind == SHARED_ALL_GATHER) {
+    copy(piece_at(shared, item, own, own), item->own, bytes_of(shared, item, own));
+    return;
+  }
+  for (int r = 0; r < shared->ranks; r++)
+    if (r != own) copy(piece_at(shared, item, own, r), item->values + start_of(item, r), bytes_of(shared, item, r));
+}
+
+uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
+  uint64_t number = shared->begun + 1;
+  if (item.own == NULL) item.own = item.values + start_of(&item, shared->own);
+  make_room(shared, &item, number);
+  if (shared->ended == shared->begun) shared->before = shared->begun;
+  if (number - shared->before > shared->capacity) {
+    shared->capacity = shared->capacity > 0 ? 2 * shared->capacity : 64;
+    shared->items = grown(shared->items, shared->capacity, sizeof *shared->items);
+  }
+  shared->begun = number;
+  *item_of(shared, number) = item;
+  post(shared, &item);
+  atomic_store(&shared->segments[shared->own].told->posted, number);
+  rt_shared_advance();
+  return number;
+}
+
+/* ---- Going on ---- */
+
+/* This rank's piece of the sum, for itself, and of an all-reduce for all. */
+static void add_up(const struct shared *shared, const struct shared_item *item) {
+  const char *from[RT_MOST_SHARING];
+  char *to[RT_MOST_SHARING];
+  int n_to = 0, own = shared->own;
+  to[n_to++] = item->own;
+  for (int r = 0; r < shared->ranks; r++) {
+    from[r] = r == own ? item->values + start_of(item, own) : piece_at(shared, item, r, own);
+    if (r != own && item->kind == SHARED_ALL_REDUCE) to[n_to++] = piece_at(shared, item, r, own);
+  }
+  rt_sum_ranks(item->dtype, to, n_to, from, shared->ranks, bytes_of(shared, item, own) / width_of(item));
+}
+
+static void gather(const struct shared *shared, const struct shared_item *item) {
+  for (int r = 0; r < shared->ranks; r++)
+    if (r != shared->own)
+      copy(item->values + start_of(item, r), piece_at(shared, item, r, r), bytes_of(shared, item, r));
+  if (item->own != item->values + start_of(item, shared->own))
+    copy(item->values + start_of(item, shared->own), item->own, bytes_of(shared, item, shared->own));
+}
+
+/* The sums that others have put into this rank's segment. */
+static void take(const struct shared *shared, const struct shared_item *item) {
+  for (int r = 0; r < shared->ranks; r++)
+    if (r != shared->own)
+      copy(item->values + start_of(item, r), piece_at(shared, item, shared->own, r), bytes_of(shared, item, r));
+}
+
+static void advance(struct shared *shared) {
+  for (; shared->worked < shared->begun && all_have_posted(shared, shared->worked + 1); shared->worked++) {
+    const struct shared_item *item = item_of(shared, shared->worked + 1);
+    if (item->kind == SHARED_ALL_GATHER)
+      gather(shared, item);
+    else
+      add_up(shared, item);
+    atomic_store(&shared->segments[shared->own].told->finished, shared->worked + 1);
+  }
+  for (; shared->ended < shared->worked; shared->ended++) {
+    const struct shared_item *item = item_of(shared, shared->ended + 1);
+    if (item->kind != SHARED_ALL_REDUCE) continue;
+    if (!all_have_finished(shared, shared->ended + 1)) return;
+    take(shared, item);
+  }
+}
+
+void rt_shared_advance(void) {
+  for (int axis = 0; axis < ACCEL_AXES; axis++)
+    for (int use = 0; use < SHARED_USES; use++)
+      if (groups[axis][use] != NULL && groups[axis][use]->ended < groups[axis][use]->begun) advance(groups[axis][use]);
+}
+
+int rt_shared_ranks(const struct shared *shared) {
+  return shared->ranks;
+}
+
+bool rt_shared_has_ended(const struct shared *shared, uint64_t number) {
+  return shared->ended >= number;
+}
+
+/* ---- Groups ---- */
+
+struct shared *rt_shared_along(enum accel_axis axis, enum shared_use use, const void *values) {
+  const char *at = values;
+  return at >= arena && at < arena + arena_bytes ? groups[axis][use] : NULL;
+}
+
+static struct shared *open_group(MPI_Comm channel) {
+  int ranks, own;
+  MPI_Comm_size(channel, &ranks);
+  MPI_Comm_rank(channel, &own);
+  struct shared *shared = calloc(1, sizeof *shared);
+  struct segment *segments = calloc((size_t)ranks, sizeof *segments);
+  struct problem problem;
+  rt_problem(&problem, "no memory to start");
+  if (shared == NULL || segments == NULL) rt_fail(&problem, 1);
+  *shared = (struct shared){.ranks = ranks, .own = own, .segments = segments};
+  if (rt_segments_open(channel, segments, arena_bytes)) return shared;
+  free(segments);
+  free(shared);
+  return NULL;
+}
+
+/* Whether all ranks of the channel are on one machine. */
+static bool is_here(MPI_Comm channel) {
+  MPI_Comm here;
+  int all, own, ranks;
+  MPI_Comm_rank(channel, &own);
+  MPI_Comm_size(channel, &all);
+  rt_mpi_check(MPI_Comm_split_type(channel, MPI_COMM_TYPE_SHARED, own, MPI_INFO_NULL, &here), "start");
+  MPI_Comm_size(here, &ranks);
+  MPI_Comm_free(&here);
+  return ranks == all && all <= RT_MOST_SHARING;
+}
+
+void rt_shared_open(void *base, size_t bytes) {
+  arena = base;
+  arena_bytes = bytes;
+  for (int axis = 0; axis < ACCEL_AXES; axis++) {
+    MPI_Comm channel = rt_channel_along((enum accel_axis)axis);
+    if (channel == MPI_COMM_NULL || !is_here(channel)) continue;
+    for (int use = 0; use < SHARED_USES; use++) groups[axis][use] = open_group(channel);
+  }
+}
+
+static void close_group(struct shared *shared) {
+  if (shared == NULL) return;
+  rt_segments_close(shared->segments, shared->ranks, arena_bytes);
+  free(shared->segments);
+  free(shared->items);
+  free(shared->places);
+  free(shared);
+}
+
+void rt_shared_close(void) {
+  for (int axis = 0; axis < ACCEL_AXES; axis++)
+    for (int use = 0; use < SHARED_USES; use++) {
+      close_group(groups[axis][use]);
+      groups[axis][use] = NULL;
+    }
+}
