@@ -36,7 +36,7 @@ static const struct {
      "accel_cuda_start_* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
     {EFFECT_BATCH, " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
-                   "accel_cuda_feed_* accel_cuda_launch accel_cuda_report* "
+                   "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* "
                    "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
     {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps "},
     {EFFECT_RUNTIME, " accel_* "},

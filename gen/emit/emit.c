@@ -189,6 +189,7 @@ static struct jinja_value bytes_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena);
   set_int(arena, value, "weights", program->bytes.weights);
   set_int(arena, value, "total", program->bytes.total);
+  set_int(arena, value, "host", program->bytes.host);
   return value;
 }
 

@@ -85,6 +85,7 @@ struct jinja_value optimizer_arrays_value(const struct program *program) {
     struct jinja_value value = jinja_map(arena);
     set_text(arena, value, "name", state->member);
     set_text(arena, value, "type", types[state->dtype]);
+    set_bool(arena, value, "on_host", state->on_host);
     jinja_push(arena, list, value);
   }
   return list;
@@ -102,6 +103,7 @@ struct jinja_value states_value(const struct program *program) {
     set_text(arena, value, "type", types[state->dtype]);
     set_text(arena, value, "dtype", dtype_enumerator(state->dtype));
     set_int(arena, value, "count", state->count);
+    set_bool(arena, value, "on_host", state->on_host);
     jinja_set(arena, value, "slices", slices_value(program, state));
     jinja_push(arena, list, value);
   }

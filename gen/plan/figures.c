@@ -79,8 +79,14 @@ static void count_bytes(struct program *program) {
   int64_t own = program->own_elements * dtype_size(DTYPE_FLOAT32);
   if (shard_has_own_gradients(program)) program->bytes.gradients += own;
   if (shard_arrives_apart(program)) program->bytes.gradients += own;
-  if (job->parallelism.zero_stage == 3) program->bytes.weights += own;
-  for (int i = 1; i < program->states.count; i++) program->bytes.optimizer += state_bytes(&program->states.items[i]);
+  if (job->parallelism.zero_stage == 3 && !program->states.items[0].on_host) program->bytes.weights += own;
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (state->on_host)
+      program->bytes.host += state_bytes(state);
+    else if (i > 0)
+      program->bytes.optimizer += state_bytes(state);
+  }
   if (program->kind == PROGRAM_TRAIN && program->job->training.ema.decay > 0) program->bytes.averages = weights;
   program->bytes.optimizer -= program->bytes.averages;
   const struct target *target = program->target;

@@ -225,6 +225,7 @@ struct state {
   enum dtype dtype;
   int64_t count; /* elements */
   int64_t whole; /* of all ranks' arrays together, where each has a part; 0: each has all */
+  bool on_host;  /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
   struct state_slice *slices;
   int n_slices;
 };
@@ -279,6 +280,7 @@ struct compression {
 /* Memory of a process by what it is for. */
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
+  int64_t host; /* of the optimizer's states and of weights, what lies on the host and is in none of the above */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */

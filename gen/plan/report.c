@@ -8,6 +8,7 @@
 #include "gen/base/text.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/predict.h"
+#include "gen/plan/state.h"
 #include "gen/plan/traffic.h"
 #include "gen/plan/tree.h"
 
@@ -69,6 +70,17 @@ static void add_memory(struct text *text, const struct program *program) {
   if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
   if (program->bytes.checkpoint > 0) text_printf(text, ", copy %.1f", mebibytes(program->bytes.checkpoint));
   text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
+  if (program->bytes.host == 0) return;
+  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->bytes.host));
+  const char *between = ": ";
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (!state->on_host) continue;
+    text_printf(text, "%s%s %.1f", between, *state->name != '\0' ? state->name : "weights",
+                mebibytes(state_bytes(state)));
+    between = ", ";
+  }
+  text_puts(text, "\n");
 }
 
 const char *bytes_text(struct arena *arena, int64_t bytes) {
@@ -153,6 +165,8 @@ const char *report_json(const struct program *program, json_t *predicted) {
                 (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  if (root != NULL && program->bytes.host > 0)
+    json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
   if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
   if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
   if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));

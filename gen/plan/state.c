@@ -1,5 +1,7 @@
 #include "gen/plan/state.h"
 
+#include <string.h>
+
 #include "gen/plan/border.h"
 #include "gen/plan/compress.h"
 #include "gen/plan/optimizers.h"
@@ -127,29 +129,35 @@ static void add_optimizer(struct program *program, int64_t elements) {
 
 void plan_state(struct program *program) {
   int64_t elements = program->whole_bytes / dtype_size(DTYPE_FLOAT32);
+  const struct job *job = program->job;
   if (program->kind != PROGRAM_TRAIN) return;
-  bool parts = program->job->parallelism.zero_stage == 3;
+  bool parts = job->parallelism.zero_stage == 3;
   add(program,
       (struct state){.file = "model", .name = "", .member = parts ? "all_weights" : "weights", .count = elements});
   if (parts) divide(program);
   add_optimizer(program, elements);
-  const char *const *factors = job_optimizer(program->job)->factors;
+  const char *const *factors = job_optimizer(job)->factors;
   if (factors[0] != NULL) {
     add_sliced(program, factors[0], "row_var", DTYPE_FLOAT32, &program->tensors, ROWS);
     add_sliced(program, factors[1], "col_var", DTYPE_FLOAT32, &program->tensors, COLUMNS);
     add_sliced(program, factors[2], "variance", DTYPE_FLOAT32, &program->tensors, UNFACTORED);
   }
-  if (optimizer_steps_matrices(program->job)) {
+  if (optimizer_steps_matrices(job)) {
     add_sliced(program, "momentum_buffer", "momentum", DTYPE_FLOAT32, &program->tensors, WHOLE);
     add_sliced(program, "exp_avg", "moment_1", DTYPE_FLOAT32, &program->parts, WHOLE);
     add_sliced(program, "exp_avg_sq", "moment_2", DTYPE_FLOAT32, &program->parts, WHOLE);
   }
-  if (program->job->training.ema.decay > 0)
+  if (job->training.ema.decay > 0)
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
-  if (program->job->tracking.noise_scale)
+  if (job->tracking.noise_scale)
     add_numbers(program, "progress", "noise_scale", "noise", DTYPE_FLOAT32, shape_of(1, (int64_t)2));
-  if (program->job->training.early_stopping.patience > 0)
+  if (job->training.early_stopping.patience > 0)
     add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
   compression_states(program);
   add_border(program);
+  for (int i = 0; i < program->states.count; i++) {
+    struct state *state = &program->states.items[i];
+    state->on_host = i == 0 ? job->parallelism.offload.param == OFFLOAD_CPU
+                            : job->parallelism.offload.optimizer == OFFLOAD_CPU && strcmp(state->file, "optimizer") == 0;
+  }
 }

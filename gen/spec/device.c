@@ -1,5 +1,7 @@
 #include "gen/spec/device.h"
 
+#include "gen/spec/sharding.h"
+
 #include <string.h>
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
@@ -36,7 +38,8 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
 
 /* What speaks of GPUs alone. */
 static void check_processor(const struct spec_node *job, const struct spec_node *kind, struct diagnostics *diags) {
-  static const char *const keys[] = {"devices.attention", "precision.tf32"};
+  static const char *const keys[] = {"devices.attention", "precision.tf32", "parallelism.offload.optimizer",
+                                     "parallelism.offload.param"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *value = spec_find(job, keys[i]);
     if (value == NULL) continue;
@@ -44,6 +47,26 @@ static void check_processor(const struct spec_node *job, const struct spec_node 
                kind->is_default ? " by default" : "");
     diag_help(diags, "leave it out, or use devices.kind: cuda");
   }
+}
+
+/* What lies on the host must be read from there piece by piece. */
+static void check_offload(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *param = spec_find(job, "parallelism.offload.param");
+  const struct spec_node *optimizer = spec_find(job, "parallelism.offload.optimizer");
+  int64_t ranks = spec_find(job, "devices.nodes")->integer * spec_find(job, "devices.per_node")->integer;
+  struct data_grid grid = data_grid_of(job, ranks);
+  if (param != NULL && spec_is(param, "cpu") && (grid.stage < 3 || grid.shards == 1)) {
+    diag_error(diags, param->where, "'parallelism.offload.param' is of weights of which each rank has a part, but here "
+                                    "each has all of them");
+    diag_help(diags, "add zero_stage: 3, and ranks among which it divides; or leave it out");
+  }
+  const struct spec_node *name = spec_find(job, "optimizer.name");
+  if (optimizer == NULL || name == NULL || !spec_is(optimizer, "cpu") || !spec_is(name, "schedule_free_adamw")) return;
+  diag_error(diags, optimizer->where,
+             "'parallelism.offload.optimizer' does not go with optimizer.name 'schedule_free_adamw': its model is made "
+             "of a state");
+  diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
+  diag_help(diags, "use optimizer.name: adamw, or leave it out");
 }
 
 void device_check(const struct spec_node *job, struct diagnostics *diags) {
@@ -60,4 +83,5 @@ void device_check(const struct spec_node *job, struct diagnostics *diags) {
     if (given) diag_note(diags, kind->where, "'devices.kind' is 'cuda' here");
     diag_help(diags, "use %s", cuda[i].cure);
   }
+  check_offload(job, diags);
 }

@@ -51,6 +51,7 @@ enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
 enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
 enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
+enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA };
 enum attention_kernels { ATTENTION_LIBRARY, ATTENTION_OWN };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
@@ -222,6 +223,9 @@ struct job {
       bool feedback, warm;
     } power_sgd;
     bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
+    struct {
+      enum offload optimizer, param; /* where the optimizer's states lie, and a rank's part of the weights */
+    } offload;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;
 

@@ -141,6 +141,8 @@ static const struct enumeration enumerations[] = {
     {CHOICE(devices.kind), {"cpu", "cuda"}},
     {CHOICE(devices.attention), {"library", "own"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
+    {CHOICE(parallelism.offload.optimizer), {"none", "cpu"}},
+    {CHOICE(parallelism.offload.param), {"none", "cpu"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
       "schedule_free_adamw", "lomo", "adalomo"}},

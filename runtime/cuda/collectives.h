@@ -42,6 +42,10 @@ void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtyp
 void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
                                  size_t count);
 
+/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, behind what the compute stream
+ * holds by now. What begins here later waits for it. */
+void accel_cuda_prefetch(void *to, const void *from, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

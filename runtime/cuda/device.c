@@ -59,6 +59,7 @@ void accel_cuda_close(void) {
   for (int i = 0; i < device->plan.events; i++) RT_CUDA(cudaEventDestroy(device->events[i]));
   free(device->events);
   for (int i = 0; i < ACCEL_STREAMS; i++) RT_CUDA(cudaStreamDestroy(device->streams[i]));
+  rt_cuda_unpin(device);
   rt_cuda_unmap(device);
 }
 

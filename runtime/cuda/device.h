@@ -18,8 +18,9 @@ extern "C" {
 /* A cudaStream_t: a queue of work, one piece after the other. */
 typedef struct CUstream_st *accel_stream;
 
-/* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples. */
-enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_STREAMS };
+/* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples,
+ * PREFETCH weights that lie on the host. */
+enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
 
 /* What was decided at generation and the device must know. */
 struct accel_cuda_plan {
@@ -51,12 +52,16 @@ void accel_cuda_close(void);
 /* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB. The same pointer at each call. */
 void *accel_cuda_arena(void);
 
+/* Pins `bytes` of the host's arena, in which states lie that the device does not mirror, as far as its end, and gives
+ * their address on the device, whose kernels read and write them over the bus. Until accel_cuda_close; once. */
+void *accel_cuda_pin(void *host, size_t bytes);
+
 accel_stream accel_cuda_stream(enum accel_stream_name name);
 
 /* ---- What outlives a step ---- */
 
 /* Copies the program's states from the host's arena (accel_arena), which has the device's layout as far as they reach,
- * to the device's. After accel_fill_weights and accel_fill_averages. Waits. */
+ * to the device's; those that are pinned stay where they are. After accel_fill_weights and accel_fill_averages. Waits. */
 void accel_cuda_send_states(const struct accel_run *run);
 
 /* Copies them back, behind all work of the compute stream: before accel_handle_events when something is saved. Waits.

@@ -104,6 +104,20 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
   return true;
 }
 
+void *accel_cuda_pin(void *host, size_t bytes) {
+  struct cuda_device *device = rt_cuda_device();
+  void *address;
+  RT_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped));
+  RT_CUDA(cudaHostGetDevicePointer(&address, host, 0));
+  device->pinned = host;
+  return address;
+}
+
+void rt_cuda_unpin(struct cuda_device *device) {
+  if (device->pinned != NULL) RT_CUDA(cudaHostUnregister(device->pinned));
+  device->pinned = NULL;
+}
+
 void rt_cuda_unmap(struct cuda_device *device) {
   CHECK(driver()->unmap((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemUnmap");
   CHECK(driver()->free_range((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemAddressFree");

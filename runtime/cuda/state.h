@@ -25,6 +25,7 @@ struct cuda_device {
   accel_stream streams[ACCEL_STREAMS];
   cudaEvent_t *events; /* the program's */
   struct ring feed, report;
+  char *pinned; /* the host's address of the states that lie there alone; NULL: none do */
 };
 
 /* The same object at each call. */
@@ -36,6 +37,9 @@ bool rt_cuda_choose(struct cuda_device *device, struct problem *problem);
 /* Maps `bytes` of the device's memory into one range, zeroed and aligned to 2 MiB. */
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem);
 void rt_cuda_unmap(struct cuda_device *device);
+
+/* Ends what accel_cuda_pin has begun. */
+void rt_cuda_unpin(struct cuda_device *device);
 
 /* Makes the rings; `staging` is room for the feed's pieces on the device. */
 void rt_cuda_rings_open(struct cuda_device *device, char *staging);

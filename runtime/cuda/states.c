@@ -9,9 +9,16 @@ static size_t bytes_of(const struct accel_state *state) {
   return (size_t)state->count * widths[state->dtype];
 }
 
+/* Whether it lies on the host alone, behind all that the device has too. */
+static bool is_pinned(const struct accel_run *run, const struct accel_state *state) {
+  const char *pinned = rt_cuda_device()->pinned;
+  return pinned != NULL && (char *)run->arena.base + state->offset >= pinned;
+}
+
 void accel_cuda_send_states(const struct accel_run *run) {
   for (int i = 0; i < run->program->n_states; i++) {
     const struct accel_state *state = &run->program->states[i];
+    if (is_pinned(run, state)) continue;
     accel_cuda_write(rt_cuda_device()->arena + state->offset, (char *)run->arena.base + state->offset, bytes_of(state));
   }
 }
@@ -19,8 +26,10 @@ void accel_cuda_send_states(const struct accel_run *run) {
 void accel_cuda_fetch_states(const struct accel_run *run) {
   for (int i = 0; i < run->program->n_states; i++) {
     const struct accel_state *state = &run->program->states[i];
+    if (is_pinned(run, state)) continue;
     accel_cuda_read((char *)run->arena.base + state->offset, rt_cuda_device()->arena + state->offset, bytes_of(state));
   }
+  accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
 }
 
 void accel_cuda_read(void *host, const void *device, size_t bytes) {

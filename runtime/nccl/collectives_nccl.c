@@ -14,7 +14,7 @@
 /* One stream carries all that has begun, in its order, so that who waits for one waits for those before it. What is
  * gathered, and sums that are waited for one by one, have events of their own: what has begun behind them goes on. */
 static struct {
-  cudaEvent_t fork, join, gathered;
+  cudaEvent_t fork, join, gathered, fetched;
   cudaEvent_t *summed; /* of the first sums since all were waited for */
   size_t n_summed;
   size_t sums;  /* that have begun since then */
@@ -31,6 +31,7 @@ void rt_nccl_open_order(size_t sums) {
   order.fork = event();
   order.join = event();
   order.gathered = event();
+  order.fetched = event();
   order.summed = calloc(sums + 1, sizeof *order.summed);
   if (order.summed == NULL) {
     struct problem problem;
@@ -45,6 +46,7 @@ void rt_nccl_close_order(void) {
   RT_CUDA(cudaEventDestroy(order.fork));
   RT_CUDA(cudaEventDestroy(order.join));
   RT_CUDA(cudaEventDestroy(order.gathered));
+  RT_CUDA(cudaEventDestroy(order.fetched));
   for (size_t i = 0; i < order.n_summed; i++) RT_CUDA(cudaEventDestroy(order.summed[i]));
   free(order.summed);
   memset(&order, 0, sizeof order);
@@ -56,6 +58,15 @@ static accel_stream traffic(void) {
   RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
   RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
   return stream;
+}
+
+void accel_cuda_prefetch(void *to, const void *from, size_t bytes) {
+  accel_stream stream = accel_cuda_stream(ACCEL_PREFETCH);
+  RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
+  RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
+  RT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+  RT_CUDA(cudaEventRecord(order.fetched, stream));
+  RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_TRAFFIC), order.fetched, 0));
 }
 
 /* Behind the beginning of a sum, or of what is gathered. */

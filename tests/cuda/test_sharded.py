@@ -84,7 +84,7 @@ class Sharded(unittest.TestCase):
             self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
 
     def test_weights(self):
-        """Ranks that divide weights too, and go on; and the same without what they wait for."""
+        """Ranks that divide weights too, and go on; the same without what they wait for, and with all on the host."""
         trainer = self.built(HostTrainer(job(8 if "--all" in sys.argv else 4, parallelism=stage(3), checkpoint={"every": 1}), PARTS, watched=True))
         self.check(trainer, {})
         whole = trainer.weights()
@@ -92,6 +92,11 @@ class Sharded(unittest.TestCase):
         for key, value in trainer.weights().items():
             np.testing.assert_array_equal(value, whole[key], key)
         self.miss(trainer, "accel_wait_gathers")
+        on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
+        trainer = self.built(HostTrainer(job(trainer.job["devices"]["per_node"], parallelism=stage(3, **on_host)), PARTS, watched=True))
+        trainer.run()
+        for key, value in trainer.weights().items():
+            np.testing.assert_array_equal(value, whole[key], key)
 
 
 def add(name):

@@ -117,6 +117,28 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
   return cudaSuccess;
 }
 
+cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
+  (void)flags;
+  if (call("cudaHostRegister")) return cudaErrorMemoryAllocation;
+  no_capture("cudaHostRegister");
+  memory_add(address, bytes, PINNED, "cudaHostRegister");
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **address, void *host, unsigned flags) {
+  (void)flags;
+  memory_require(host, 1, PINNED, "cudaHostGetDevicePointer");
+  *address = host;
+  return call("cudaHostGetDevicePointer") ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *address) {
+  call("cudaHostUnregister");
+  no_capture("cudaHostUnregister");
+  memory_remove(address, "cudaHostUnregister");
+  return cudaSuccess;
+}
+
 cudaError_t cudaFreeHost(void *address) {
   call("cudaFreeHost");
   no_capture("cudaFreeHost");

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 22c848e96b5ff3cb6f87c97857951dfdb4ae20f6d3e19badb1d4f46f88790c31
+ * job    job.yaml, ae25fa0b70ff7d29d82f9a4f73542d0448146f53ca1c773fdfe11c184ffadef5
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1193,7 +1193,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "22c848e96b5ff3cb6f87c97857951dfdb4ae20f6d3e19badb1d4f46f88790c31",
+    .job_digest = "ae25fa0b70ff7d29d82f9a4f73542d0448146f53ca1c773fdfe11c184ffadef5",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 89308beab4e22d7bd7670953e0b510a46758d7648f71b396a7f52a798cea0b8a
+ * job    job.yaml, 25d71dd258f60ff4b73555d6d31a297d1a7d6d35dc96fa0defd59873b4e9a2ca
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1817,7 +1817,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "89308beab4e22d7bd7670953e0b510a46758d7648f71b396a7f52a798cea0b8a",
+    .job_digest = "25d71dd258f60ff4b73555d6d31a297d1a7d6d35dc96fa0defd59873b4e9a2ca",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, fa6e323d441dcb0fe2d831739ee88b2cf25881d97c16cdfada2cfa8a54660873
+ * job    job.yaml, 50d9297f87896c1f81ac804c2e87da14c93b0a737159ae67ef4f613b31b608bd
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -855,7 +855,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "fa6e323d441dcb0fe2d831739ee88b2cf25881d97c16cdfada2cfa8a54660873",
+    .job_digest = "50d9297f87896c1f81ac804c2e87da14c93b0a737159ae67ef4f613b31b608bd",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 2b4719b7eb78c355e3348a83f78be453d64a557d8e07be29d400d127cd929a1d
+ * job    job.yaml, 7667eef281f563992e2721ca1495450add5bed089fa442fa8967ffd86d2824db
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -567,7 +567,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "2b4719b7eb78c355e3348a83f78be453d64a557d8e07be29d400d127cd929a1d",
+    .job_digest = "7667eef281f563992e2721ca1495450add5bed089fa442fa8967ffd86d2824db",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
