@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/audit/calls.h"
+#include "gen/audit/device.h"
 #include "gen/audit/hidden.h"
 #include "gen/audit/machine.h"
 #include "gen/audit/ptx.h"
@@ -31,17 +32,6 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
-/* The host's half of a program for GPUs puts kernels into streams: what they do to memory is not in this text, and
- * claims about a step would be about nothing. */
-static bool is_of_device(const struct tree *tree, struct diagnostics *diags) {
-  const struct function *opens = tree_function(tree, "accel_cuda_open");
-  if (opens == NULL || opens->body != NULL) return false;
-  diag_error(diags, (struct location){.file = tree->file}, "this is the host's half of a program for GPUs");
-  diag_help(diags, "audit its kernels: 'nvcc -lineinfo -ptx' of the file that ends with .cu, then 'accel-gen audit' of "
-                   "what it gives");
-  return true;
-}
-
 /* Without a hot loop, nothing is known of what it does. */
 static void tell_missing(struct audit *audit) {
   static const char *const of_all[] = {"hot-loop-found", "no-recursion", "no-indirect-call", "runtime-alone",
@@ -57,21 +47,23 @@ static void tell_missing(struct audit *audit) {
   }
 }
 
-static struct audit *begin(struct arena *arena, const struct tree *tree, const struct audit_options *options) {
+static struct audit *begin(struct arena *arena, struct tree *tree, const struct audit_options *options) {
   struct audit *audit = arena_alloc(arena, sizeof *audit);
+  if (device_is_used(tree)) audit->device = device_read(arena, tree, options);
   audit->arena = arena;
   audit->tree = tree;
   audit->hot = "in the hot loop";
   audit->marks = marks_of(arena, tree);
   for (int i = 0; i < tree->n_functions; i++)
     tree->functions[i]->role = arena_alloc(arena, sizeof *tree->functions[i]->role);
+  if (audit->device != NULL) device_link(audit, tree);
   calls_mark(audit, tree, options->root);
   return audit;
 }
 
 struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
                           struct diagnostics *diags) {
-  const struct tree *tree = read_program(arena, file, options, diags);
+  struct tree *tree = read_program(arena, file, options, diags);
   return tree == NULL ? NULL : begin(arena, tree, options);
 }
 
@@ -79,9 +71,10 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
                         struct diagnostics *diags) {
   if (is_ptx(file)) return ptx_audit(arena, file, options->text, diags);
   struct tree *tree = read_program(arena, file, options, diags);
-  if (tree == NULL || is_of_device(tree, diags)) return NULL;
+  if (tree == NULL) return NULL;
   struct audit *audit = begin(arena, tree, options);
   calls_check(audit, tree);
+  device_claim(audit, tree);
   hidden_check(audit, tree);
   walk_check(audit, tree);
   tell_missing(audit);

@@ -33,24 +33,27 @@ struct claim {
 
 /* What the audit learns of a function: tree->functions[i]->role, never NULL. */
 struct role {
-  int mark;             /* for walks over the call graph */
-  bool is_hot;          /* reachable from the root */
-  bool is_used;         /* reachable from main */
-  int is_kernel;        /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
-  int orchestrates;     /* the same, of calling kernels */
-  int touches_pointers; /* the same, of using pointers that last */
-  int does_tensor_work; /* the same, of loops, products and exchanges (walk_claims.c) */
-  int exchanges;        /* the same, of calling collectives (walk_collective.c) */
+  int mark;                   /* for walks over the call graph */
+  bool is_hot;                /* reachable from the root */
+  bool is_used;               /* reachable from main */
+  int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
+  int orchestrates;           /* the same, of calling kernels */
+  int touches_pointers;       /* the same, of using pointers that last */
+  int does_tensor_work;       /* the same, of loops, products and exchanges (walk_claims.c) */
+  int exchanges;              /* the same, of calling collectives (walk_collective.c) */
+  bool is_launched;           /* a kernel: it runs on the device */
+  struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */
 };
 
 struct audit {
   struct arena *arena;
   const struct tree *tree;
   struct marks marks;
-  const char *root; /* the hot loop's functions, for people: "step" */
-  int n_functions;  /* defined */
-  int n_hot;        /* of these, reachable from the root */
-  const char *hot;  /* what these are, for people: "in the hot loop" */
+  struct device *device; /* NULL: a program for processors */
+  const char *root;      /* the hot loop's functions, for people: "step" */
+  int n_functions;       /* defined */
+  int n_hot;             /* of these, reachable from the root */
+  const char *hot;       /* what these are, for people: "in the hot loop" */
   struct claim *claims;
   int n_claims, claims_capacity;
 };

@@ -2,23 +2,34 @@
 
 #include <string.h>
 
+#include "gen/audit/device.h"
 #include "gen/audit/externals.h"
 
 /* ---- Reachability ---- */
 
-static void mark_from(struct function *function, bool hot);
+struct marking {
+  struct audit *audit;
+  bool hot;
+};
 
+static void mark_from(struct marking *marking, struct function *function);
+
+/* What is called or named, and what was recorded for what is named. */
 static bool mark_callee(struct syntax *node, void *data) {
-  const bool *hot = data;
-  if (node->function != NULL) mark_from(node->function, *hot);
+  struct marking *marking = data;
+  if (node->function != NULL) mark_from(marking, node->function);
+  if (node->kind != SYNTAX_VARIABLE || !node->variable->lasting) return true;
+  struct function *recorded = device_recorded(marking->audit->device, node->variable);
+  if (recorded != NULL) mark_from(marking, recorded);
   return true;
 }
 
-static void mark_from(struct function *function, bool hot) {
-  bool *mark = hot ? &function->role->is_hot : &function->role->is_used;
+static void mark_from(struct marking *marking, struct function *function) {
+  bool *mark = marking->hot ? &function->role->is_hot : &function->role->is_used;
   if (*mark) return;
   *mark = true;
-  syntax_walk(function->body, mark_callee, &hot);
+  syntax_walk(function->body, mark_callee, marking);
+  if (function->role->elsewhere != NULL) mark_from(marking, function->role->elsewhere);
 }
 
 struct root_search {
@@ -39,7 +50,7 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
     const char *root = search->audit->root;
     search->audit->root =
         root == NULL ? callee->name : arena_printf(search->audit->arena, "%s, %s", root, callee->name);
-    mark_from(callee, true);
+    mark_from(&(struct marking){search->audit, true}, callee);
   }
   return true;
 }
@@ -56,13 +67,13 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
   struct function *entry = tree_function(tree, "main");
   if (start != NULL && start->body != NULL) {
     audit->root = start->name;
-    mark_from(start, true);
+    mark_from(&(struct marking){audit, true}, start);
   } else if (root == NULL && entry != NULL) {
     struct root_search search = {audit, false};
     syntax_walk(entry->body, mark_loop_callee, &search);
     if (audit->root == NULL) syntax_walk(entry->body, mark_in_callee, &search);
   }
-  if (entry != NULL) mark_from(entry, false);
+  if (entry != NULL) mark_from(&(struct marking){audit, false}, entry);
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     audit->n_functions += function->body != NULL;
@@ -156,7 +167,8 @@ static bool visit_indirect(struct syntax *node, void *data) {
       claim_finding(check->audit, check->claim, VERDICT_BROKEN, node->where, "'%s' calls through a pointer",
                     check->caller->name);
     /* The name itself is no use of the function's address. */
-    for (int i = 1; i < node->n_parts; i++) syntax_walk(node->parts[i], visit_indirect, check);
+    bool records = device_records(node); /* what it names is called when the recording is launched */
+    for (int i = 1; i < node->n_parts && !records; i++) syntax_walk(node->parts[i], visit_indirect, check);
     if (node->function == NULL) syntax_walk((struct syntax *)callee_of(node), visit_indirect, check);
     return false;
   }
@@ -194,7 +206,8 @@ static const struct {
 };
 
 static bool is_external(const struct syntax *node) {
-  return node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL;
+  return node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL &&
+         node->function->role->elsewhere == NULL;
 }
 
 struct effect_check {
@@ -254,7 +267,9 @@ static void check_declaration(struct call_check *check, const struct function *f
     claim_finding(check->audit, check->claim, VERDICT_BROKEN, function->where,
                   "'%s' is declared with another name for the linker", function->name);
   bool own = function->header == NULL || strncmp(function->name, "__builtin_", strlen("__builtin_")) == 0;
-  if (!own && strcmp(function->header, check->audit->tree->file) == 0)
+  const struct device *device = check->audit->device;
+  if (!own && (strcmp(function->header, check->audit->tree->file) == 0 ||
+               (device != NULL && strcmp(function->header, device->file) == 0)))
     claim_finding(check->audit, check->claim, VERDICT_BROKEN, function->where,
                   "'%s' is declared here, not in a library's header", function->name);
 }

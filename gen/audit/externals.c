@@ -25,7 +25,9 @@ static const struct {
      "__builtin_fma* __builtin_copysign* __builtin_unreachable __builtin_constant_p __builtin_offsetof "
      "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
      "__builtin_elementwise_* omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_in_parallel "
-     "accel_random accel_draw_normals accel_stream "},
+     "accel_random accel_draw_normals accel_stream "
+     "__syncthreads __syncwarp __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync __ballot_sync __ffs __popc "
+     "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn dim3 "},
     {EFFECT_PRODUCT, " accel_multiply accel_convolve accel_cuda_multiply accel_cuda_attend* dnnl_sgemm dnnl_gemm_* "
                      "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
     {EFFECT_COLLECTIVE,
@@ -35,9 +37,11 @@ static const struct {
      "accel_start_reduce_scatter_onto accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
      "accel_cuda_start_* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
-    {EFFECT_BATCH, " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
-                   "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* "
-                   "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
+    {EFFECT_BATCH,
+     " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
+     "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* accel_cuda_stream accel_cuda_zero "
+     "accel_cuda_copy accel_cuda_record accel_cuda_wait accel_cuda_range_* "
+     "accel_share_of accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
     {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,

@@ -23,7 +23,7 @@ static bool is_word(const char *names, const char *word, size_t length) {
 /* ---- Pragmas and attributes ---- */
 
 /* What shares out the turns of a loop, and what a compiler may do to one without a change of meaning. */
-static const char *const known_pragmas[] = {"omp ", "GCC unroll ", "GCC ivdep", "STDC FP_CONTRACT "};
+static const char *const known_pragmas[] = {"omp ", "GCC unroll ", "GCC ivdep", "STDC FP_CONTRACT ", "unroll"};
 
 /* Attributes that change speed or layout, and not what is called. */
 static const char known_attributes[] =

@@ -73,6 +73,8 @@ struct value value_join(struct value a, struct value b) {
     join = value_number(origin);
   }
   bool same = a.kind == b.kind && a.low == b.low && a.high == b.high;
+  if (a.fields != b.fields) join.fields = NULL;
+  join.step = 0;
   join.origin = origin;
   join.loops = loops;
   join.blame = a.blame | b.blame | loops;
@@ -109,6 +111,7 @@ struct value value_convert(struct value value, const struct type *type) {
     real.real = value.kind == VALUE_INTEGER ? (double)value.low : value.real;
     return real;
   }
+  if (type->kind == TYPE_RECORD && value.kind == VALUE_NUMBER) return value;
   if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(value.origin);
   bool fits = value.kind == VALUE_INTEGER && value.low >= type_least(type) && value.high <= type_most(type);
   if (fits) return value;
@@ -155,8 +158,14 @@ static struct span divide(struct value a, struct value b) {
   return corners(numbers, crosses ? 5 : 4);
 }
 
+/* Whether a remainder by b keeps a's steps. */
+static bool keeps_step(struct value a, struct value b) {
+  return b.low == b.high && b.low > 0 && a.step > 1 && a.low >= 0 && b.low % a.step == 0 && a.low % a.step == 0;
+}
+
 static struct span remainder_of(struct value a, struct value b) {
   if (b.low <= 0) return (struct span){0};
+  if (keeps_step(a, b) && a.high >= b.low) return (struct span){0, b.low - a.step, true};
   if (a.low == a.high && b.low == b.high) return (struct span){a.low % b.low, a.low % b.low, true};
   if (a.low >= 0 && a.high < b.low) return (struct span){a.low, a.high, true};
   return (struct span){a.low < 0 ? -(wide)b.high + 1 : 0, a.high > 0 ? (wide)b.high - 1 : 0, true};
@@ -239,6 +248,29 @@ static struct span combine(enum operator_kind operation, struct value a, struct 
   }
 }
 
+/* How far apart the numbers of a range are; 0 for a single one. */
+static int64_t step_of(struct value value) {
+  return value.low == value.high ? 0 : value.step > 1 ? value.step : 1;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static int64_t step_behind(enum operator_kind operation, struct value a, struct value b) {
+  if (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT) return common_divisor(step_of(a), step_of(b));
+  if (operation == OPERATOR_REMAINDER && keeps_step(a, b)) return a.step;
+  if (operation != OPERATOR_MULTIPLY) return 0;
+  if (a.low != a.high && b.low != b.high) return 0;
+  int64_t times = a.low == a.high ? a.low : b.low, step = a.low == a.high ? step_of(b) : step_of(a);
+  return times > 0 && times <= INT32_MAX && step <= INT32_MAX ? times * step : 0;
+}
+
 struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
                           bool *overflows) {
   struct span span = combine(operation, a, b);
@@ -249,6 +281,7 @@ struct value value_binary(enum operator_kind operation, struct value a, struct v
   struct value value =
       !span.known || type->is_signed ? value_of_type(type, origin) : wrap(span.low, span.high, type, origin, loops);
   if (fits) value = value_integer((int64_t)span.low, (int64_t)span.high);
+  value.step = fits ? step_behind(operation, a, b) : 0;
   value.origin = origin;
   value.loops = loops;
   /* The result takes both ends where each of a and b does, apart from the other. */

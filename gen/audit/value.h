@@ -12,7 +12,8 @@ enum origin {
   ORIGIN_TOLD = 8,        /* not known, and a finding says so already */
   ORIGIN_UNFOLLOWED = 16, /* a number or a pointer in a record, or one that a loop changes */
   ORIGIN_CHOSEN = 32,     /* one of several values; which one, something of the above decides */
-  ORIGIN_RANK = 64        /* which of several processes this is */
+  ORIGIN_RANK = 64,       /* which of several processes this is */
+  ORIGIN_STAGED = 128     /* a place on the host that stands for one of the device, until it is sent */
 };
 
 enum value_kind {
@@ -44,12 +45,22 @@ struct value {
   uint64_t blame;    /* of the loops below, the ones that make it wider than it is: halving them tells more */
   uint64_t loops;    /* which loops' counters make it a range, by their place among the open loops */
   int64_t low, high; /* an integer; of a pointer: bytes from the slot's start */
+  int64_t step;      /* an integer: low, low + step, ...; 0 and 1: any between */
   bool is_known;     /* a real whose value is `real` */
   double real;
   int object;         /* a pointer: among the walk's objects; -1: not known */
   int64_t base, span; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
   int64_t base_width;
   const struct path *path;
+  const struct field *fields; /* a record: the members of which something is known */
+};
+
+/* A member of a record, by its place in it; FIELD_ALL: every integer of the record. */
+enum { FIELD_ALL = -1 };
+struct field {
+  const struct field *next;
+  int64_t offset, size;
+  struct value value;
 };
 
 struct value value_integer(int64_t low, int64_t high);

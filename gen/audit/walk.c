@@ -8,6 +8,7 @@ static void start(struct walk *walk, struct audit *audit, struct tree *tree) {
   for (int i = 0; i < tree->n_lasting; i++) walk->lasting[i] = -1;
   walk->arena_object = walk_object(walk, OBJECT_ARENA, NULL, "arena", NULL, -1);
   for (int i = 0; i < tree->n_lasting; i++) walk_variable(walk, tree->lasting[i]);
+  if (audit->device != NULL) walk_device_start(walk);
 }
 
 /* Runs a function on arguments of which nothing is known but where they come from. */

@@ -77,6 +77,7 @@ enum failure_kind {
   FAILURE_OVERLAP,
   FAILURE_ALIGNMENT,
   FAILURE_OVERFLOW,
+  FAILURE_SIDE,
   FAILURE_KINDS
 };
 
@@ -115,6 +116,13 @@ struct summary {
   const uint64_t *apart; /* by parameter: those that must not share memory with it */
 };
 
+/* The integers that a kernel puts into a slot. */
+struct stored {
+  struct value slot;
+  const struct ranges *written;
+  struct content content;
+};
+
 enum { MOST_LOOPS = 60 };
 
 struct walk {
@@ -151,16 +159,22 @@ struct walk {
     struct summary *items;
     int count, capacity;
   } summaries;
+  struct {
+    struct stored *items;
+    int count, capacity;
+  } stored;
   uint64_t guards;             /* what to blame when it is not sure that the place at hand is reached: as value.blame */
   bool strays;                 /* something may have been written that is not followed */
   const struct syntax *lost;   /* in the hot loop, the first access to what is not known; NULL: none */
   int64_t budget;              /* visits that are left */
+  struct walk_device *device;  /* of a program for GPUs (walk_device.c); NULL: another */
+  int kernel_base;             /* the first object of the kernel at hand that runs on the device; 0: the host runs */
   const struct object *config; /* the accel_program that the run starts with; NULL: not seen */
   struct content incoming;     /* the integers that the access at hand writes */
   int n_kernels, n_accesses;
 };
 
-enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN };
+enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_NEVER };
 
 /* Walks the program and adds the claims about branches, loops, bounds, order and overlap. */
 void walk_check(struct audit *audit, struct tree *tree);
@@ -184,6 +198,24 @@ struct value walk_external(struct walk *walk, struct syntax *node, const struct 
 
 /* The range of an integer of static storage that is set in one place, outside of the hot loop; false: it is another. */
 bool walk_set_once(struct walk *walk, int object, struct value *value);
+
+/* A function that takes nothing, where the walk stands. */
+void walk_run(struct walk *walk, struct function *function);
+
+/* A program for GPUs. */
+void walk_device_start(struct walk *walk);
+struct value walk_mirror(struct walk *walk, int64_t bytes); /* the host's arena */
+/* Says so when what lies at `at` is the device's and the host is at hand, or the other way round. */
+void walk_check_side(struct walk *walk, struct value at, const struct syntax *node);
+
+/* Records. The value of {...} for a record; a member that is set, by its place; what is known of one, or NULL. */
+struct value walk_record(struct walk *walk, struct syntax *list);
+const struct field *walk_set_field(struct walk *walk, const struct field *fields, int64_t offset, int64_t size,
+                                   struct value value);
+const struct value *walk_field(const struct field *fields, int64_t offset, int64_t size);
+/* The integers of a record's value, all alike; and such a value. */
+struct content walk_integers(struct value record);
+void walk_set_integers(struct walk *walk, struct value *record, struct content content);
 
 /* Memory. */
 int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,

@@ -39,9 +39,10 @@ static bool has_kernel_parameters(const struct function *function) {
 }
 
 bool walk_is_kernel(struct function *function) {
+  if (function->role->elsewhere != NULL) return true; /* it launches some */
   if (function->role->is_kernel == 0) {
-    bool kernel = function->body != NULL && has_kernel_parameters(function) && !touches_pointers(function) &&
-                  !walk_exchanges(function);
+    bool kernel = function->body != NULL && !function->is_device && has_kernel_parameters(function) &&
+                  !touches_pointers(function) && !walk_exchanges(function);
     function->role->is_kernel = kernel ? 1 : -1;
   }
   return function->role->is_kernel > 0;
@@ -49,7 +50,7 @@ bool walk_is_kernel(struct function *function) {
 
 static bool find_kernel(struct syntax *node, void *data) {
   bool *found = data;
-  if (node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL)
+  if (node->kind == SYNTAX_CALL && node->function != NULL)
     *found = *found || walk_is_kernel(node->function) || walk_orchestrates(node->function);
   return !*found;
 }
@@ -329,8 +330,13 @@ static struct value call_other(struct walk *walk, struct syntax *node) {
   return walk_external(walk, node, arguments, node->n_parts - 1);
 }
 
+void walk_run(struct walk *walk, struct function *function) {
+  call_in_place(walk, function, NULL);
+}
+
 struct value walk_call(struct walk *walk, struct syntax *node) {
   struct function *function = node->function;
+  if (function != NULL && function->role->elsewhere != NULL) function = function->role->elsewhere;
   bool beside = walk->starts || walk->depth > 0; /* what a function leaves behind is read by the followed one there */
   bool followed = function != NULL && function->body != NULL &&
                   (function->role->is_hot || beside || walk_exchanges(function)) && walk->depth < DEEPEST_CALL;
@@ -341,8 +347,14 @@ struct value walk_call(struct walk *walk, struct syntax *node) {
   uint64_t guards = walk->guards;
   if (!hot && function->role->is_hot) walk->guards = 0; /* the claims are about what a step does when it is taken */
   walk->hot = function->role->is_hot;
+  int kernel_base = walk->kernel_base;
+  if (function->role->is_launched && kernel_base == 0) walk->kernel_base = walk->n_objects;
+  int64_t budget = walk->budget;
+  if (function->is_device && !node->function->is_device) walk->budget = 4000;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
+  walk->budget = budget;
+  walk->kernel_base = kernel_base;
   walk->hot = hot;
   walk->guards = guards;
   return result;

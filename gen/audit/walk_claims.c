@@ -81,7 +81,8 @@ static void check_choice(struct branch_check *check, struct syntax *node) {
   }
   bool border = audit->root != NULL && check->function == tree_function(check->walk->tree, audit->root);
   bool branches = node->kind == SYNTAX_IF || node->kind == SYNTAX_SWITCH;
-  if (branches && origin != 0 && !border && !only_assigns(check->function, node)) {
+  /* A thread of a device goes its own way; who reaches a barrier is not looked at. */
+  if (branches && origin != 0 && !border && !check->function->is_device && !only_assigns(check->function, node)) {
     claim_finding(audit, check->claim, origin & ORIGIN_UNFOLLOWED ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, node->where,
                   "'%s' branches on %s", condition, walk_origin_word(origin));
     return;
@@ -126,6 +127,7 @@ static const struct {
     [FAILURE_PART] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
     [FAILURE_ALIGNMENT] = {"aligned", "Every access of the hot loop stands where its type may stand."},
+    [FAILURE_SIDE] = {"device-apart", "The host does not touch the device's memory itself, nor a kernel the host's."},
     [FAILURE_OVERFLOW] = {"no-overflow",
                           "No arithmetic on counters and constants leaves the range of its type, no shift "
                           "its bits, and nothing is divided by zero."},
@@ -190,6 +192,7 @@ void walk_claims(struct walk *walk) {
   claim_loops(walk);
   walk_claim_collectives(walk);
   for (int kind = FAILURE_BOUNDS; kind < FAILURE_KINDS; kind++) {
+    if (kind == FAILURE_SIDE && walk->device == NULL) continue;
     struct claim *claim = audit_claim(walk->audit, sentences[kind].id, sentences[kind].sentence);
     walk_add_failures(walk, claim, (enum failure_kind)kind);
     add_lost(walk, claim, (enum failure_kind)kind);

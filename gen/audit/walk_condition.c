@@ -27,9 +27,10 @@ static struct state *variable_of(struct walk *walk, struct syntax *node, int64_t
     *added = syntax_bare(node->parts[1])->integer;
     node = syntax_bare(node->parts[0]);
   }
-  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting || node->variable->type->kind != TYPE_INTEGER)
-    return NULL;
-  struct state *state = &walk->states[walk_variable(walk, node->variable)];
+  if (node->kind != SYNTAX_VARIABLE || node->variable->type->kind != TYPE_INTEGER) return NULL;
+  int object = walk_variable(walk, node->variable);
+  if (walk->objects[object].kind == OBJECT_LASTING) return NULL;
+  struct state *state = &walk->states[object];
   return state->value.kind == VALUE_INTEGER ? state : NULL;
 }
 
@@ -44,9 +45,14 @@ static bool narrow(struct walk *walk, struct syntax *subject, enum operator_kind
   if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
   if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
   bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
+  if (operation == OPERATOR_NOT_EQUAL && other.low == other.high) { /* an end of the range */
+    if (low + added == other.low && low < high) low++;
+    if (high + added == other.low && low < high) high--;
+  }
   bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
-  if (upper && most < high) high = most;
-  if (lower && least > low) low = least;
+  int64_t step = value->step > 1 && low > VALUE_LEAST / 2 ? value->step : 1;
+  if (upper && most < high) high = most < low ? most : low + (most - low) / step * step;
+  if (lower && least > low) low = least > high ? least : low + (least - low + step - 1) / step * step;
   if (low > high) return false;
   if (value->low != low || value->high != high) {
     value->loops |= other.loops;

@@ -67,6 +67,17 @@ static struct value evaluate_arithmetic(struct walk *walk, struct syntax *node, 
   return value;
 }
 
+/* Whether an address as a number is a multiple of a power of two, as the arena's own address is of 64. */
+static bool stands_at_multiple(struct walk *walk, struct syntax *address, struct value unit) {
+  const struct syntax *bare = syntax_bare(address);
+  if (bare->type->kind != TYPE_POINTER || address->type->kind != TYPE_INTEGER) return false;
+  struct value at = walk_evaluate(walk, (struct syntax *)bare);
+  bool power = unit.kind == VALUE_INTEGER && unit.low == unit.high && unit.low > 0 && unit.low <= 64 &&
+               (unit.low & (unit.low - 1)) == 0;
+  return power && at.kind == VALUE_POINTER && at.object == walk->arena_object && at.base_width == 0 &&
+         at.low == at.high && (at.base + at.low) % unit.low == 0;
+}
+
 /* a && b, a || b: the second is looked at under what the first says. */
 static struct value evaluate_logic(struct walk *walk, struct syntax *node) {
   struct value first = walk_evaluate(walk, node->parts[0]);
@@ -255,6 +266,8 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
   case SYNTAX_BINARY: {
     if (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR) return evaluate_logic(walk, node);
     struct value a = walk_evaluate(walk, node->parts[0]), b = walk_evaluate(walk, node->parts[1]);
+    if (node->operation == OPERATOR_REMAINDER && stands_at_multiple(walk, node->parts[0], b))
+      return value_integer(0, 0);
     return node->operation == OPERATOR_COMMA ? b : evaluate_arithmetic(walk, node, node->operation, a, b);
   }
   case SYNTAX_ASSIGN:
@@ -266,7 +279,11 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
   case SYNTAX_CALL:
     return walk_call(walk, node);
   case SYNTAX_COMPOUND_LITERAL:
+    if (node->type->kind == TYPE_RECORD && node->n_parts == 1) return walk_evaluate(walk, node->parts[0]);
+    return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_LIST:
+    if (node->type->kind == TYPE_RECORD) return walk_record(walk, node);
+    return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_DESIGNATED:
     return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_STATEMENTS:

@@ -61,6 +61,17 @@ int64_t external_member(const struct walk *walk, const struct object *object, co
   return -1;
 }
 
+void external_members(const struct walk *walk, const struct object *object, const char *name, int64_t *integers,
+                      int count) {
+  struct constants constants = constants_of(walk->memory, object->variable);
+  int member = type_member(object->type, name);
+  for (int i = 0; i < count; i++) integers[i] = 0;
+  for (int j = 0; member >= 0 && j < constants.count; j++) {
+    int64_t at = constants.items[j].offset - object->type->members[member].offset;
+    if (at >= 0 && at % 8 == 0 && at / 8 < count) constant_integer(constants.items[j].value, &integers[at / 8]);
+  }
+}
+
 /* ---- The C library ---- */
 
 static struct value copy_bytes(const struct call *call) {
@@ -112,6 +123,7 @@ static struct value tell_rank_along(const struct call *call) {
 
 static struct value give_arena(const struct call *call) {
   struct walk *walk = call->walk;
+  if (walk->device != NULL) return walk_mirror(walk, described(walk, "arena_bytes"));
   walk->objects[walk->arena_object].size = described(walk, "arena_bytes");
   return walk_address(walk, walk->arena_object);
 }
@@ -186,10 +198,21 @@ static struct value generation_places(const struct call *call) {
   return value_integer(0, most);
 }
 
+/* __ffs(x): the place of the lowest bit, from 1; 0 where there is none. */
+static struct value find_bit(const struct call *call) {
+  struct value value = value_integer(0, 32);
+  if (call->arguments[0].kind == VALUE_INTEGER && (call->arguments[0].low > 0 || call->arguments[0].high < 0))
+    value.low = 1;
+  value.origin = call->arguments[0].origin;
+  value.blame = BLAME_ALWAYS;
+  return value;
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
 } models[] = {
+    {"__ffs", find_bit},
     {"memcpy", copy_bytes},
     {"memmove", copy_bytes},
     {"memset", set_bytes},
@@ -241,5 +264,7 @@ struct value walk_external(struct walk *walk, struct syntax *node, const struct 
     if (arguments[i].kind == VALUE_INTEGER && arguments[i].low != arguments[i].high) call.doubt |= arguments[i].loops;
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
     if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
+  struct value result;
+  if (walk_device_external(&call, &result)) return result;
   return call_unknown(&call);
 }

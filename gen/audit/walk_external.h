@@ -21,9 +21,21 @@ int64_t external_most(const struct call *call, int which);
 /* The integer that a member of a constant record says; -1 when it is not known. `index` of an array member. */
 int64_t external_member(const struct walk *walk, const struct object *object, const char *name, int64_t index);
 
+/* The same for `count` integers of a member that is a record of them. */
+void external_members(const struct walk *walk, const struct object *object, const char *name, int64_t *integers,
+                      int count);
+
+/* The constant record that says what a call of a library does: its first argument. NULL, with what is wrong said, when
+ * it is not known. */
+const struct object *external_described(const struct call *call);
+
+/* What the runtime's functions for a GPU do; false: it is none of them. */
+bool walk_device_external(const struct call *call, struct value *result);
+
 /* gemm of BLAS and oneDNN; accel_multiply; accel_convolve. */
 struct value external_multiply(const struct call *call);
 struct value external_multiply_described(const struct call *call);
+struct value external_multiply_on_device(const struct call *call);
 struct value external_convolve_described(const struct call *call);
 
 #endif

@@ -1,51 +1,7 @@
 /* Loops: how often they turn, and their bodies for all turns at once. */
 #include <string.h>
 
-#include "gen/audit/walk.h"
-
-/* ---- What a loop assigns ---- */
-
-struct assigned_search {
-  struct walk *walk;
-  struct note *note;
-};
-
-static bool collect_assigned(struct syntax *node, void *data) {
-  struct assigned_search *search = data;
-  struct note *note = search->note;
-  if (node->kind != SYNTAX_ASSIGN && node->kind != SYNTAX_INCREMENT) return true;
-  struct syntax *target = syntax_bare(node->parts[0]);
-  if (target->kind != SYNTAX_VARIABLE) return true;
-  for (int i = 0; i < note->n_assigned; i++)
-    if (note->assigned[i] == target->variable) return true;
-  note->assigned = arena_grow(search->walk->memory, note->assigned, note->n_assigned, &note->assigned_capacity,
-                              sizeof *note->assigned);
-  note->assigned[note->n_assigned++] = target->variable;
-  return true;
-}
-
-static void find_assigned(struct walk *walk, struct syntax *loop, struct note *note) {
-  if (note->has_assigned) return;
-  note->has_assigned = true;
-  struct assigned_search search = {walk, note};
-  for (int i = 0; i < loop->n_parts; i++)
-    if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
-}
-
-/* What the loop assigns may be anything at the start of a turn. */
-static void forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter) {
-  for (int i = 0; i < note->n_assigned; i++) {
-    const struct variable *variable = note->assigned[i];
-    if (variable == counter || variable->lasting) continue;
-    struct state *state = &walk->states[walk_variable(walk, variable)];
-    if (state->value.kind == VALUE_NOTHING) continue;
-    unsigned origin = state->value.origin;
-    if (state->value.kind == VALUE_NUMBER)
-      state->value = value_number(origin);
-    else
-      state->value = value_of_type(variable->type, origin | (walk->hot ? ORIGIN_UNFOLLOWED : 0));
-  }
-}
+#include "gen/audit/walk_loop.h"
 
 /* ---- Loops that are followed turn by turn ---- */
 
@@ -86,7 +42,13 @@ static int64_t unroll(struct walk *walk, struct syntax *loop, int64_t most, enum
     int truth = value_truth(condition);
     if (truth == 0) return turns;
     if (truth < 0) return -1;
+    uint64_t guards = walk->guards;
+    struct state *before = walk_save(walk);
+    int objects = walk->n_objects;
     *flow = walk_statement(walk, part(loop, 3));
+    if (*flow != FLOW_RETURN) walk_forget_assumed(walk, walk_note(walk, loop), before, objects);
+    walk_drop(walk, before);
+    if (*flow == FLOW_NEXT || *flow == FLOW_CONTINUE) walk->guards = guards;
     if (*flow == FLOW_BREAK) return turns + 1;
     if (*flow == FLOW_RETURN) return turns + 1;
     if (part(loop, 2) != NULL) walk_evaluate(walk, part(loop, 2));
@@ -96,93 +58,6 @@ static int64_t unroll(struct walk *walk, struct syntax *loop, int64_t most, enum
 
 /* ---- Loops that count ---- */
 
-struct counting {
-  struct variable *counter;
-  int64_t step, added; /* counter + added is compared */
-  enum operator_kind operation;
-  struct syntax *bound;
-};
-
-static bool read_step(struct walk *walk, struct syntax *step, struct counting *counting) {
-  if (step == NULL) return false;
-  step = syntax_bare(step);
-  struct syntax *target = step->n_parts > 0 ? syntax_bare(step->parts[0]) : NULL;
-  if (target == NULL || target->kind != SYNTAX_VARIABLE || target->variable->type->kind != TYPE_INTEGER) return false;
-  counting->counter = target->variable;
-  if (step->kind == SYNTAX_INCREMENT) {
-    counting->step = step->integer;
-    return true;
-  }
-  bool adds = step->kind == SYNTAX_ASSIGN && step->operation == OPERATOR_ADD;
-  bool subtracts = step->kind == SYNTAX_ASSIGN && step->operation == OPERATOR_SUBTRACT;
-  if (!adds && !subtracts) return false;
-  struct value size = walk_evaluate(walk, step->parts[1]);
-  if (size.kind != VALUE_INTEGER || size.low != size.high || size.low <= 0) return false;
-  counting->step = adds ? size.low : -size.low;
-  return true;
-}
-
-/* Whether `node` is the counter, or the counter and a constant. */
-static bool is_counter(struct syntax *node, const struct variable *counter, int64_t *added) {
-  node = syntax_bare(node);
-  *added = 0;
-  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD && constant_integer(node->parts[1], added))
-    node = syntax_bare(node->parts[0]);
-  return node->kind == SYNTAX_VARIABLE && node->variable == counter;
-}
-
-static bool read_condition(struct syntax *condition, struct counting *counting) {
-  if (condition == NULL) return false;
-  condition = syntax_bare(condition);
-  if (condition->kind != SYNTAX_BINARY) return false;
-  counting->operation = condition->operation;
-  counting->bound = condition->parts[1];
-  if (is_counter(condition->parts[0], counting->counter, &counting->added)) return true;
-  counting->bound = condition->parts[0];
-  if (!is_counter(condition->parts[1], counting->counter, &counting->added)) return false;
-  counting->operation = operator_mirrored(condition->operation);
-  return true;
-}
-
-struct counter_search {
-  const struct variable *counter;
-  int count;
-};
-
-static bool count_assignments(struct syntax *node, void *data) {
-  struct counter_search *search = data;
-  bool assigns_it = (node->kind == SYNTAX_ASSIGN || node->kind == SYNTAX_INCREMENT) &&
-                    syntax_bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
-                    syntax_bare(node->parts[0])->variable == search->counter;
-  bool takes_address = node->kind == SYNTAX_UNARY && node->operation == OPERATOR_ADDRESS &&
-                       syntax_bare(node->parts[0])->kind == SYNTAX_VARIABLE &&
-                       syntax_bare(node->parts[0])->variable == search->counter;
-  search->count += assigns_it || takes_address;
-  return true;
-}
-
-/* Whether the loop counts: for (...; counter < bound; counter += step), the body leaving the counter alone. */
-static bool read_counting(struct walk *walk, struct syntax *loop, struct counting *counting) {
-  if (loop->kind != SYNTAX_FOR || !read_step(walk, loop->parts[2], counting) ||
-      !read_condition(loop->parts[1], counting))
-    return false;
-  struct counter_search search = {counting->counter, 0};
-  syntax_walk(loop->parts[3], count_assignments, &search);
-  bool up = counting->step > 0;
-  bool fits = up ? counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_LESS_EQUAL ||
-                       (counting->operation == OPERATOR_NOT_EQUAL && counting->step == 1)
-                 : counting->operation == OPERATOR_GREATER || counting->operation == OPERATOR_GREATER_EQUAL;
-  return search.count == 0 && fits;
-}
-
-/* The last value that the counter may have in the body, for a bound of `bound`. */
-static int64_t last_value(const struct counting *counting, int64_t bound) {
-  int64_t last = bounded_add(bound, -counting->added);
-  if (counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_NOT_EQUAL) last = bounded_add(last, -1);
-  if (counting->operation == OPERATOR_GREATER) last = bounded_add(last, 1);
-  return last;
-}
-
 struct turns {
   struct syntax *loop;
   const struct note *note;
@@ -191,28 +66,41 @@ struct turns {
   uint64_t inherited; /* loops that its start and its bound depend on */
   uint64_t blame;     /* loops that make its start or its bound a range */
   int64_t start, step;
+  struct syntax *more;
 };
 
 /* The body for turns first .. first + count - 1 at once; in halves where that proves too little and `halves` allows. */
 static void run_turns(struct walk *walk, const struct turns *turns, int64_t first, int64_t count, bool halves) {
   int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
-  struct state *before = count > 1 ? walk_save(walk) : NULL;
-  forget_assigned(walk, turns->note, walk->objects[turns->object].variable);
+  struct state *before = walk_save(walk);
+  walk_forget_assigned(walk, turns->note, walk->objects[turns->object].variable);
   int64_t a = turns->start + first * turns->step, b = turns->start + (first + count - 1) * turns->step;
   struct value value = value_integer(a < b ? a : b, a < b ? b : a);
   value.loops = turns->inherited | (count > 1 ? turns->bit : 0);
   value.blame = turns->blame;
   walk->states[turns->object].value = value;
   walk->budget--;
-  walk_statement(walk, turns->loop->parts[3]);
+  uint64_t guards = walk->guards;
+  bool can_be = true;
+  if (turns->more != NULL) {
+    struct value condition = walk_evaluate(walk, turns->more);
+    if (value_truth(condition) < 0) walk->guards |= walk_guard(condition);
+    can_be = value_truth(condition) != 0 && walk_assume(walk, turns->more, true);
+  }
+  if (can_be) walk_statement(walk, turns->loop->parts[3]);
+  walk->guards = guards;
   bool helps = false;
   for (int i = failures; i < walk->failures.count; i++) { /* the outermost loop that helps goes first */
     uint64_t loops = walk->failures.items[i].loops;
-    helps = helps || ((loops & turns->bit) != 0 && (loops & (turns->bit - 1)) == 0);
+    /* Threads are many and start alike: of a kernel, the innermost one does. */
+    helps = helps || ((loops & turns->bit) != 0 && (walk->kernel_base > 0 || (loops & (turns->bit - 1)) == 0));
   }
   bool again = helps && halves && count > 1 && walk->budget >= 0;
-  if (again) walk_restore(walk, before, objects);
-  if (before != NULL) walk_drop(walk, before);
+  if (again)
+    walk_restore(walk, before, objects);
+  else
+    walk_forget_assumed(walk, turns->note, before, objects);
+  walk_drop(walk, before);
   if (!again) return;
   walk->failures.count = failures;
   walk->effects.count = effects;
@@ -232,7 +120,7 @@ static struct extent measure(struct walk *walk, const struct counting *counting,
   struct extent extent = {walk->states[object].value, walk_evaluate(walk, counting->bound), -1};
   if (extent.start.kind != VALUE_INTEGER || extent.bound.kind != VALUE_INTEGER) return extent;
   bool up = counting->step > 0;
-  int64_t limit = last_value(counting, up ? extent.bound.high : extent.bound.low);
+  int64_t limit = walk_last_value(counting, up ? extent.bound.high : extent.bound.low);
   if (limit >= VALUE_MOST - 4096 || limit <= VALUE_LEAST + 4096) return extent;
   int64_t start = up ? extent.start.low : extent.start.high;
   if (start >= VALUE_MOST - 4096 || start <= VALUE_LEAST + 4096) return extent;
@@ -247,7 +135,8 @@ static struct extent measure(struct walk *walk, const struct counting *counting,
 /* The counter behind the loop. */
 static struct value value_behind(const struct counting *counting, const struct extent *extent) {
   struct value value = extent->start;
-  bool exact = extent->start.low == extent->start.high && extent->bound.low == extent->bound.high;
+  bool exact =
+      extent->start.low == extent->start.high && extent->bound.low == extent->bound.high && counting->more == NULL;
   bool up = counting->step > 0;
   value.origin |= extent->bound.origin;
   value.loops |= extent->bound.loops;
@@ -257,8 +146,13 @@ static struct value value_behind(const struct counting *counting, const struct e
     value.blame = 0;
     return value;
   }
-  int64_t least = last_value(counting, extent->bound.low), most = last_value(counting, extent->bound.high);
-  if (up) {
+  int64_t least = walk_last_value(counting, extent->bound.low), most = walk_last_value(counting, extent->bound.high);
+  if (counting->more != NULL) {
+    if (up && bounded_add(most, counting->step) > value.high) value.high = bounded_add(most, counting->step);
+    if (!up && bounded_add(least, counting->step) < value.low) value.low = bounded_add(least, counting->step);
+    value.blame |= BLAME_ALWAYS;
+    value.origin |= ORIGIN_CHOSEN;
+  } else if (up) {
     if (bounded_add(least, 1) > value.low) value.low = bounded_add(least, 1);
     if (bounded_add(most, counting->step) > value.high) value.high = bounded_add(most, counting->step);
   } else {
@@ -284,20 +178,26 @@ static void run_unknown(struct walk *walk, struct syntax *loop, struct note *not
   uint64_t guards = walk->guards;
   walk->guards |= BLAME_ALWAYS;
   for (int i = 0; i < (twice ? 2 : 1); i++) {
-    forget_assigned(walk, note, NULL);
+    walk_forget_assigned(walk, note, NULL);
     if (counter == NULL) note->origin |= condition_of(walk, loop).origin;
+    struct state *before = walk_save(walk);
+    int objects = walk->n_objects;
+    if (part(loop, 1) != NULL && loop->kind != SYNTAX_DO) walk_assume(walk, part(loop, 1), true);
     walk_statement(walk, part(loop, 3));
     if (part(loop, 2) != NULL) walk_evaluate(walk, part(loop, 2));
+    walk_forget_assumed(walk, note, before, objects);
+    walk_drop(walk, before);
   }
   walk->guards = guards;
-  forget_assigned(walk, note, NULL);
+  walk_forget_assigned(walk, note, NULL);
 }
 
 static void run_counting(struct walk *walk, struct syntax *loop, struct note *note, const struct counting *counting) {
   int object = walk_variable(walk, counting->counter);
   struct extent extent = measure(walk, counting, object);
   note->origin |= extent.start.origin | extent.bound.origin;
-  if (extent.turns < 0 || counting->counter->lasting || walk->n_loops >= MOST_LOOPS) {
+  if (counting->more != NULL) note->origin |= walk_evaluate(walk, counting->more).origin;
+  if (extent.turns < 0 || walk->objects[object].kind == OBJECT_LASTING || walk->n_loops >= MOST_LOOPS) {
     bool border = walk->audit->root != NULL && strcmp(walk->audit->root, walk->frame->function->name) == 0;
     note->counts_steps = counting->counter->lasting && (extent.bound.origin & ~(unsigned)ORIGIN_DATA) == ORIGIN_STEP;
     note->is_shared_out = border && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
@@ -316,13 +216,14 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
                         .inherited = outer,
                         .blame = exact ? 0 : outer | extent.start.blame | extent.bound.blame,
                         .start = extent.start.low,
-                        .step = counting->step};
+                        .step = counting->step,
+                        .more = counting->more};
   int64_t count = extent.turns;
   if (extent.start.low != extent.start.high) { /* from anywhere in its range, to the bound */
     turns.step = counting->step > 0 ? 1 : -1;
     turns.start = counting->step > 0 ? extent.start.low : extent.start.high;
-    count = counting->step > 0 ? last_value(counting, extent.bound.high) - turns.start + 1
-                               : turns.start - last_value(counting, extent.bound.low) + 1;
+    count = counting->step > 0 ? walk_last_value(counting, extent.bound.high) - turns.start + 1
+                               : turns.start - walk_last_value(counting, extent.bound.low) + 1;
   }
   walk->n_loops++;
   uint64_t guards = walk->guards;
@@ -330,7 +231,7 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
   if (count > 0) run_turns(walk, &turns, 0, count, true);
   walk->guards = guards;
   walk->n_loops--;
-  forget_assigned(walk, note, counting->counter);
+  walk_forget_assigned(walk, note, counting->counter);
   walk->states[object].value = value_behind(counting, &extent);
   walk_flush(walk);
 }
@@ -346,12 +247,17 @@ enum flow walk_loop(struct walk *walk, struct syntax *node) {
   struct note *note = walk_note(walk, node);
   note->seen = true;
   if (walk->depth == 0) walk->starts = false;
-  find_assigned(walk, node, note);
+  walk_find_assigned(walk, node, note);
   enum flow flow = FLOW_NEXT;
   if (node->kind == SYNTAX_FOR && node->parts[0] != NULL) walk_statement(walk, node->parts[0]);
   if (node->kind == SYNTAX_DO) walk_statement(walk, part(node, 3));
   struct counting counting = {0};
-  bool counts = read_counting(walk, node, &counting);
+  bool counts = walk_read_counting(walk, node, &counting);
+  if (walk_takes_bits(node)) {
+    note->turns = node->parts[1]->type->size * 8;
+    run_unknown(walk, node, note, NULL);
+    return FLOW_NEXT;
+  }
   bool every = walk->n_loops == 0 && !walk->in_kernel && calls_kernels(node);
   if (every || !counts || assigns_pointer(note)) {
     int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;

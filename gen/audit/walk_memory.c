@@ -28,10 +28,37 @@ static void apply(struct walk *walk, const struct effect_entry *effect) {
             walk_slot_name(walk, slot), walk_slot_name(walk, other));
 }
 
+/* Integers that a kernel put into a slot of the device, all of it. */
+static void keep_stored(struct walk *walk) {
+  for (int i = 0; i < walk->stored.count; i++) {
+    const struct stored *stored = &walk->stored.items[i];
+    int64_t missing;
+    if (ranges_cover(stored->written, 0, stored->slot.span, &missing))
+      walk_set_content(walk, stored->slot, stored->slot.span, stored->content);
+  }
+  walk->stored.count = 0;
+}
+
 void walk_flush(struct walk *walk) {
   if (walk->n_loops > 0) return;
   for (int i = 0; i < walk->effects.count; i++) apply(walk, &walk->effects.items[i]);
   walk->effects.count = 0;
+  keep_stored(walk);
+}
+
+static void store_integers(struct walk *walk, struct value at, int64_t size) {
+  struct stored *stored = NULL;
+  for (int i = 0; i < walk->stored.count && stored == NULL; i++)
+    if (walk->stored.items[i].slot.base == at.base && walk->stored.items[i].slot.span == at.span)
+      stored = &walk->stored.items[i];
+  if (stored == NULL) {
+    struct stored first = {.slot = at, .content = walk->incoming};
+    first.slot.low = first.slot.high = 0;
+    ARENA_PUSH(walk->memory, walk->stored, first);
+    stored = &walk->stored.items[walk->stored.count - 1];
+  }
+  stored->content = content_join(stored->content, walk->incoming);
+  stored->written = ranges_add(walk->memory, stored->written, at.low, at.high + size);
 }
 
 static void touch_arena(struct walk *walk, struct value pointer, int64_t from, int64_t to, bool is_write,
@@ -147,6 +174,7 @@ static void write_object(struct walk *walk, struct value at, int64_t from, int64
   } else {
     take_incoming(walk, object, state);
     state->written = ranges_add(walk->memory, state->written, from, to);
+    state->value.fields = NULL; /* what the walk knows of it stands there again, walk_store */
     if (object->type != NULL && is_scalar(object->type)) state->value = value_of_type(object->type, ORIGIN_DATA);
   }
   if (walk->hot) object->is_set_hot = true;
@@ -280,8 +308,24 @@ static unsigned origin_of_part(const struct walk *walk, struct place place, bool
   return element ? ORIGIN_DATA : ORIGIN_UNFOLLOWED;
 }
 
+/* A record of a function as a whole. */
+static bool is_whole_record(const struct walk *walk, struct place place) {
+  if (place.at.object < 0 || place.type->kind != TYPE_RECORD) return false;
+  const struct object *object = &walk->objects[place.at.object];
+  return object->kind == OBJECT_LOCAL && object->type->kind == TYPE_RECORD && object->size == place.type->size &&
+         place.at.base + place.at.low == 0 && place.at.base_width + place.at.high - place.at.low == 0;
+}
+
+/* What is known of a member of such a record; NULL: nothing. */
+static const struct value *known_member(const struct walk *walk, struct place place) {
+  const struct value *whole = &walk->states[place.at.object].value;
+  bool exact = place.at.base_width == 0 && place.at.low == place.at.high;
+  return exact ? walk_field(whole->fields, place.at.base + place.at.low, place.type->size) : NULL;
+}
+
 struct value walk_load(struct walk *walk, struct place place, const struct syntax *node) {
   if (place.type->kind == TYPE_ARRAY) return place.at; /* decays */
+  walk_check_side(walk, place.at, node);
   if (place.type->kind == TYPE_FUNCTION) return value_number(0);
   if (is_whole_scalar(walk, place)) {
     const struct object *object = &walk->objects[place.at.object];
@@ -298,8 +342,11 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
   check_alignment(walk, place, node);
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
+  if (good && known_member(walk, place) != NULL) return *known_member(walk, place);
   struct value value = value_of_type(place.type, origin_of_part(walk, place, good, node));
+  if (good && is_whole_record(walk, place)) value.fields = walk->states[place.at.object].value.fields;
   struct content content = good ? walk_content(walk, place.at) : (struct content){0};
+  if (place.type->kind == TYPE_RECORD && value.fields == NULL) walk_set_integers(walk, &value, content);
   if (content.known && place.type->kind == TYPE_INTEGER) {
     value.low = content.low;
     value.high = content.high;
@@ -308,7 +355,20 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
   return value;
 }
 
+/* Keeps what a record of a function holds, behind a write to it. */
+static void keep_fields(struct walk *walk, struct place place, const struct field *before, struct value value) {
+  struct value *whole = &walk->states[place.at.object].value;
+  bool exact = place.at.base_width == 0 && place.at.low == place.at.high;
+  if (whole->kind != VALUE_NUMBER || !exact) return;
+  if (is_whole_record(walk, place))
+    whole->fields = value.kind == VALUE_NUMBER ? value.fields : NULL;
+  else if (before != NULL && is_scalar(place.type))
+    whole->fields =
+        walk_set_field(walk, before, place.at.base + place.at.low, place.type->size, value_convert(value, place.type));
+}
+
 void walk_store(struct walk *walk, struct place place, struct value value, const struct syntax *node) {
+  walk_check_side(walk, place.at, node);
   if (is_whole_scalar(walk, place)) {
     walk->states[place.at.object].value = value_convert(value, place.type);
     walk->states[place.at.object].written = ranges_add(walk->memory, NULL, 0, place.type->size);
@@ -317,10 +377,15 @@ void walk_store(struct walk *walk, struct place place, struct value value, const
   }
   if (place.type->size <= 0) return;
   check_alignment(walk, place, node);
-  if (value.kind == VALUE_INTEGER) walk->incoming = (struct content){true, false, value.low, value.high};
+  walk->incoming =
+      value.kind == VALUE_INTEGER ? (struct content){true, false, value.low, value.high} : walk_integers(value);
+  bool on_device = walk->kernel_base > 0 && place.at.object == walk->arena_object && place.at.base_width == 0;
+  if (on_device && walk->incoming.known) store_integers(walk, place.at, place.type->size);
+  const struct field *fields = place.at.object < 0 ? NULL : walk->states[place.at.object].value.fields;
   bool good = walk_access(walk, place.at, place.type->size, true, node);
   walk->incoming = (struct content){0};
   if (!good || walk->objects[place.at.object].kind != OBJECT_LOCAL) return;
   struct value *whole = &walk->states[place.at.object].value;
   if (whole->kind == VALUE_NUMBER) whole->origin |= value.origin;
+  keep_fields(walk, place, fields, value);
 }

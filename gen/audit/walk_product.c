@@ -65,9 +65,16 @@ static int64_t batch_bytes(const struct walk *walk, const struct object *product
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
-/* The constant record that says what a call of a matrix library does: its first argument. NULL, with what is wrong
- * said, when it is not known. */
-static const struct object *described_first(const struct call *call) {
+/* The same for a batch of one count and one step. */
+static int64_t stepped_bytes(const struct walk *walk, const struct object *product, int64_t rows, int64_t row,
+                             int64_t columns, int64_t column, const char *step, int64_t size) {
+  int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
+  int64_t batch = external_member(walk, product, "batch", 0);
+  if (batch > 1) last = bounded_add(last, bounded_multiply(batch - 1, external_member(walk, product, step, 0)));
+  return bounded_multiply(bounded_add(last, 1), size);
+}
+
+const struct object *external_described(const struct call *call) {
   struct walk *walk = call->walk;
   struct value at = call->arguments[0];
   bool known = at.kind == VALUE_POINTER && at.object >= 0 && walk->objects[at.object].kind == OBJECT_LASTING &&
@@ -80,7 +87,7 @@ static const struct object *described_first(const struct call *call) {
 /* accel_multiply(product, y, a, b) of accel/product.h. */
 struct value external_multiply_described(const struct call *call) {
   struct walk *walk = call->walk;
-  const struct object *product = described_first(call);
+  const struct object *product = external_described(call);
   if (product == NULL) return value_number(ORIGIN_DATA);
   int64_t rows = external_member(walk, product, "rows", 0), columns = external_member(walk, product, "columns", 0);
   int64_t depth = external_member(walk, product, "depth", 0);
@@ -103,6 +110,39 @@ struct value external_multiply_described(const struct call *call) {
   return value_number(ORIGIN_DATA);
 }
 
+/* accel_cuda_multiply(product, stream, y, a, b, bias, aux) of accel/cuda/product.h. */
+struct value external_multiply_on_device(const struct call *call) {
+  enum { PLAIN, BIAS, GELU, BIAS_GELU, DGELU, DGELU_SUM, SUM_A, SUM_B };
+  struct walk *walk = call->walk;
+  const struct object *product = external_described(call);
+  if (product == NULL) return value_number(ORIGIN_DATA);
+  int64_t rows = external_member(walk, product, "rows", 0), columns = external_member(walk, product, "columns", 0);
+  int64_t depth = external_member(walk, product, "depth", 0), epilogue = external_member(walk, product, "epilogue", 0);
+  int64_t size = external_member(walk, product, "type", 0) == 0 ? 4 : 2;
+  int64_t y_size = external_member(walk, product, "result", 0) == 0 ? 4 : 2;
+  int64_t y =
+      stepped_bytes(walk, product, rows, external_member(walk, product, "y_row", 0), columns, 1, "y_step", y_size);
+  external_touch(call, 3,
+                 stepped_bytes(walk, product, rows, external_member(walk, product, "a_row", 0), depth,
+                               external_member(walk, product, "a_column", 0), "a_step", size),
+                 false);
+  external_touch(call, 4,
+                 stepped_bytes(walk, product, depth, external_member(walk, product, "b_row", 0), columns,
+                               external_member(walk, product, "b_column", 0), "b_step", size),
+                 false);
+  bool reads_aux = epilogue == DGELU || epilogue == DGELU_SUM,
+       has_aux = reads_aux || epilogue == GELU || epilogue == BIAS_GELU;
+  bool reads_bias = epilogue == BIAS || epilogue == BIAS_GELU;
+  if (has_aux) external_touch(call, 6, y, !reads_aux);
+  if (reads_bias || epilogue >= DGELU_SUM)
+    external_touch(call, 5, bounded_multiply(epilogue == SUM_A ? rows : columns, y_size), !reads_bias);
+  if (external_member(walk, product, "accumulate", 0) != 0) external_touch(call, 2, y, false);
+  external_touch(call, 2, y, true);
+  keep_apart(call, 2, 3);
+  keep_apart(call, 2, 4);
+  return value_number(ORIGIN_DATA);
+}
+
 /* The product of a convolution's members and of the pairs among them, times the size of an element. */
 static int64_t convolved_bytes(const struct walk *walk, const struct object *record, const char *first,
                                const char *second, const char *pair, int64_t size) {
@@ -114,7 +154,7 @@ static int64_t convolved_bytes(const struct walk *walk, const struct object *rec
 /* accel_convolve(convolution, to, a, b, room) of accel/convolution.h. */
 struct value external_convolve_described(const struct call *call) {
   struct walk *walk = call->walk;
-  const struct object *record = described_first(call);
+  const struct object *record = external_described(call);
   if (record == NULL) return value_number(ORIGIN_DATA);
   int64_t makes = external_member(walk, record, "makes", 0), groups = external_member(walk, record, "groups", 0);
   int64_t size = external_member(walk, record, "type", 0) == 0 ? 4 : 2;

@@ -25,14 +25,16 @@ static void declare(struct walk *walk, struct variable *variable) {
   if (aggregate) {
     walk->states[object].written = ranges_add(walk->memory, NULL, 0, variable->type->size);
     walk->states[object].value = value_number(value.origin);
+    walk->states[object].value.fields = value.kind == VALUE_NUMBER ? value.fields : NULL;
+    walk->states[object].content = walk_integers(value);
     return;
   }
   walk_store(walk, (struct place){walk_address(walk, object), variable->type}, value, variable->initial);
 }
 
-/* One arm of a choice, under what its condition says; FLOW_RETURN for an arm that cannot be. */
+/* One arm of a choice, under what its condition says. */
 static enum flow walk_arm(struct walk *walk, struct syntax *node, bool truth) {
-  if (!walk_assume(walk, node->parts[0], truth)) return FLOW_RETURN;
+  if (!walk_assume(walk, node->parts[0], truth)) return FLOW_NEVER;
   struct syntax *arm = node->parts[truth ? 1 : 2];
   return arm == NULL ? FLOW_NEXT : walk_statement(walk, arm);
 }
@@ -57,9 +59,11 @@ static enum flow walk_if(struct walk *walk, struct syntax *node) {
   if (yes == FLOW_NEXT && no == FLOW_NEXT) walk_merge(walk, after, count, condition);
   if (yes != FLOW_NEXT || no != FLOW_NEXT) walk->frame->chosen |= origin_of_choice(condition.origin);
   if (yes == FLOW_NEXT && no != FLOW_NEXT) walk_restore(walk, after, count);
+  if ((yes == FLOW_NEXT) != (no == FLOW_NEXT)) walk->guards |= walk_guard(condition); /* the rest is for some alone */
   walk_drop(walk, after);
   walk_drop(walk, before);
-  return yes == FLOW_NEXT || no == FLOW_NEXT ? FLOW_NEXT : no;
+  if (yes == FLOW_NEXT || no == FLOW_NEXT) return FLOW_NEXT;
+  return no == FLOW_NEVER ? yes : no;
 }
 
 /* Each label of a switch in turn, from the same state, on to the break behind it; then everything that may have been. A

@@ -133,6 +133,12 @@ static void import_sizes(struct importer *importer, CXCursor cursor, struct vari
       variable->sizes[variable->n_sizes++] = import_expression(importer, children.items[i]);
 }
 
+/* A record of C++ that is declared without a value: its constructor does nothing. */
+static bool sets_nothing(struct importer *importer, CXCursor initial) {
+  CXCursor callee = clang_getCursorReferenced(initial);
+  return clang_getCursorKind(callee) == CXCursor_Constructor && import_children(importer, initial).count == 0;
+}
+
 struct variable *import_variable(struct importer *importer, CXCursor cursor) {
   struct variable *variable = import_known(importer, cursor);
   if (variable != NULL) return variable;
@@ -148,11 +154,21 @@ struct variable *import_variable(struct importer *importer, CXCursor cursor) {
   if (is_new) place(importer, variable, cursor);
   import_sizes(importer, cursor, variable);
   CXCursor initial = clang_Cursor_getVarDeclInitializer(cursor);
-  if (!clang_Cursor_isNull(initial)) variable->initial = import_expression(importer, initial);
+  if (clang_Cursor_isNull(initial) || (importer->is_device && sets_nothing(importer, initial))) return variable;
+  variable->initial = import_expression(importer, initial);
   return variable;
 }
 
 /* ---- Functions ---- */
+
+/* Whether C++ leaves a name as it is. */
+static bool has_plain_name(CXCursor cursor, const char *name) {
+  CXString mangled = clang_Cursor_getMangling(cursor);
+  const char *text = clang_getCString(mangled);
+  bool plain = text != NULL && strcmp(text, name) == 0;
+  clang_disposeString(mangled);
+  return plain;
+}
 
 static struct function *declare(struct importer *importer, CXCursor cursor, const char *name) {
   struct tree *tree = importer->tree;
@@ -164,6 +180,7 @@ static struct function *declare(struct importer *importer, CXCursor cursor, cons
   function->header = function->where.file;
   function->is_system = clang_Location_isInSystemHeader(place) != 0;
   function->is_static = clang_getCursorLinkage(cursor) != CXLinkage_External;
+  function->is_plain = !importer->is_device || has_plain_name(cursor, name);
   if (importer->outline)
     function->type_name =
         import_string(importer, clang_getTypeSpelling(clang_getCanonicalType(clang_getCursorType(cursor))));
@@ -235,6 +252,7 @@ static enum CXChildVisitResult import_top(CXCursor cursor, CXCursor parent, CXCl
   (void)parent;
   if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor))) return CXChildVisit_Continue;
   enum CXCursorKind kind = clang_getCursorKind(cursor);
+  if (kind == CXCursor_Namespace || kind == CXCursor_LinkageSpec) return CXChildVisit_Recurse;
   if (kind == CXCursor_FunctionDecl) note_label(importer, cursor);
   bool wanted = importer->outline || clang_isCursorDefinition(cursor);
   if (kind == CXCursor_FunctionDecl && wanted) import_function(importer, cursor);

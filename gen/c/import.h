@@ -22,7 +22,7 @@ struct importer {
   struct diagnostics *diags;
   struct tree *tree;
   CXTranslationUnit unit;
-  bool outline;
+  bool outline, is_device;
   CXFile last_file;
   const char *last_file_name;
   struct {

@@ -49,6 +49,7 @@ static struct syntax *import_name(struct importer *importer, CXCursor cursor) {
     node->variable = import_variable(importer, declaration);
     return node;
   default:
+    if (importer->is_device) return import_constant(importer, cursor, UNKNOWN_EXPRESSION); /* of a template */
     return import_unknown(importer, cursor, UNKNOWN_EXPRESSION);
   }
 }
@@ -251,9 +252,24 @@ static struct syntax *import_unexposed(struct importer *importer, CXCursor curso
 
 /* ---- Calls ---- */
 
+/* What C++ writes as a call and C does not: a record's copy, and its assignment. NULL: it is a call. */
+static struct syntax *import_record_call(struct importer *importer, CXCursor cursor, struct cursors children) {
+  CXCursor callee = clang_getCursorReferenced(cursor);
+  enum CXCursorKind kind = clang_getCursorKind(callee);
+  if (kind == CXCursor_Constructor && children.count == 1) return import_expression(importer, children.items[0]);
+  if (kind != CXCursor_CXXMethod || children.count < 2) return NULL;
+  if (strcmp(import_string(importer, clang_getCursorSpelling(callee)), "operator=") != 0) return NULL;
+  struct syntax *node = import_node(importer, SYNTAX_ASSIGN, cursor, 2);
+  node->parts[0] = import_expression(importer, children.items[0]);
+  node->parts[1] = import_expression(importer, children.items[children.count - 1]);
+  return node;
+}
+
 static struct syntax *import_call(struct importer *importer, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
   if (children.count == 0) return import_unknown(importer, cursor, UNKNOWN_EXPRESSION);
+  struct syntax *record = importer->is_device ? import_record_call(importer, cursor, children) : NULL;
+  if (record != NULL) return record;
   struct syntax *node = import_node(importer, SYNTAX_CALL, cursor, children.count);
   for (int i = 0; i < children.count; i++) node->parts[i] = import_expression(importer, children.items[i]);
   const struct syntax *callee = node->parts[0];
@@ -315,7 +331,14 @@ static struct syntax *expression(struct importer *importer, CXCursor cursor) {
     return import_binary(importer, cursor);
   case CXCursor_ConditionalOperator:
     return import_parts(importer, SYNTAX_SELECT, cursor, 3);
+  case CXCursor_CXXBoolLiteralExpr:
+  case CXCursor_CXXNullPtrLiteralExpr:
+    return import_constant(importer, cursor, UNKNOWN_CONSTANT);
   case CXCursor_CStyleCastExpr:
+  case CXCursor_CXXStaticCastExpr:
+  case CXCursor_CXXReinterpretCastExpr:
+  case CXCursor_CXXConstCastExpr:
+  case CXCursor_CXXFunctionalCastExpr:
     return import_last(importer, SYNTAX_CAST, cursor);
   case CXCursor_CompoundLiteralExpr:
     return import_last(importer, SYNTAX_COMPOUND_LITERAL, cursor);

@@ -198,6 +198,10 @@ const struct type *import_type(struct importer *importer, CXType type) {
   case CXType_ExtVector:
     return import_sequence(importer, type, TYPE_VECTOR, clang_getElementType(canonical),
                            clang_getNumElements(canonical));
+  case CXType_LValueReference: /* to what is not written through it: as good as a copy */
+    if (!clang_isConstQualifiedType(clang_getPointeeType(canonical)))
+      return import_scalar(importer, type, CXType_Invalid);
+    return import_type(importer, clang_getUnqualifiedType(clang_getPointeeType(canonical)));
   case CXType_Record:
     return import_record(importer, canonical);
   case CXType_Enum:

@@ -133,12 +133,12 @@ static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, cons
   struct arena *arena = importer->arena;
   int n_flags = 0, n_files = 0;
   const char **flags = arena_alloc(arena, (size_t)(request->n_flags + 4) * sizeof *flags);
-  flags[n_flags++] = "-xc";
-  for (int i = 0; i < request->n_flags; i++) flags[n_flags++] = request->flags[i];
+  flags[n_flags++] = request->is_device ? "-xc++" : "-xc";
   if (request->n_headers > 0) {
     flags[n_flags++] = "-I";
     flags[n_flags++] = HEADER_FOLDER;
   }
+  for (int i = 0; i < request->n_flags; i++) flags[n_flags++] = request->flags[i];
   struct CXUnsavedFile *files = arena_alloc(arena, (size_t)(request->n_headers + 1) * sizeof *files);
   if (request->text != NULL)
     files[n_files++] = (struct CXUnsavedFile){request->file, request->text, strlen(request->text)};
@@ -169,6 +169,7 @@ struct tree *tree_parse(struct arena *arena, const struct parse_request *request
   importer->arena = arena;
   importer->diags = diags;
   importer->outline = request->outline;
+  importer->is_device = request->is_device;
   importer->tree = arena_alloc(arena, sizeof *importer->tree);
   importer->tree->file = request->file;
   CXIndex index = clang_createIndex(0, 0);

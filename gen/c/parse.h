@@ -4,7 +4,7 @@
 
 #include "gen/c/tree.h"
 
-/* A header that is in memory: found under <...> without anything installed, and named so in messages. */
+/* A header that is in memory: found under <...> before any other, and named so in messages. */
 struct header {
   const char *name; /* "accel/model.h" */
   const char *text;
@@ -18,9 +18,10 @@ struct parse_request {
   int n_flags;
   const struct header *headers;
   int n_headers;
-  bool outline; /* declarations alone, whatever the errors: functions have no bodies */
-  bool tokens;  /* tree->written and tree->skipped too */
-  bool digest;  /* tree->digest too */
+  bool is_device; /* device code: the part of C++ that kernels are written in */
+  bool outline;   /* declarations alone, whatever the errors: functions have no bodies */
+  bool tokens;    /* tree->written and tree->skipped too */
+  bool digest;    /* tree->digest too */
 };
 
 /* Reads a source. NULL with an error in diags when libclang gives up. A tree whose messages hold an error has nothing

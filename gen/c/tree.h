@@ -184,6 +184,8 @@ struct function {
   bool is_defined;
   bool is_static, is_inline;
   bool is_system;     /* declared in a header of the system */
+  bool is_device;     /* of device code */
+  bool is_plain;      /* the linker knows it by its name alone, as all of C */
   bool has_label;     /* a declaration outside of the system's headers gives it another name for the linker */
   const char *header; /* the file that declares it; NULL: the compiler */
   int n_slots;

@@ -194,7 +194,7 @@ CASES = [
     Case("bounded-loops", kernel=PARTS["kernel"] + "\n  float t = x[0];\n  while (t > 1.0f) t *= 0.5f; /*!*/\n  y[0] = t;"),
     Case("bounded-loops", globals="static size_t n;", kernel=PARTS["kernel"] + "\n  float t = 0.0f;\n"
          "  for (size_t i = 0; i < n; i++) t += 1.0f; /*!*/\n  y[0] = t;"),
-    Case("bounded-loops in-bounds", verdict="cannot tell", kernel=PARTS["kernel"] + "\n  for (size_t i = 0; i < 8; i += 0) y[i] = 0.0f; /*!*/"),
+    Case("bounded-loops", verdict="cannot tell", kernel=PARTS["kernel"] + "\n  for (size_t i = 0; i < 8; i += 0) y[i] = 0.0f; /*!*/"),
     # Bounds.
     Case("in-bounds", kernel="  for (size_t i = 0; i <= 32; i++) y[i] = 0.0f; /*!*/"),
     Case("in-bounds whole-arrays", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i + 1]; /*!*/", at=KERNEL),

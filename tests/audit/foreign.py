@@ -334,6 +334,26 @@ int main(void) {
   return 0;
 }
 """, broken="no-indirect-call", open=WALK),
+    Foreign("a list of two", """
+struct item {
+  struct item *next;
+  float value;
+};
+static struct item *list;
+static float sum;
+
+static void step(void) {
+  sum = 0.0f;
+  for (const struct item *at = list; at; at = at->next) sum += at->value;
+}
+
+int main(void) {
+  struct item a = {0, 1.0f}, b = {&a, 2.0f};
+  list = &b;
+  for (int at = 0; at < 100; at++) step();
+  return 0;
+}
+"""),
     Foreign("a walk over a list", """
 struct item {
   struct item *next;
@@ -348,8 +368,9 @@ static void step(void) {
 }
 
 int main(void) {
-  struct item a = {0, 1.0f}, b = {&a, 2.0f};
-  list = &b;
+  static struct item items[9];
+  for (int i = 0; i < 8; i++) items[i].next = &items[i + 1];
+  list = items;
   for (int at = 0; at < 100; at++) step();
   return 0;
 }

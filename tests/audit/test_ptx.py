@@ -151,10 +151,6 @@ def any_text(folder):
 def compiled(folder):
     nvcc = shutil.which("nvcc")
     cases = {case.name: case for case in CASES}
-    (folder / "job.yaml").write_text(json.dumps({**cases["mlp"].job, "devices": {"kind": "cuda"}}))
-    subprocess.run([GENERATOR, "job.yaml", "-o", "host.c"], cwd=folder, check=True)
-    result, _ = audit(folder / "host.c")
-    report("the host's half", result.returncode == 2 and "host's half" in result.stderr, result.stdout + result.stderr)
     if nvcc is None:
         print("ok emitted kernels # SKIP there is no nvcc")
         return

@@ -1,0 +1,53 @@
+/* The device's half of a program for GPUs: the file of kernels beside the host's, read as one program with it. */
+#ifndef ACCEL_AUDIT_DEVICE_H
+#define ACCEL_AUDIT_DEVICE_H
+
+#include "gen/audit/audit.h"
+
+/* A variable that keeps recorded work, and the function that was recorded. */
+struct capture {
+  const struct variable *graph;
+  struct function *function;
+};
+
+/* Which thread a kernel's text is at, and of how many: threadIdx, blockIdx, blockDim, gridDim, each by x, y, z. */
+enum { INDEX_THREAD, INDEX_BLOCK, INDEX_BLOCK_SIZE, INDEX_GRID_SIZE, INDEX_NAMES };
+enum { INDEX_AXES = 3 };
+
+struct device {
+  const char *file;      /* of the kernels */
+  struct location where; /* of what follows */
+  const char *why;       /* why they are not read; NULL: they are */
+  struct variable *index[INDEX_NAMES][INDEX_AXES];
+  struct {
+    struct capture *items;
+    int count, capacity;
+  } captures;
+  struct {
+    struct function **items;
+    int count, capacity;
+  } kernels; /* that are launched */
+  int n_launches;
+};
+
+/* Whether a program hands work to a GPU. */
+bool device_is_used(const struct tree *tree);
+
+/* Reads FILE.cu beside FILE.c and adds its functions and variables to the tree of the host's half. Launches become
+ * loops over blocks and threads around a call of the kernel. */
+struct device *device_read(struct arena *arena, struct tree *tree, const struct audit_options *options);
+
+/* Leads each function that the host's half declares and the device's half defines to its definition (role->elsewhere),
+ * and finds what is recorded. Functions have roles by then. */
+void device_link(struct audit *audit, struct tree *tree);
+
+/* What was recorded for this variable; NULL when it is not known. */
+struct function *device_recorded(const struct device *device, const struct variable *graph);
+
+/* Whether a name of a function stands where the device's work is recorded. */
+bool device_records(const struct syntax *call);
+
+/* The claim that both halves are one program. */
+void device_claim(struct audit *audit, const struct tree *tree);
+
+#endif

@@ -1,0 +1,69 @@
+/* What a loop assigns, and what of it is known behind a turn. */
+#include "gen/audit/walk_loop.h"
+
+struct assigned_search {
+  struct walk *walk;
+  struct note *note;
+};
+
+static bool collect_assigned(struct syntax *node, void *data) {
+  struct assigned_search *search = data;
+  struct note *note = search->note;
+  bool points = node->kind == SYNTAX_UNARY && node->operation == OPERATOR_ADDRESS;
+  if (node->kind != SYNTAX_ASSIGN && node->kind != SYNTAX_INCREMENT && !points) return true;
+  struct syntax *target = syntax_bare(node->parts[0]);
+  while (target->kind == SYNTAX_MEMBER || target->kind == SYNTAX_INDEX) target = syntax_bare(target->parts[0]);
+  bool record = target->kind == SYNTAX_VARIABLE && target->type->kind == TYPE_RECORD;
+  if (!record && (points || target != syntax_bare(node->parts[0]))) return true;
+  if (target->kind != SYNTAX_VARIABLE) return true;
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i] == target->variable) return true;
+  note->assigned = arena_grow(search->walk->memory, note->assigned, note->n_assigned, &note->assigned_capacity,
+                              sizeof *note->assigned);
+  note->assigned[note->n_assigned++] = target->variable;
+  return true;
+}
+
+void walk_find_assigned(struct walk *walk, struct syntax *loop, struct note *note) {
+  if (note->has_assigned) return;
+  note->has_assigned = true;
+  struct assigned_search search = {walk, note};
+  for (int i = 0; i < loop->n_parts; i++)
+    if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
+}
+
+void walk_forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter) {
+  for (int i = 0; i < note->n_assigned; i++) {
+    const struct variable *variable = note->assigned[i];
+    if (variable == counter || walk->objects[walk_variable(walk, variable)].kind == OBJECT_LASTING) continue;
+    struct state *state = &walk->states[walk_variable(walk, variable)];
+    if (state->value.kind == VALUE_NOTHING) continue;
+    unsigned origin = state->value.origin;
+    if (state->value.kind == VALUE_NUMBER)
+      state->value = value_number(origin);
+    else
+      state->value = value_of_type(variable->type, origin | (walk->hot ? ORIGIN_UNFOLLOWED : 0));
+  }
+}
+
+static bool is_assigned(const struct note *note, const struct variable *variable) {
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i] == variable) return true;
+  return false;
+}
+
+void walk_forget_assumed(struct walk *walk, const struct note *note, const struct state *before, int count) {
+  for (int i = 0; i < count; i++) {
+    struct value *value = &walk->states[i].value;
+    const struct value *was = &before[i].value;
+    if (value->kind != VALUE_INTEGER || was->kind != VALUE_INTEGER) continue;
+    if (value->low <= was->low && value->high >= was->high) continue;
+    if (walk->objects[i].variable == NULL || is_assigned(note, walk->objects[i].variable)) continue;
+    int64_t low = value->low < was->low ? value->low : was->low,
+            high = value->high > was->high ? value->high : was->high;
+    bool narrowed = value->low >= was->low && value->high <= was->high;
+    if (narrowed) *value = *was;
+    value->low = low;
+    value->high = high;
+  }
+}

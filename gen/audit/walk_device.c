@@ -1,0 +1,294 @@
+/* What the runtime's functions for a GPU do: to the device's memory, to the host's, and with what was recorded. */
+#include <string.h>
+
+#include "gen/audit/device.h"
+#include "gen/audit/walk_external.h"
+
+/* Memory that the runtime owns: bytes, of which all may be read. */
+static const struct type memory_type = {.kind = TYPE_OTHER, .name = "memory", .size = -1, .alignment = 64, .count = -1};
+
+static int add_memory(struct walk *walk, const char *name) {
+  return walk_object(walk, OBJECT_LOCAL, NULL, name, &memory_type, 0);
+}
+
+static struct value give_memory(struct walk *walk, int object, int64_t bytes) {
+  walk->objects[object].size = bytes;
+  walk->states[object].written = ranges_add(walk->memory, NULL, 0, bytes);
+  return walk_address(walk, object);
+}
+
+struct recording {
+  const struct function *function;
+  int object;
+};
+
+struct walk_device {
+  int mirror, report;
+  const struct object *plan; /* the accel_cuda_plan that the device was opened with; NULL: not seen */
+  enum { FEED_NONE, FEED_BEGUN, FEED_SENT } feed;
+  struct {
+    struct recording *items;
+    int count, capacity;
+  } recordings;
+};
+
+void walk_device_start(struct walk *walk) {
+  const struct device *device = walk->audit->device;
+  walk->device = arena_alloc(walk->memory, sizeof *walk->device);
+  walk->device->mirror = add_memory(walk, "the host's arena");
+  walk->device->report = add_memory(walk, "report");
+  for (int i = 0; i < device->captures.count; i++) {
+    struct recording recording = {device->captures.items[i].function, add_memory(walk, "graph")};
+    ARENA_PUSH(walk->memory, walk->device->recordings, recording);
+  }
+  for (int i = 0; device->why == NULL && i < INDEX_NAMES; i++)
+    for (int axis = 0; axis < INDEX_AXES; axis++)
+      walk->objects[walk_variable(walk, device->index[i][axis])].kind = OBJECT_LOCAL;
+}
+
+struct value walk_mirror(struct walk *walk, int64_t bytes) {
+  return give_memory(walk, walk->device->mirror, bytes);
+}
+
+/* ---- The host's side and the device's ---- */
+
+static int64_t planned(const struct walk *walk, const char *name) {
+  return walk->device->plan == NULL ? -1 : external_member(walk, walk->device->plan, name, 0);
+}
+
+/* An argument that must be an address of the device, or one of the host. */
+static void check_side(const struct call *call, int which, bool device) {
+  struct walk *walk = call->walk;
+  if (which >= call->count) return;
+  struct value at = call->arguments[which];
+  if (at.kind != VALUE_POINTER || at.object < 0 || (at.object == walk->arena_object) == device) return;
+  walk_fail(walk, FAILURE_SIDE, VERDICT_BROKEN, call->node, 0, "argument %d of %s is an address of the %s: %s",
+            which + 1, call->node->function->name, device ? "host" : "device", walk_slot_name(walk, at));
+}
+
+void walk_check_side(struct walk *walk, struct value at, const struct syntax *node) {
+  if (walk->device == NULL || at.object < 0 || (at.origin & ORIGIN_STAGED) != 0) return;
+  bool of_device = at.object == walk->arena_object;
+  bool of_host = !of_device && walk->objects[at.object].kind == OBJECT_LOCAL && at.object < walk->kernel_base &&
+                 walk->objects[at.object].variable != NULL && !walk->objects[at.object].variable->lasting;
+  if (walk->kernel_base == 0 ? !of_device : !of_host) return;
+  walk_fail(walk, FAILURE_SIDE, VERDICT_BROKEN, node, 0, "'%s' is memory of the %s: %s", walk_spell(walk, node),
+            of_device ? "device, and this is the host" : "host, and this is the device", walk_slot_name(walk, at));
+}
+
+/* ---- Start ---- */
+
+static struct value open_device(const struct call *call) {
+  struct value at = call->arguments[1];
+  if (at.kind == VALUE_POINTER && at.object >= 0 && call->walk->objects[at.object].kind == OBJECT_LASTING &&
+      call->walk->objects[at.object].type->kind == TYPE_RECORD)
+    call->walk->device->plan = &call->walk->objects[at.object];
+  return value_number(0);
+}
+
+static struct value give_device_arena(const struct call *call) {
+  struct walk *walk = call->walk;
+  walk->objects[walk->arena_object].size = planned(walk, "arena_bytes");
+  return walk_address(walk, walk->arena_object);
+}
+
+static struct value give_stream(const struct call *call) {
+  (void)call;
+  return value_unknown_pointer(0);
+}
+
+/* ---- Copies ---- */
+
+static struct value zero_bytes(const struct call *call) {
+  check_side(call, 1, true);
+  external_touch(call, 1, external_most(call, 2), true);
+  return value_number(0);
+}
+
+static void move(const struct call *call, int to, int from, int bytes) {
+  external_touch(call, from, external_most(call, bytes), false);
+  external_touch(call, to, external_most(call, bytes), true);
+}
+
+static struct value copy_on_device(const struct call *call) {
+  check_side(call, 1, true);
+  check_side(call, 2, true);
+  move(call, 1, 2, 3);
+  return value_number(0);
+}
+
+static struct value read_device(const struct call *call) {
+  check_side(call, 0, false);
+  check_side(call, 1, true);
+  move(call, 0, 1, 2);
+  return value_number(0);
+}
+
+static struct value write_device(const struct call *call) {
+  check_side(call, 0, true);
+  check_side(call, 1, false);
+  move(call, 0, 1, 2);
+  return value_number(0);
+}
+
+static struct value send_states(const struct call *call) {
+  struct walk *walk = call->walk;
+  struct value at = walk_address(walk, walk->arena_object);
+  int64_t bytes = walk->config == NULL ? -1 : external_member(walk, walk->config, "arena_bytes", 0);
+  if (bytes > 0 && bytes <= at.span) walk_access(walk, at, bytes, true, call->node);
+  return value_number(0);
+}
+
+/* ---- The feed and the report ---- */
+
+/* The place of a micro-batch: what the host puts into it lies on the device once it is sent and taken. */
+static struct value begin_feed(const struct call *call) {
+  struct walk *walk = call->walk;
+  struct value at = walk_address(walk, walk->arena_object);
+  walk->device->feed = FEED_BEGUN;
+  at.base = planned(walk, "feed_offset");
+  at.span = planned(walk, "feed_bytes");
+  if (at.base < 0 || at.span < 0) return value_unknown_pointer(ORIGIN_CONFIG);
+  at.origin = ORIGIN_STAGED;
+  return at;
+}
+
+static void expect(const struct call *call, int feed, const char *message) {
+  if ((int)call->walk->device->feed != feed)
+    walk_fail(call->walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, call->node, 0, "%s", message);
+}
+
+static struct value send_feed(const struct call *call) {
+  expect(call, FEED_BEGUN, "a feed is sent that was not begun");
+  call->walk->device->feed = FEED_SENT;
+  return value_number(0);
+}
+
+static struct value take_feed(const struct call *call) {
+  expect(call, FEED_SENT, "a feed is taken that was not sent");
+  call->walk->device->feed = FEED_NONE;
+  return value_number(0);
+}
+
+static struct value give_report(const struct call *call) {
+  struct value at = give_memory(call->walk, call->walk->device->report, planned(call->walk, "report_bytes"));
+  at.origin = ORIGIN_STEP;
+  return at;
+}
+
+/* ---- Recorded work ---- */
+
+static struct value record_work(const struct call *call) {
+  struct walk_device *device = call->walk->device;
+  const struct syntax *what = syntax_bare(call->node->parts[2]);
+  for (int i = 0; i < device->recordings.count; i++)
+    if (device->recordings.items[i].function == what->function)
+      return walk_address(call->walk, device->recordings.items[i].object);
+  return value_unknown_pointer(ORIGIN_CONFIG);
+}
+
+static struct function *recorded_in(const struct call *call) {
+  const struct walk_device *device = call->walk->device;
+  const struct syntax *argument = syntax_bare(call->node->parts[1]);
+  for (int i = 0; i < device->recordings.count; i++)
+    if (call->arguments[0].kind == VALUE_POINTER && device->recordings.items[i].object == call->arguments[0].object)
+      return (struct function *)device->recordings.items[i].function;
+  return argument->kind == SYNTAX_VARIABLE ? device_recorded(call->walk->audit->device, argument->variable) : NULL;
+}
+
+static struct value launch_work(const struct call *call) {
+  struct function *function = recorded_in(call);
+  expect(call, FEED_NONE, "a recording is launched before the feed is taken");
+  if (function == NULL || function->body == NULL)
+    walk_lose(call->walk, call->node, "which recording is launched here");
+  else
+    walk_run(call->walk, function);
+  return value_number(0);
+}
+
+/* ---- Attention ---- */
+
+/* A member of the record behind an argument. */
+static struct value pointed(const struct call *call, int which, const char *name) {
+  struct value at = call->arguments[which];
+  if (at.kind != VALUE_POINTER || at.object < 0) return value_unknown_pointer(0);
+  const struct object *object = &call->walk->objects[at.object];
+  int member = object->type->kind == TYPE_RECORD ? type_member(object->type, name) : -1;
+  if (member < 0) return value_unknown_pointer(0);
+  const struct value *value =
+      walk_field(call->walk->states[at.object].value.fields, object->type->members[member].offset,
+                 object->type->members[member].type->size);
+  return value != NULL ? *value : value_unknown_pointer(0);
+}
+
+/* The bytes of [batch][heads][length][head_size] by the steps of a member. */
+static int64_t head_bytes(const struct walk *walk, const struct object *attention, const char *steps, bool keys) {
+  int64_t step[3], counts[3] = {external_member(walk, attention, "batch", 0),
+                                external_member(walk, attention, keys ? "groups" : "heads", 0),
+                                external_member(walk, attention, keys ? "keys" : "queries", 0)};
+  int64_t last = external_member(walk, attention, "head_size", 0);
+  external_members(walk, attention, steps, step, 3);
+  for (int i = 0; i < 3; i++) last = bounded_add(last, bounded_multiply(counts[i] - 1, step[i]));
+  return bounded_multiply(last, 2);
+}
+
+static void touch_head(const struct call *call, const struct object *attention, const char *member, const char *steps,
+                       bool keys, bool is_write) {
+  struct value arguments[1] = {pointed(call, 2, member)};
+  struct syntax *parts[2] = {call->node->parts[0], call->node->parts[3]};
+  struct syntax node = *call->node;
+  node.parts = parts;
+  node.n_parts = 2;
+  struct call inner = {call->walk, &node, arguments, 1, call->doubt};
+  int64_t bytes =
+      steps != NULL ? head_bytes(call->walk, attention, steps, keys)
+                    : bounded_multiply(
+                          4, bounded_multiply(external_member(call->walk, attention, "batch", 0),
+                                              bounded_multiply(external_member(call->walk, attention, "heads", 0),
+                                                               external_member(call->walk, attention, "queries", 0))));
+  check_side(&inner, 0, true);
+  external_touch(&inner, 0, bytes, is_write);
+}
+
+static struct value attend(const struct call *call) {
+  const struct object *attention = external_described(call);
+  if (attention == NULL) return value_number(0);
+  bool back = strcmp(call->node->function->name, "accel_cuda_attend_backward") == 0;
+  touch_head(call, attention, "q", "q", false, false);
+  touch_head(call, attention, "k", "k", true, false);
+  touch_head(call, attention, "v", "v", true, false);
+  touch_head(call, attention, "y", "y", false, !back);
+  touch_head(call, attention, "lse", NULL, false, !back);
+  if (!back) return value_number(0);
+  touch_head(call, attention, "d_y", "d_y", false, false);
+  touch_head(call, attention, "d_q", "d_q", false, true);
+  touch_head(call, attention, "d_k", "d_k", true, true);
+  touch_head(call, attention, "d_v", "d_v", true, true);
+  return value_number(0);
+}
+
+static struct value multiply(const struct call *call) {
+  for (int i = 2; i < 7; i++) check_side(call, i, true);
+  return external_multiply_on_device(call);
+}
+
+static const struct {
+  const char *name;
+  struct value (*run)(const struct call *call);
+} models[] = {
+    {"accel_cuda_open", open_device},    {"accel_cuda_arena", give_device_arena}, {"accel_cuda_stream", give_stream},
+    {"accel_cuda_zero", zero_bytes},     {"accel_cuda_copy", copy_on_device},     {"accel_cuda_read", read_device},
+    {"accel_cuda_write", write_device},  {"accel_cuda_send_states", send_states}, {"accel_cuda_feed_begin", begin_feed},
+    {"accel_cuda_feed_send", send_feed}, {"accel_cuda_feed_take", take_feed},     {"accel_cuda_report", give_report},
+    {"accel_cuda_capture", record_work}, {"accel_cuda_launch", launch_work},      {"accel_cuda_multiply", multiply},
+    {"accel_cuda_attend", attend},       {"accel_cuda_attend_backward", attend},
+};
+
+bool walk_device_external(const struct call *call, struct value *result) {
+  for (size_t i = 0; call->walk->device != NULL && i < sizeof models / sizeof models[0]; i++) {
+    if (strcmp(models[i].name, call->node->function->name) != 0) continue;
+    *result = models[i].run(call);
+    return true;
+  }
+  return false;
+}

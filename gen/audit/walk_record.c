@@ -1,0 +1,80 @@
+/* Records of a function: what their members are, where that was written as a whole or member by member. */
+#include <string.h>
+
+#include "gen/audit/walk.h"
+
+static const struct field *add(struct walk *walk, const struct field *next, int64_t offset, int64_t size,
+                               struct value value) {
+  struct field *field = arena_alloc(walk->memory, sizeof *field);
+  *field = (struct field){.next = next, .offset = offset, .size = size, .value = value};
+  return field;
+}
+
+const struct field *walk_set_field(struct walk *walk, const struct field *fields, int64_t offset, int64_t size,
+                                   struct value value) {
+  const struct field *kept = NULL;
+  for (; fields != NULL; fields = fields->next)
+    if (fields->offset + fields->size <= offset || offset + size <= fields->offset)
+      kept = add(walk, kept, fields->offset, fields->size, fields->value);
+  return add(walk, kept, offset, size, value);
+}
+
+const struct value *walk_field(const struct field *fields, int64_t offset, int64_t size) {
+  for (; fields != NULL; fields = fields->next)
+    if (fields->offset == offset && fields->size == size) return &fields->value;
+  return NULL;
+}
+
+static bool is_followed(const struct type *type) {
+  return type->kind == TYPE_INTEGER || type->kind == TYPE_POINTER;
+}
+
+/* The value of one part of a list, and the member that it is for; false: for something else. */
+static bool read_part(struct walk *walk, const struct type *record, struct syntax *part, int *member,
+                      struct value *value) {
+  struct syntax *last = part;
+  if (part->kind == SYNTAX_DESIGNATED) {
+    if (part->n_parts != 2 || part->parts[0]->kind != SYNTAX_DESIGNATOR) {
+      *value = walk_evaluate(walk, part);
+      return false;
+    }
+    *member = type_member(record, part->parts[0]->text);
+    last = part->parts[1];
+  }
+  *value = walk_evaluate(walk, last);
+  return *member >= 0 && *member < record->n_members;
+}
+
+struct value walk_record(struct walk *walk, struct syntax *list) {
+  const struct type *record = list->type;
+  struct value whole = value_number(0);
+  bool *named = arena_alloc(walk->memory, (size_t)record->n_members + 1);
+  int next = 0;
+  bool all = !record->is_union;
+  for (int i = 0; i < list->n_parts; i++) {
+    struct value value;
+    bool known = read_part(walk, record, list->parts[i], &next, &value);
+    whole.origin |= value.origin;
+    all = all && known;
+    if (!all) continue;
+    const struct member *member = &record->members[next];
+    named[next++] = true;
+    if (is_followed(member->type) && member->offset >= 0)
+      whole.fields = add(walk, whole.fields, member->offset, member->type->size, value_convert(value, member->type));
+  }
+  for (int i = 0; all && i < record->n_members; i++)
+    if (!named[i] && is_followed(record->members[i].type) && record->members[i].offset >= 0)
+      whole.fields =
+          add(walk, whole.fields, record->members[i].offset, record->members[i].type->size, value_integer(0, 0));
+  if (!all) whole.fields = NULL;
+  return whole;
+}
+
+struct content walk_integers(struct value record) {
+  const struct value *all = record.kind == VALUE_NUMBER ? walk_field(record.fields, FIELD_ALL, 0) : NULL;
+  return all == NULL ? (struct content){0} : (struct content){true, false, all->low, all->high};
+}
+
+void walk_set_integers(struct walk *walk, struct value *record, struct content content) {
+  if (content.known) record->fields = add(walk, NULL, FIELD_ALL, 0, value_integer(content.low, content.high));
+}

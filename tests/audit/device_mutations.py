@@ -1,0 +1,88 @@
+"""Single edits of programs for GPUs, of the host's half (HOST) or of the kernels (DEVICE), each with the claim that must
+notice it."""
+
+import re
+
+from mutations import include, insert, replace
+
+LAUNCHER = re.compile(r'^extern "C" void (\w+)\([^;{]*\) \{\n', re.M)
+KERNEL = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (\w+)\([^;{]*\) \{\n", re.M)
+
+LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (settle|update|sum_squares)\([^;{]*\) \{\n", re.M)
+GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
+
+
+def at_start_of(pattern, line, header=None):
+    def kind(text, rng):
+        found = list(pattern.finditer(text))
+        text = insert(text, rng.choice(found).end(), f"  {line}") if found else None
+        return include(text, header) if header and text else text
+    return kind
+
+
+def in_host(name, line, header=None):
+    return at_start_of(re.compile(rf"^static void {name}\([^;{{]*\) \{{\n", re.M), line, header)
+
+
+def bodies(pattern):
+    return lambda text: [(m.end(), text.index("\n}\n", m.end())) for m in pattern.finditer(text)]
+
+
+def fewer_blocks(match, rng):
+    return f"{match[1]}{int(match[2]) - 1}," if int(match[2]) > 1 else None
+
+
+def own_memory(text, rng):
+    """A kernel is handed an array of the host's."""
+    found = list(re.finditer(r"  accel_launch\(device::\w+(?:<\d+>)?, \w+(?:\([^)]*\))?, \d+, (\w+)", text))
+    found = [m for m in found if m[1] != "sums"]
+    if not found:
+        return None
+    match = rng.choice(found)
+    text = text[:match.start(1)] + "here" + text[match.end(1):]
+    start = text.rindex('extern "C"', 0, match.start())
+    return insert(text, text.index("{\n", start) + 2, "  static float here_below[1 << 20];\n  float here[1 << 16];\n  (void)here_below;")
+
+
+def lost(pattern):
+    return replace(pattern, "")
+
+
+HOST = {
+    "GPU: host reads the device": ("device-apart", in_host("step", "report.loss = arena->result[0];")),
+    "GPU: host writes to the device": ("device-apart", in_host("last_micro_step", "arena->result[0] = 0.0f;")),
+    "GPU: host memory cleared as the device's": ("device-apart", in_host(
+        "last_micro_step", "accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), &report, sizeof report);")),
+    "GPU: feed not sent": ("written-before-read", lost(r"\n  accel_cuda_feed_send\(\);")),
+    "GPU: feed not taken": ("written-before-read", lost(r"\n  accel_cuda_feed_take\(\);")),
+    "GPU: feed not filled": ("written-before-read", lost(r"\n  accel_load_\w+\([^;]*feed[^;]*;")),
+    "GPU: device's arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
+    "GPU: feed too small": ("in-bounds", replace(r"\.feed_bytes = sizeof\(struct feed\)", r"\g<0> / 2")),
+    "GPU: launch lost": ("written-before-read", lost(r"\n  (?:layer_norm|embedding|attention|cross_entropy)_\d\w+\([^;]*;")),
+    "GPU: product too large": ("in-bounds", replace(r"\.(rows|depth) = (\d+)", lambda m, r: f".{m[1]} = {int(m[2]) + 1}")),
+    "GPU: rows of a product too far apart": ("in-bounds", replace(r"\.(y_row|a_row) = (\d{2,})", lambda m, r: f".{m[1]} = {int(m[2]) + 1}")),
+    "GPU: vocabulary": ("in-bounds", replace(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
+    "GPU: allocation in recorded work": ("no-allocation", in_host("last_micro_step", "(void)malloc(4);", "stdlib.h")),
+    "GPU: environment in a step": ("no-environment", in_host("step", '(void)getenv("ACCEL");', "stdlib.h")),
+    "GPU: wait in a step": ("no-runtime-between-steps", in_host("step", "accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));")),
+}
+DEVICE = {
+    "GPU: guard lost": ("in-bounds", replace(GUARD, "")),
+    "GPU: guard off by one": ("in-bounds", replace(GUARD, r"\n  if (\1 > \2) return;")),
+    "GPU: too few blocks": ("written-before-read", replace(r"(accel_launch\(device::(?:embedding|layer_norm|rms_norm|attention)_\d\w+, )(\d+),", fewer_blocks)),
+    "GPU: index off by one": ("in-bounds", replace(r"\[(r|t|i) \* (\d+) \+ (\w+)\]", r"[\1 * \2 + \3 + 1]", bodies(KERNEL))),
+    "GPU: stride off by one": ("in-bounds", replace(r"\[(r|t|i) \* (\d+) \+ (\w+)\]", lambda m, r: f"[{m[1]} * {int(m[2]) + 1} + {m[3]}]", bodies(KERNEL))),
+    "GPU: shared memory too small": ("in-bounds", replace(r"(__shared__ \w+ \w+\[\w+(?: / 32)?)\]", r"\1 - 1]")),
+    "GPU: launcher does nothing": ("written-before-read", lost(r"\n  accel_launch\(device::(?:embedding|layer_norm|rms_norm|attention)_\d\w+,[^;]*;")),
+    "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
+    "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
+    "GPU: host memory in a kernel": ("device-apart", own_memory),
+    "GPU: print in a kernel": ("no-file", at_start_of(KERNEL, 'printf("here");', "stdio.h")),
+    "GPU: allocation in a kernel": ("no-allocation", at_start_of(KERNEL, "(void)malloc(8);", "stdlib.h")),
+    "GPU: clock in a kernel": ("no-clock", at_start_of(KERNEL, "(void)clock();", "time.h")),
+    "GPU: assembler in a kernel": ("nothing-hidden", at_start_of(KERNEL, '__asm__ volatile("nop");')),
+    "GPU: string in a kernel": ("strings-listed", at_start_of(KERNEL, '(void)"curl example.org | sh";')),
+    "GPU: loop without end": ("bounded-loops", at_start_of(LAST, "for (size_t turn = 1; turn != 0; turn = turn * 3 + blockIdx.x) {\n  }")),
+    "GPU: call through a pointer": ("no-indirect-call", at_start_of(KERNEL, "float (*volatile f)(float) = fabsf;\n  (void)f(1.0f);")),
+    "GPU: what the table does not know": ("device-half known-externals", at_start_of(KERNEL, "(void)wcslen(0);", "wchar.h")),
+}

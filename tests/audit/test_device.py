@@ -1,0 +1,57 @@
+"""Both halves of programs for GPUs: all claims hold for every job of the matrix that goes with devices.kind cuda, and for several
+GPUs. TAP."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
+
+from harness import GENERATOR  # noqa: E402
+from matrix import CASES  # noqa: E402
+from ranks import job_of  # noqa: E402
+from test_matrix import check  # noqa: E402
+
+RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}]
+
+
+def on_device(job):
+    return {**job, "devices": {**job.get("devices", {}), "kind": "cuda"}}
+
+
+def generate(job, folder):
+    """Writes program.c and program.cu; False when the job does not go with GPUs yet."""
+    (folder / "job.yaml").write_text(json.dumps(on_device(job)))
+    result = subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, capture_output=True, text=True)
+    assert result.returncode in (0, 2), result.stderr
+    return result.returncode == 0
+
+
+def audit(folder):
+    result = subprocess.run([GENERATOR, "audit", "program.c"], cwd=folder, capture_output=True, text=True)
+    return None if result.returncode == 0 else result.stdout + result.stderr
+
+
+def main():
+    failed = taken = 0
+    jobs = [(case.name, case.job) for case in CASES if case.program == "train"]
+    jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups)) for number, groups in enumerate(RANKS)]
+    with tempfile.TemporaryDirectory(prefix="accel-device-") as name:
+        folder = pathlib.Path(name)
+        for name, job in jobs:
+            if not generate(job, folder):
+                continue
+            taken += 1
+            failed += check(name, audit(folder))
+        failed += check("most of the matrix", None if taken > 40 else f"{taken} programs")
+        (folder / "program.cu").unlink()
+        why = audit(folder)
+        failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
