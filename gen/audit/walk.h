@@ -217,6 +217,9 @@ const struct value *walk_field(const struct field *fields, int64_t offset, int64
 struct content walk_integers(struct value record);
 void walk_set_integers(struct walk *walk, struct value *record, struct content content);
 
+/* What a constant variable holds at a place, of an origin. */
+struct value walk_constant(struct walk *walk, struct place place, unsigned origin);
+
 /* Memory. */
 int walk_object(struct walk *walk, enum object_kind kind, const struct variable *variable, const char *name,
                 const struct type *type, int64_t size);

@@ -72,6 +72,15 @@ void external_members(const struct walk *walk, const struct object *object, cons
   }
 }
 
+const char *external_enumerator(const struct walk *walk, const struct object *object, const char *name) {
+  int member = type_member(object->type, name);
+  const struct type *type = member >= 0 ? object->type->members[member].type : &type_int;
+  int64_t value = external_member(walk, object, name, 0);
+  for (int i = 0; i < type->n_enumerators; i++)
+    if (type->enumerators[i].value == value) return type->enumerators[i].name;
+  return "";
+}
+
 /* ---- The C library ---- */
 
 static struct value copy_bytes(const struct call *call) {

@@ -32,6 +32,12 @@ const struct object *external_described(const struct call *call);
 /* What the runtime's functions for a GPU do; false: it is none of them. */
 bool walk_device_external(const struct call *call, struct value *result);
 
+/* The name of the enumerator that a member of a constant record says; "" when it is not known. */
+const char *external_enumerator(const struct walk *walk, const struct object *object, const char *name);
+
+/* Two arguments must lie apart: remembered for the kernel's callers when both are its parameters. */
+void external_keep_apart(const struct call *call, int a, int b);
+
 /* gemm of BLAS and oneDNN; accel_multiply; accel_convolve. */
 struct value external_multiply(const struct call *call);
 struct value external_multiply_described(const struct call *call);

@@ -199,7 +199,9 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
   if (counting->more != NULL) note->origin |= walk_evaluate(walk, counting->more).origin;
   if (extent.turns < 0 || walk->objects[object].kind == OBJECT_LASTING || walk->n_loops >= MOST_LOOPS) {
     bool border = walk->audit->root != NULL && strcmp(walk->audit->root, walk->frame->function->name) == 0;
-    note->counts_steps = counting->counter->lasting && (extent.bound.origin & ~(unsigned)ORIGIN_DATA) == ORIGIN_STEP;
+    unsigned told = extent.bound.origin & ~(unsigned)ORIGIN_DATA;
+    bool of_device = walk->kernel_base > 0 && (told & ~(unsigned)ORIGIN_UNFOLLOWED) == 0; /* it counts steps itself */
+    note->counts_steps = counting->counter->lasting && (told == ORIGIN_STEP || of_device);
     note->is_shared_out = border && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
     if (!note->counts_steps && !note->is_shared_out)
       fail_unbounded(walk, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);

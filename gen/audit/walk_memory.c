@@ -240,38 +240,13 @@ static bool is_whole_scalar(const struct walk *walk, struct place place) {
   return whole && (object->type->kind == place.type->kind);
 }
 
-static struct value constant_at(struct walk *walk, struct place place, unsigned origin) {
-  struct object *object = &walk->objects[place.at.object];
-  if (!object->has_constants) object->constants = constants_of(walk->memory, object->variable);
-  object->has_constants = true;
-  int64_t from = place.at.base + place.at.low, to = place.at.base + place.at.base_width + place.at.high;
-  struct value value = value_of_type(place.type, origin);
-  if (place.type->kind != TYPE_INTEGER) return value;
-  bool any = false;
-  for (int i = 0; i < object->constants.count; i++) {
-    const struct constant *constant = &object->constants.items[i];
-    int64_t number, step = constant->offset - from;
-    if (constant->offset < from || constant->offset > to || constant->size != place.type->size) continue;
-    if (object->type->kind == TYPE_ARRAY && step % object->type->element->size != 0) continue;
-    if (!constant_integer(constant->value, &number)) return value;
-    struct value one = value_integer(number, number);
-    value = any ? value_join(value, one) : one;
-    any = true;
-  }
-  if (!any) value = value_integer(0, 0);
-  value.origin = origin;
-  value.loops = place.at.loops;
-  value.blame |= place.at.loops;
-  return value;
-}
-
 static struct value load_lasting(struct walk *walk, struct place place, const struct syntax *node) {
   struct object *object = &walk->objects[place.at.object];
   bool element = node->kind == SYNTAX_INDEX; /* a table of numbers */
   unsigned origin = object->is_set_hot || element ? ORIGIN_DATA : ORIGIN_CONFIG;
   origin |= walk->states[place.at.object].value.origin & ORIGIN_RANK;
   if (object->variable->is_constant && object->variable->initial != NULL)
-    return constant_at(walk, place, origin_of_choice(place.at.origin));
+    return walk_constant(walk, place, origin_of_choice(place.at.origin));
   struct value value = value_of_type(place.type, origin);
   if (!element && walk_set_once(walk, place.at.object, &value)) value.origin = origin;
   return value;

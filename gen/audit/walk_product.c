@@ -14,8 +14,7 @@ static int64_t pointed_size(const struct call *call, int which) {
   return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
 }
 
-/* a and b must lie apart: remembered for the kernel's callers when both are its parameters. */
-static void keep_apart(const struct call *call, int a, int b) {
+void external_keep_apart(const struct call *call, int a, int b) {
   struct walk *walk = call->walk;
   struct value x = call->arguments[a], y = call->arguments[b];
   if (x.object < 0 || y.object < 0) return;
@@ -50,8 +49,8 @@ struct value external_multiply(const struct call *call) {
       external_most(call, 12) < n)
     walk_fail(call->walk, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
               call->node->function->name);
-  keep_apart(call, 11, 6);
-  keep_apart(call, 11, 8);
+  external_keep_apart(call, 11, 6);
+  external_keep_apart(call, 11, 8);
   return value_of_type(call->node->type, ORIGIN_DATA);
 }
 
@@ -62,15 +61,6 @@ static int64_t batch_bytes(const struct walk *walk, const struct object *product
   for (int64_t i = 0; i < external_member(walk, product, "batch_rank", 0); i++)
     last = bounded_add(last, bounded_multiply(external_member(walk, product, "batch", i) - 1,
                                               external_member(walk, product, step, i)));
-  return bounded_multiply(bounded_add(last, 1), size);
-}
-
-/* The same for a batch of one count and one step. */
-static int64_t stepped_bytes(const struct walk *walk, const struct object *product, int64_t rows, int64_t row,
-                             int64_t columns, int64_t column, const char *step, int64_t size) {
-  int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
-  int64_t batch = external_member(walk, product, "batch", 0);
-  if (batch > 1) last = bounded_add(last, bounded_multiply(batch - 1, external_member(walk, product, step, 0)));
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
@@ -105,41 +95,8 @@ struct value external_multiply_described(const struct call *call) {
       batch_bytes(walk, product, rows, external_member(walk, product, "y_row", 0), columns, 1, "y_step", y_size);
   if (external_member(walk, product, "accumulate", 0) != 0) external_touch(call, 1, bytes, false);
   external_touch(call, 1, bytes, true);
-  keep_apart(call, 1, 2);
-  keep_apart(call, 1, 3);
-  return value_number(ORIGIN_DATA);
-}
-
-/* accel_cuda_multiply(product, stream, y, a, b, bias, aux) of accel/cuda/product.h. */
-struct value external_multiply_on_device(const struct call *call) {
-  enum { PLAIN, BIAS, GELU, BIAS_GELU, DGELU, DGELU_SUM, SUM_A, SUM_B };
-  struct walk *walk = call->walk;
-  const struct object *product = external_described(call);
-  if (product == NULL) return value_number(ORIGIN_DATA);
-  int64_t rows = external_member(walk, product, "rows", 0), columns = external_member(walk, product, "columns", 0);
-  int64_t depth = external_member(walk, product, "depth", 0), epilogue = external_member(walk, product, "epilogue", 0);
-  int64_t size = external_member(walk, product, "type", 0) == 0 ? 4 : 2;
-  int64_t y_size = external_member(walk, product, "result", 0) == 0 ? 4 : 2;
-  int64_t y =
-      stepped_bytes(walk, product, rows, external_member(walk, product, "y_row", 0), columns, 1, "y_step", y_size);
-  external_touch(call, 3,
-                 stepped_bytes(walk, product, rows, external_member(walk, product, "a_row", 0), depth,
-                               external_member(walk, product, "a_column", 0), "a_step", size),
-                 false);
-  external_touch(call, 4,
-                 stepped_bytes(walk, product, depth, external_member(walk, product, "b_row", 0), columns,
-                               external_member(walk, product, "b_column", 0), "b_step", size),
-                 false);
-  bool reads_aux = epilogue == DGELU || epilogue == DGELU_SUM,
-       has_aux = reads_aux || epilogue == GELU || epilogue == BIAS_GELU;
-  bool reads_bias = epilogue == BIAS || epilogue == BIAS_GELU;
-  if (has_aux) external_touch(call, 6, y, !reads_aux);
-  if (reads_bias || epilogue >= DGELU_SUM)
-    external_touch(call, 5, bounded_multiply(epilogue == SUM_A ? rows : columns, y_size), !reads_bias);
-  if (external_member(walk, product, "accumulate", 0) != 0) external_touch(call, 2, y, false);
-  external_touch(call, 2, y, true);
-  keep_apart(call, 2, 3);
-  keep_apart(call, 2, 4);
+  external_keep_apart(call, 1, 2);
+  external_keep_apart(call, 1, 3);
   return value_number(ORIGIN_DATA);
 }
 
@@ -172,9 +129,9 @@ struct value external_convolve_described(const struct call *call) {
   external_touch(call, 1, made, true);
   external_touch(call, 4, bounded_multiply(external_member(walk, record, "room", 0), 4), true);
   for (int i = 2; i < 4; i++) {
-    keep_apart(call, 1, i);
-    keep_apart(call, 4, i);
+    external_keep_apart(call, 1, i);
+    external_keep_apart(call, 4, i);
   }
-  keep_apart(call, 1, 4);
+  external_keep_apart(call, 1, 4);
   return value_number(ORIGIN_DATA);
 }
