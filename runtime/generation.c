@@ -170,22 +170,22 @@ int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
 }
 
 /* A window that is full begins anew with its newer half; a prompt that is longer than one with its end. */
-static void move_window(struct accel_generation *run) {
-  int64_t length = run->program->sequence_length;
+static void move_window(struct accel_generation *run, int64_t length) {
   if (run->count - run->first <= length) return;
   int64_t kept = run->done == 0 ? length : length > 1 ? length / 2 : 1;
   run->first = run->count - kept;
   run->done = 0;
 }
 
-int64_t accel_generation_places(struct accel_generation *run, int64_t most, int32_t *tokens, int32_t *at) {
+int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
+                                int32_t *at) {
   if (run->count == run->capacity) return 0;
-  move_window(run);
+  move_window(run, length);
   int64_t place = run->done, left = run->count - run->first - place, count = left < most ? left : most;
-  if (place + most > run->program->sequence_length) count = 1;
+  if (place > length - most) count = 1;
   memcpy(tokens, run->tokens + run->first + place, (size_t)count * sizeof *tokens);
   memset(tokens + count, 0, (size_t)(most - count) * sizeof *tokens);
-  at[0] = (int32_t)place;
+  at[0] = place < INT32_MAX ? (int32_t)place : INT32_MAX;
   run->done += count;
   return count;
 }

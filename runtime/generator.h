@@ -21,11 +21,12 @@ void accel_generation_weights(struct accel_generation *run, void *weights);
  * -1 when the asked number of tokens is out. */
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
 
-/* The next places of the text to run the model over: fills tokens [most] and at[0], the place of the first one, counted
- * from where the window of sequence_length places begins, and returns how many of them count; the others are 0. 1: over
- * that place alone. 0 when the asked number of tokens is out. When the window is full, it begins anew with the newer
- * half of it. */
-int64_t accel_generation_places(struct accel_generation *run, int64_t most, int32_t *tokens, int32_t *at);
+/* The next places of the text to run the model over, of a window of `length` places: fills tokens [most] and at[0], the
+ * place of the first one, counted from where the window begins, and returns how many of them there are; the others are
+ * 0. 1: over that place alone. 0 when the asked number of tokens is out. When the window is full, it begins anew with
+ * the newer half of it. */
+int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
+                                int32_t *at);
 
 /* Gets the logits [vocabulary] behind the last of these places. Where that is the newest token, the next one is picked,
  * printed and appended. */

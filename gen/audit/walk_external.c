@@ -142,13 +142,17 @@ static struct value fill_weights(const struct call *call) {
   return value_number(0);
 }
 
-static void fill_integers(const struct call *call, int which, int64_t count, int64_t least, const char *limit) {
-  int64_t below = described(call->walk, limit), bytes = bounded_multiply(count, 4);
+static void fill_below(const struct call *call, int which, int64_t count, int64_t least, int64_t below) {
+  int64_t bytes = bounded_multiply(count, 4);
   external_touch(call, which, bytes, true);
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
   if (bytes > at.span - at.low) bytes = at.span - at.low;
   walk_set_content(call->walk, at, bytes, (struct content){below > 0, true, least, below - 1});
+}
+
+static void fill_integers(const struct call *call, int which, int64_t count, int64_t least, const char *limit) {
+  fill_below(call, which, count, least, described(call->walk, limit));
 }
 
 /* The least that a target can be: what stands where there is none. */
@@ -201,9 +205,9 @@ static struct value generation_window(const struct call *call) {
 }
 
 static struct value generation_places(const struct call *call) {
-  int64_t most = external_most(call, 1);
-  fill_integers(call, 2, most, 0, "vocabulary");
-  fill_integers(call, 3, 1, 0, "sequence_length");
+  int64_t length = external_most(call, 1), most = external_most(call, 2);
+  fill_integers(call, 3, most, 0, "vocabulary");
+  fill_below(call, 4, 1, 0, length < INT32_MAX ? length : INT64_C(1) << 31);
   return value_integer(0, most);
 }
 

@@ -256,6 +256,8 @@ static void set_step(struct jinja_value context, const struct program *program) 
   set_text(arena, context, "one", one != NULL ? one->name : "");
   set_bool(arena, context, "one_scratch", one != NULL && one->scratch_bytes > 0);
   set_int(arena, context, "width", one != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
+  set_bool(arena, context, "endless", program->endless);
+  set_bool(arena, context, "partial", program->partial);
   if (one != NULL) jinja_set(arena, context, "one_arguments", entry_arguments_value(program, one, "weights"));
 }
 

@@ -176,8 +176,8 @@ struct op_kind {
   int (*along)(const struct node *node, int axis, int input);
   const char *extents; /* the attribute that says output 0's extents; NULL: none does */
 
-  /* OP_KERNEL that mixes places, but needs of earlier ones no more than can be kept: the operation over new places,
-   * whose inputs are in `new`. Sets new->axis and gives output 0; NULL without an error where there is no such
+  /* Mixes places, but needs of earlier ones no more than can be kept: the operation over new places,
+   * whose inputs are in `new`. Sets new->timeline and gives output 0; NULL without an error where there is no such
    * operation. The node's region is open. */
   struct value *(*resumed)(struct builder *builder, const struct node *node, struct new_places *new);
 
@@ -192,16 +192,24 @@ struct op_kind {
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2 };
 
 enum { MAX_WAYS = 6 };
+/* Where places of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before` elements
+ * in front of that of the first place, each of which could be known as many places earlier. */
+struct timeline {
+  int axis, before;
+};
 
 /* Places of a sequence that follow on those which have been before. */
 struct new_places {
-  struct value *const *inputs; /* of the node, for the new places alone */
-  const int *axes;             /* the axis of each input along which they lie, or AXIS_WHOLE */
-  struct value *at;            /* [1] int32: which place the first of them is */
-  int64_t most;                /* places of the whole sequence */
-  const struct scope *scope;   /* where buffers go that keep something of all places */
-  int number;                  /* of such nodes in the region so far */
-  int axis;                    /* of output 0 along which they lie */
+  struct value *const *inputs;      /* of the node, over the new places alone */
+  const struct timeline *timelines; /* of each input */
+  struct value *at;                 /* [1] int32: which place the first of them is */
+  struct value *valid;       /* [1] int32: how many of them there are, the others being none of the text: they may
+                                come to nothing, and nothing of them is kept; NULL: all */
+  int64_t most;              /* places of the whole sequence */
+  const struct scope *scope; /* where buffers go that keep something of earlier places */
+  int number;                /* of such nodes in the region so far */
+  struct timeline timeline;  /* of output 0: to be set */
+  bool limited;              /* to be set where no more than `most` places can follow on each other */
 };
 
 /* What kind->along says. */

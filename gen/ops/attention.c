@@ -163,18 +163,18 @@ static int along(const struct node *node, int axis, int input) {
 static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
   for (int i = 0; i < 3; i++)
-    if (new->axes[i] != 2) return NULL;
+    if (!op_is_at(new->timelines[i], 2)) return NULL;
   struct shape kept = op_with_extent(new->inputs[1]->shape, 2, new->most);
-  struct value *buffers[2];
-  for (int i = 0; i < 2; i++) {
-    const char *name = arena_printf(builder_arena(builder), "%s%s", i == 0 ? "keys" : "values",
-                                    new->number == 0 ? "" : arena_printf(builder_arena(builder), "_%d", new->number));
-    buffers[i] = builder_passing(builder, new->scope, name, kept);
-  }
-  struct value *inputs[] = {new->inputs[0], new->inputs[1], new->inputs[2], buffers[0], buffers[1], new->at};
+  struct value *inputs[] = {new->inputs[0],
+                            new->inputs[1],
+                            new->inputs[2],
+                            op_kept(builder, new, "keys", kept),
+                            op_kept(builder, new, "values", kept),
+                            new->at};
   struct attribute attributes[] = {attribute_int("window", node_int(node, "window")),
                                    attribute_real("scale", node_real(node, "scale"))};
-  new->axis = 2;
+  new->timeline = (struct timeline){.axis = 2};
+  new->limited = true;
   return builder_op(builder, "attention_cached", inputs, 6, attributes, 2);
 }
 

@@ -22,7 +22,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
   if (!check_kept(arena, node, 3, error) || !check_kept(arena, node, 4, error)) return 0;
-  if (!op_check_dtype(arena, node, 5, DTYPE_INT32, error)) return 0;
+  if (!op_check_at(arena, node, 5, error)) return 0;
   shapes[0] = q;
   dtypes[0] = node->inputs[0]->dtype;
   for (int i = 1; i < 3; i++) {

@@ -51,12 +51,30 @@ static bool part(const struct node *node, int index, const int64_t *out_strides,
   return true;
 }
 
+/* One input has places; those in front of it stand before the first one, and those behind it come to an end that is not
+ * there yet. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  int moving = -1, count = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (new->timelines[i].axis < 0) continue;
+    moving = i;
+    count++;
+  }
+  if (count != 1) return NULL;
+  new->timeline = new->timelines[moving];
+  if (moving == 0) return new->inputs[0];
+  struct value *first = new->inputs[0];
+  if (moving > 1) first = builder_op(builder, "concat", new->inputs, moving, node->attributes, node->n_attributes);
+  return op_recent(builder, new, moving, start_of(node, moving), first);
+}
+
 static const struct op_kind kind = {
     .name = "concat",
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
     .along = op_along_others,
+    .resumed = resumed,
     .gradient = gradient,
     .part = part,
     .autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},

@@ -7,6 +7,8 @@
  * other two again.
  *
  * `room` holds copies in the order that the library computes in, whose blocks are of 16 channels. */
+#include <string.h>
+
 #include "gen/ops/support/support.h"
 
 /* Shapes of x, the weight and y, whatever of them a kind makes. */
@@ -181,6 +183,27 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     dx[1] = convolve(builder, "convolution_weights", dy[0], x, node, &kernel);
 }
 
+/* A window that ends no later than at the newest place, with the places that stood before it. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  int axis = new->timelines[0].axis;
+  if (axis < 2 || new->timelines[1].axis != AXIS_WHOLE) return NULL;
+  struct shape padding = node_ints(node, "padding");
+  int64_t *padded = &padding.dim[axis - 2];
+  int64_t reach = (node->inputs[1]->shape.dim[axis] - 1) * node_ints(node, "dilation").dim[axis - 2];
+  int64_t before = new->timelines[0].before + *padded - reach;
+  if (before < 0 || node_ints(node, "stride").dim[axis - 2] != 1) return NULL;
+  struct value *x = *padded > 0 ? op_recent(builder, new, 0, *padded, NULL) : new->inputs[0];
+  new->timeline = (struct timeline){axis, (int)before};
+  *padded = 0;
+  struct value *inputs[] = {x, new->inputs[1]};
+  struct attribute attributes[MAX_ATTRIBUTES];
+  for (int i = 0; i < node->n_attributes; i++) {
+    bool pads = strcmp(node->attributes[i].name, "padding") == 0;
+    attributes[i] = pads ? attribute_ints("padding", padding) : node->attributes[i];
+  }
+  return builder_op(builder, "convolution", inputs, 2, attributes, node->n_attributes);
+}
+
 static double flops(const struct node *node) {
   struct geometry g = geometry(node);
   return products(&g);
@@ -192,6 +215,7 @@ static const struct op_kind kind = {
     .input_names = {"x", "weight"},
     .output_names = {"y", "room"},
     .infer = infer,
+    .resumed = resumed,
     .gradient = gradient,
     .accumulates = 1,
     .rooms = 2,

@@ -23,6 +23,18 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = cumsum(builder, dy[0], node_int(node, "axis"), !node_int(node, "reverse"));
 }
 
+/* The sum so far is kept. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  int axis = (int)node_int(node, "axis");
+  if (node_int(node, "reverse") || !op_is_at(new->timelines[0], axis) || !dtype_is_float(new->inputs[0]->dtype))
+    return NULL;
+  struct value *kept = op_kept(builder, new, "sum", op_with_extent(new->inputs[0]->shape, axis, 1));
+  struct value *inputs[] = {new->inputs[0], kept, new->at, new->valid};
+  struct attribute attribute = attribute_int("axis", axis);
+  new->timeline = new->timelines[0];
+  return builder_op(builder, "cumsum_resumed", inputs, new->valid != NULL ? 4 : 3, &attribute, 1);
+}
+
 static const struct op_kind kind = {
     .name = "cumsum",
     .class = OP_KERNEL,
@@ -30,9 +42,51 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = op_infer_like,
     .along = op_along_others,
+    .resumed = resumed,
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .reference = reference,
+};
+
+/* ---- Over places that follow on at[0] earlier ones, whose sum is `kept` ---- */
+
+static int infer_resumed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error) {
+  struct shape x = node->inputs[0]->shape, sum = op_with_extent(x, (int)node_int(node, "axis"), 1);
+  if (!op_check_float(arena, node, 0, error) || !op_check_dtype(arena, node, 1, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_shape(arena, node, 1, sum, "a sum along the axis", error) || !op_check_at(arena, node, 2, error))
+    return 0;
+  shapes[0] = x;
+  shapes[1] = sum;
+  dtypes[0] = node->inputs[0]->dtype;
+  dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static void reference_resumed(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
+  int64_t valid = op_valid(node, inputs, 3, block.extent);
+  for (int64_t o = 0; o < block.outer; o++)
+    for (int64_t i = 0; i < block.inner; i++) {
+      double sum = inputs[2][0] > 0 ? inputs[1][o * block.inner + i] : 0;
+      for (int64_t e = 0; e < block.extent; e++) {
+        int64_t place = (o * block.extent + e) * block.inner + i;
+        outputs[0][place] = sum += inputs[0][place];
+        if (e + 1 == valid) outputs[1][o * block.inner + i] = sum;
+      }
+    }
+}
+
+static const struct op_kind kind_resumed = {
+    .name = "cumsum_resumed",
+    .class = OP_KERNEL,
+    .template_name = "cumsum",
+    .input_names = {"x", "kept", "at", "valid"},
+    .output_names = {"y", "next"},
+    .infer = infer_resumed,
+    .assigns = {0, 2},
+    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .reference = reference_resumed,
 };
 
 /* cumsum(x, axis) */
@@ -45,6 +99,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_cumsum = {
     .name = "cumsum",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_resumed, NULL},
     .functions = (const struct op_function[]){{"cumsum", .build = build}, {0}},
 };

@@ -94,6 +94,15 @@ static double flops(const struct node *node) {
   return product_flops(node) + op_flops_each(node, 0, 3);
 }
 
+/* y and the cells of the newest step are kept. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  if (!op_is_at(new->timelines[0], 1) || new->timelines[1].axis != AXIS_WHOLE) return NULL;
+  struct shape state = carried(node->inputs[0]->shape);
+  struct value *inputs[] = {new->inputs[0], new->inputs[1], op_kept(builder, new, "state", state), new->at, new->valid};
+  new->timeline = new->timelines[0];
+  return builder_op(builder, "lstm_resumed", inputs, new->valid != NULL ? 5 : 4, NULL, 0);
+}
+
 static const struct op_kind kind = {
     .name = "lstm",
     .class = OP_KERNEL,
@@ -101,12 +110,62 @@ static const struct op_kind kind = {
     .output_names = {"y", "cells", "active", "room"},
     .infer = infer,
     .rooms = 8,
+    .resumed = resumed,
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .wide = true,
     .flops = flops,
     .product_flops = product_flops,
     .reference = reference,
+};
+
+/* ---- Over steps that follow on at[0] earlier ones, whose last y and cells are `kept` ---- */
+
+static int infer_resumed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error) {
+  if (infer(arena, node, shapes, dtypes, error) == 0 || !op_check_dtype(arena, node, 2, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_shape(arena, node, 2, shapes[3], "y and cells of a step", error)) return 0;
+  shapes[1] = shapes[3];
+  return op_check_at(arena, node, 3, error) ? 3 : 0;
+}
+
+static void reference_resumed(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct extents n = extents_of(node->inputs[0]);
+  int64_t width = n.width, valid = op_valid(node, inputs, 4, n.steps);
+  bool first = inputs[3][0] == 0;
+  struct arena *arena = arena_new();
+  double *cell = arena_alloc(arena, (size_t)width * sizeof *cell);
+  for (int64_t r = 0; r < n.batch * n.steps; r++) {
+    int64_t b = r / n.steps, t = r % n.steps;
+    const double *kept = inputs[2] + b * width, *kept_cell = kept + n.batch * width;
+    double *y = outputs[0] + r * width, *active = outputs[2] + r * 4 * width;
+    open_gates(active, inputs[0] + r * 4 * width, inputs[1], t > 0 ? y - width : first ? NULL : kept, width);
+    for (int64_t k = 0; k < width; k++) {
+      double before = t > 0 ? cell[k] : first ? 0 : kept_cell[k];
+      cell[k] = active[k] * active[2 * width + k] + active[width + k] * before;
+      y[k] = active[3 * width + k] * tanh(cell[k]);
+      if (t + 1 != valid) continue;
+      outputs[1][b * width + k] = y[k];
+      outputs[1][(n.batch + b) * width + k] = cell[k];
+    }
+  }
+  arena_free(arena);
+}
+
+static const struct op_kind kind_resumed = {
+    .name = "lstm_resumed",
+    .class = OP_KERNEL,
+    .template_name = "lstm",
+    .input_names = {"gates", "weight", "kept", "at", "valid"},
+    .output_names = {"y", "next", "active"},
+    .infer = infer_resumed,
+    .rooms = 4,
+    .assigns = {0, 3},
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .wide = true,
+    .flops = flops,
+    .product_flops = product_flops,
+    .reference = reference_resumed,
 };
 
 /* ---- Backward ---- */
@@ -208,6 +267,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_lstm = {
     .name = "lstm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_resumed, &kind_backward, NULL},
     .functions = (const struct op_function[]){{"lstm", .build = build}, {0}},
 };

@@ -53,6 +53,18 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
   return false;
 }
 
+/* Places that end no later than the newest one; what stood before it is there as far as the input has it. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  const struct timeline timeline = new->timelines[0];
+  int64_t start = node_int(node, "start"), before = node_int(node, "count") - new->most,
+          there = timeline.before - start;
+  if (before < 0 || there < 0) return NULL;
+  if (before > there) before = there;
+  new->timeline = (struct timeline){timeline.axis, (int)before};
+  int64_t width = new->inputs[0]->shape.dim[timeline.axis] - timeline.before;
+  return op_slice(builder, new->inputs[0], timeline.axis, start, width + before);
+}
+
 static const struct op_kind kind = {
     .name = "slice",
     .class = OP_VIEW,
@@ -60,6 +72,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .along = op_along_others,
+    .resumed = resumed,
     .gradient = gradient,
     .view = view,
     .unview = unview,
@@ -117,12 +130,21 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
   dx[0] = op_slice(builder, dy[0], axis, node_int(node, "start"), node->inputs[0]->shape.dim[axis]);
 }
 
+/* Zeros stand before the first place; those behind the last one come to an end that is not there yet. */
+static struct value *resumed_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+  int64_t start = node_int(node, "start");
+  new->timeline = new->timelines[0];
+  return start == 0 ? new->inputs[0] : op_recent(builder, new, 0, start, NULL);
+}
+
 static const struct op_kind kind_backward = {
     .name = "slice_backward",
     .class = OP_KERNEL,
     .input_names = {"dy"},
     .output_names = {"dx"},
     .infer = infer_backward,
+    .along = op_along_others,
+    .resumed = resumed_backward,
     .gradient = gradient_backward,
     .sum = sum_backward,
     .accumulates = 1,

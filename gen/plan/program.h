@@ -314,6 +314,8 @@ struct program {
   struct region *second_entry;
   struct function *second; /* its function */
   const char *recomputed;  /* generation: why each token runs all places again; NULL: it does not */
+  bool partial;            /* generation: the entry asks how many of its places are valid */
+  bool endless;            /* generation: what it keeps of a text is of one size, however long the text is */
   struct {
     struct value *values; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
     struct value *labels; /* the evaluation's input that they are compared with */

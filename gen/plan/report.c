@@ -48,7 +48,9 @@ static void add_step(struct text *text, const struct program *program) {
   bool trains = program->kind == PROGRAM_TRAIN;
   int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
   const char *unit = trains ? "step " : "batch";
-  if (program->kind == PROGRAM_GENERATE)
+  if (program->kind == PROGRAM_GENERATE && program->endless)
+    text_puts(text, "token     the next of any number of places, ");
+  else if (program->kind == PROGRAM_GENERATE)
     text_printf(text, "token     %s %d places, ", program->recomputed != NULL ? "all" : "the next of",
                 job->data.sequence_length);
   else if (job_has_rows(job))
@@ -63,7 +65,7 @@ static void add_step(struct text *text, const struct program *program) {
 static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
               mebibytes(program->bytes.weights));
-  if (program->bytes.cache > 0) text_printf(text, ", keys and values %.1f", mebibytes(program->bytes.cache));
+  if (program->bytes.cache > 0) text_printf(text, ", kept places %.1f", mebibytes(program->bytes.cache));
   if (program->kind == PROGRAM_TRAIN)
     text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
                 mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
@@ -95,7 +97,7 @@ const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) 
   const struct {
     const char *name;
     int64_t bytes;
-  } classes[] = {{"weights", bytes->weights},         {"keys and values", bytes->cache},
+  } classes[] = {{"weights", bytes->weights},         {"kept places", bytes->cache},
                  {"gradients", bytes->gradients},     {"optimizer", bytes->optimizer},
                  {"averages", bytes->averages},       {"copy", bytes->checkpoint},
                  {"activations", bytes->activations}, {"scratch", bytes->scratch + bytes->batch}};

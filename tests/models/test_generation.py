@@ -12,11 +12,43 @@ import numpy as np
 import torch
 from peer import GENERATOR, MODELS, SEED, Peer
 from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
-                          LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
+                          LlamaConfig, LlamaForCausalLM, MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
                           MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
-from test_recurrent import Memory
+from test_recurrent import Memory, Saved
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+
+
+class BothWays(Saved):
+    def __init__(self, width, vocab_size):
+        super().__init__()
+        self.made = {"width": width, "vocab_size": vocab_size}
+        self.table, self.output = torch.nn.Embedding(vocab_size, width), torch.nn.Linear(width, vocab_size)
+
+    def forward(self, tokens):
+        x = self.table(tokens)
+        return self.output(x + 0.5 * x.flip(1))
+
+
+class LookingBack(Saved):
+    def __init__(self, width, kernel, dilation, shift, vocab_size):
+        super().__init__()
+        self.made = {"width": width, "kernel": kernel, "dilation": dilation, "shift": shift, "vocab_size": vocab_size}
+        self.table, self.output = torch.nn.Embedding(vocab_size, width), torch.nn.Linear(width, vocab_size)
+        self.start = torch.nn.Parameter(torch.randn(1, shift, width))
+        reach = dilation * (kernel - 1)
+        self.around = torch.nn.Conv1d(width, width, kernel, padding=reach, dilation=dilation, groups=width)
+        self.valid = torch.nn.Conv1d(width, 2 * width, kernel, dilation=dilation)
+
+    def forward(self, tokens):
+        x, places = self.table(tokens), tokens.shape[1]
+        x = x + torch.cat([self.start, x], 1)[:, :places]
+        x = torch.relu(self.around(x.mT)[:, :, :places]).mT
+        x = x + 0.1 * x.cumsum(1)
+        reach = self.made["dilation"] * (self.made["kernel"] - 1)
+        gate, x = torch.tanh(self.valid(torch.nn.functional.pad(x.mT, (reach, 0)))).mT.chunk(2, 2)
+        far = torch.nn.functional.pad(gate, (0, 0, 3, 0))
+        return self.output(x + far[:, 1:places + 1] * far[:, 3:])
 
 
 class Writer:
@@ -58,24 +90,36 @@ class Models(Peer):
                 "intermediate_size": self.random.randint(5, 60), "vocab_size": self.random.randint(257, 300),
                 "rms_norm_eps": 1e-5}
 
-    def same_text(self, source, theirs, config, length):
-        """A prompt that is longer or shorter than what the program runs over at once."""
-        writer = Writer(source, theirs, config, length)
+    def writer(self, source, theirs, config, length, **groups):
+        writer = Writer(source, theirs, config, length, **groups)
         self.addCleanup(shutil.rmtree, writer.folder)
-        prompt = [self.random.randrange(config["vocab_size"]) for _ in range(self.random.randint(1, length - 9))]
-        count = length - len(prompt)
-        tokens, logits = writer.write(prompt, count, "--temperature", 0)
+        return writer
+
+    def same_logits(self, writer, vocabulary, places, tolerance=1e-5):
+        """Token by token as over the whole text at once; a prompt that is longer or shorter than what the program runs over
+        at once. The prompt, all tokens, and how many of them do not depend on rounding."""
+        prompt = [self.random.randrange(vocabulary) for _ in range(self.random.randint(1, places - 9))]
+        tokens, logits = writer.write(prompt, places - len(prompt), "--temperature", 0)
         with torch.no_grad():
-            want = writer.theirs(torch.tensor([tokens[:-1]])).logits[0, len(prompt) - 1:].numpy()
-            text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False,
-                                          max_new_tokens=count, pad_token_id=0, eos_token_id=None)[0].tolist()
-        self.assertLess(np.linalg.norm(logits - want), 1e-5 * np.linalg.norm(want))
+            out = writer.theirs(torch.tensor([tokens[:-1]]))
+        want = (out if isinstance(out, torch.Tensor) else out.logits)[0, len(prompt) - 1:].numpy()
+        self.assertLess(np.linalg.norm(logits - want), tolerance * np.linalg.norm(want))
+        self.assertEqual(writer.audit(), "")
         # Where two logits are equal but for rounding either token is right, and what follows differs.
         top = np.sort(want, axis=1)
-        clear = top[:, -1] - top[:, -2] > 1e-4 * np.abs(top).max()
-        until = len(prompt) + (len(clear) if clear.all() else int(np.argmin(clear)))
+        clear = top[:, -1] - top[:, -2] > 10 * tolerance * np.abs(top).max()
+        sure = len(clear) if clear.all() else int(np.argmin(clear))
+        self.assertEqual(tokens[len(prompt):len(prompt) + sure], want[:sure].argmax(1).tolist())
+        return prompt, tokens, len(prompt) + sure
+
+    def same_text(self, source, theirs, config, length, places=None):
+        """`places` of the text, where the model is not bound to `length`."""
+        writer = self.writer(source, theirs, config, length)
+        prompt, tokens, until = self.same_logits(writer, config["vocab_size"], places or length)
+        with torch.no_grad():
+            text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False,
+                                          max_new_tokens=len(tokens) - len(prompt), pad_token_id=0, eos_token_id=None)[0].tolist()
         self.assertEqual(tokens[:until], text[:until])
-        self.assertEqual(writer.audit(), "")
         return writer
 
     def rotary(self, source, make, kind, length, rope=None, ours=None, tied=False, **more):
@@ -114,16 +158,39 @@ class Models(Peer):
             want = writer.theirs(torch.tensor([window])).logits[0, -1].numpy()
         self.assertLess(np.linalg.norm(logits[-1] - want), 1e-5 * np.linalg.norm(want))
 
+    def test_lstm(self):
+        """What it keeps is of one size: a text goes on beyond the length that the model is trained over."""
+        same = {"num_layers": 2, "n_embd": self.random.randint(3, 12), "hidden_size": self.random.randint(3, 20), "vocab_size": 258}
+        length = self.length()
+        self.same_logits(self.writer("lstm.c", Memory(**same), same, length), 258, 2 * length)
+
+    def test_mamba(self):
+        same = {"num_hidden_layers": 2, "hidden_size": self.random.randint(5, 24), "state_size": self.random.randint(3, 17),
+                "conv_kernel": self.random.randint(2, 4), "time_step_rank": self.random.randint(1, 5), "vocab_size": 270}
+        length = self.length()
+        self.same_text("mamba.c", MambaForCausalLM(MambaConfig(**same)), same, length, places=2 * length)
+
+    def test_looking_back(self):
+        """Convolutions, sums and shifts that end at their own place."""
+        made = {"width": self.random.randint(2, 9), "kernel": self.random.randint(1, 4), "dilation": self.random.randint(1, 3),
+                "shift": self.random.randint(1, 3), "vocab_size": 258}
+        length = self.length()
+        for tolerance, precision in (1e-5, "no"), (2e-2, "bf16"):
+            writer = self.writer(pathlib.Path(__file__).parent / "sources/looking_back.c", LookingBack(**made), made, length,
+                                 precision={"mixed_precision": precision})
+            self.same_logits(writer, 258, 2 * length, tolerance)
+
     def test_recomputed(self):
-        """A recurrent net runs over the whole text for each token, and says so."""
-        same = {"num_layers": 2, "n_embd": 9, "hidden_size": 11, "vocab_size": 258}
-        writer = Writer("lstm.c", Memory(**same), same, 12)
-        self.addCleanup(shutil.rmtree, writer.folder)
-        self.assertIn("lstm in lstm.c", subprocess.check_output([writer.folder / "write", "--version"], text=True))
+        """A model whose places depend on each other in a way that cannot be kept runs over the whole text for each token, and
+        says so."""
+        made = {"width": 5, "vocab_size": 258}
+        writer = self.writer(pathlib.Path(__file__).parent / "sources/both_ways.c", BothWays(**made), made, 12)
+        self.assertIn("flip in both_ways.c", subprocess.check_output([writer.folder / "write", "--version"], text=True))
         tokens, logits = writer.write([4, 9], 7, "--temperature", 0)
-        with torch.no_grad():
-            want = writer.theirs(torch.tensor([tokens[:-1]]))[0, 1:].numpy()
-        self.assertLess(np.linalg.norm(logits - want), 1e-5 * np.linalg.norm(want))
+        for i, row in enumerate(logits):
+            with torch.no_grad():
+                want = writer.theirs(torch.tensor([tokens[:2 + i] + [0] * (10 - i)]))[0, 1 + i].numpy()
+            self.assertLess(np.linalg.norm(row - want), 1e-5 * np.linalg.norm(want))
 
     def test_qwen3(self):
         self.rotary("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.length(), ours={"rope.theta": 10000})

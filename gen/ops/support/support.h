@@ -93,6 +93,26 @@ int op_along_rows(const struct node *node, int axis, int input);
 /* Of a kind that takes what lies along the attribute `axis` by itself; the output has that axis, or lacks it. */
 int op_along_others(const struct node *node, int axis, int input);
 
+/* ---- Places that follow on earlier ones (op_kind.resumed) ---- */
+
+/* Whether places lie along the axis, with nothing before the first one. */
+bool op_is_at(struct timeline timeline, int axis);
+
+/* A buffer of the node's own, from zero when a program starts, for what it keeps: float32 of the shape. */
+struct value *op_kept(struct builder *builder, const struct new_places *new, const char *name, struct shape shape);
+
+/* Input `input`, whose places lie along `axis`, behind as many elements more as `count`: those that stood there before,
+ * or at the beginning `first`; NULL: zeros. Sets new->timeline to what it then is. */
+struct value *op_recent(struct builder *builder, struct new_places *new, int input, int64_t count, struct value *first);
+
+/* Whether input `index` is a place, int32 [1], and behind it how many new places are valid, where there is such an
+ * input.
+ */
+bool op_check_at(struct arena *arena, const struct node *node, int index, const char **error);
+
+/* How many of `width` new places are valid, by input `index` where it is there. */
+int64_t op_valid(const struct node *node, const double *const *inputs, int index, int64_t width);
+
 /* ---- Costs ---- */
 
 /* No floating-point work: views and copies. */

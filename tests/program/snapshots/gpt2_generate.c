@@ -3,7 +3,7 @@
  * job    job.yaml, 3f82867dc05e0ec094dec4fd565cfbfed57ea9c7d3d3bde67dd1354236f544b0
  * model     gpt2.c: 2 layers, 3,840 parameters
  * token     the next of 4 places, 7.82 kFLOP (products 93 %)
- * memory    0.0 MiB: weights 0.0, keys and values 0.0, scratch 0.0
+ * memory    0.0 MiB: weights 0.0, kept places 0.0, scratch 0.0
  * traffic   none (1 rank)
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp generate.c -o generate $(pkg-config --cflags --libs accel-runtime) */
@@ -681,7 +681,7 @@ static const struct accel_program program = {
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
             "token     the next of 4 places, 7.82 kFLOP (products 93 %)\n"
-            "memory    0.0 MiB: weights 0.0, keys and values 0.0, scratch 0.0\n"
+            "memory    0.0 MiB: weights 0.0, kept places 0.0, scratch 0.0\n"
             "traffic   none (1 rank)\n",
     .steps = 3,
     .seed = 11,
@@ -711,13 +711,13 @@ static const struct accel_program program = {
     .start = {.path = NULL, .fresh = fresh, .n_fresh = 4, .ignored = ignored, .n_ignored = 1},
 };
 
-/* Tokens go through the model once each, the first ones of a text up to 4 at a time; keys and values of all places
- * so far are among the weights. Each further token is chosen from the logits behind the newest one. */
+/* Tokens go through the model once each, the first ones of a text up to 4 at a time; what they need of earlier ones
+ * is kept among the weights. Each further token is chosen from the logits behind the newest one. */
 int main(int argc, char **argv) {
   struct accel_generation *run = accel_generation_start(&program, argc, argv);
   arena = accel_generation_arena(run);
   accel_generation_weights(run, &arena->weights);
-  for (int64_t count; (count = accel_generation_places(run, 4, arena->tokens, arena->at)) > 0;) {
+  for (int64_t count; (count = accel_generation_places(run, 4, 4, arena->tokens, arena->at)) > 0;) {
     if (count == 1)
       predict_step_forward(&arena->weights, &arena->scratch.one, arena->result, arena->tokens, arena->at);
     else
