@@ -67,8 +67,8 @@ static json_t *entry_json(const struct tuned *entry) {
   for (int i = 0; i < entry->ways.count; i++)
     json_array_append_new(
         ways, json_pack("{s:s, s:f}", "way", entry->ways.items[i].way, "seconds", entry->ways.items[i].seconds));
-  return json_pack("{s:s, s:I, s:f, s:f, s:o}", "subject", entry->subject, "threads", (json_int_t)entry->threads,
-                   "flops", entry->flops, "bytes", entry->bytes, "ways", ways);
+  return json_pack("{s:s, s:I, s:I, s:I, s:o}", "subject", entry->subject, "threads", (json_int_t)entry->threads,
+                   "flops", (json_int_t)entry->flops, "bytes", (json_int_t)entry->bytes, "ways", ways);
 }
 
 const char *tuning_text(const struct tuning *tuning) {
