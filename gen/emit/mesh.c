@@ -90,7 +90,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
-  jinja_set(arena, value, "buckets", pieces_value(program, program->n_buckets));
+  jinja_set(arena, value, "buckets", pieces_value(program, is_divided(program) ? 0 : program->n_buckets));
   jinja_set(arena, value, "averaged", pieces_value(program, local ? program->collectives.count : 0));
   return value;
 }

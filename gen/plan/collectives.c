@@ -5,6 +5,7 @@
 
 #include "gen/plan/fold.h"
 #include "gen/plan/place.h"
+#include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/synchronize.h"
 #include "gen/plan/weight_walk.h"
@@ -253,10 +254,12 @@ void plan_collectives(struct program *program) {
   synchronize_collectives(program);
   add_loss(program, AXIS_DP_REPLICATE);
   add_loss(program, AXIS_DP_SHARD);
-  if (!is_divided(program)) return;
-  add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
-  plan_gathers(program);
-  shard_gather(program);
+  if (is_divided(program)) {
+    add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
+    plan_gathers(program);
+    shard_gather(program);
+  }
+  sequence_collectives(program);
 }
 
 bool function_sends(const struct function *function) {

@@ -104,7 +104,8 @@ struct step_cost step_cost(const struct program *program, const struct network *
   double last = network->step / program->job->accumulation.num_steps; /* the micro-batch that sends */
   double gradients = 0, sent = 0, busy = 0, after = 0;
   struct step_cost cost = {0};
-  for (int i = 0; i < program->n_buckets; i++) gradients += (double)program->collectives.items[i].count;
+  for (int i = 0; i < program->collectives.count; i++)
+    if (program->collectives.items[i].behind != NULL) gradients += (double)program->collectives.items[i].count;
   for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *c = &program->collectives.items[i];
     double seconds = seconds_a_step(program, c, network);

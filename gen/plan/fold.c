@@ -51,8 +51,8 @@ static bool is_ignored(const struct job *job, const struct weight_node *node) {
 /* Arrays within arrays stay as they are. */
 static void add_candidates(struct folding *folding, struct weight_node *node) {
   bool candidate = node->array && has_gradient_alone(folding->program, node) &&
-                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params &&
-                   !is_ignored(folding->program->job, node);
+                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params;
+  if (node->array && is_ignored(folding->program->job, node)) return;
   for (int i = 0; i < node->n_children; i++) {
     struct uses uses = {.element = node->children[i]};
     if (candidate)

@@ -251,6 +251,7 @@ struct collective {
   int64_t every;             /* steps from one to the next; 0: each has it */
   const struct step *behind; /* of gradients: the statement of the backward that completes them */
   int iteration;             /* of that statement */
+  const char *beside;        /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
 };
 
 /* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/tree.h. */

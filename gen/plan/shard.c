@@ -86,35 +86,26 @@ bool shard_arrives_apart(const struct program *program) {
   return job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
 }
 
-static void add_gather(struct program *program, const struct span *span, const char *what, int64_t times) {
-  struct collective gather = {.kind = COLLECTIVE_ALL_GATHER,
-                              .axis = AXIS_DP_SHARD,
-                              .what = arena_printf(program->arena, "%s from %s on", what, span->weight->path),
-                              .width = dtype_size(DTYPE_FLOAT32),
-                              .first = span->first,
-                              .count = span->end - span->first,
-                              .times = times};
-  ARENA_PUSH(program->arena, program->collectives, gather);
+static struct collective gather_of(const struct program *program, const struct span *span, const char *what,
+                                   int64_t times) {
+  return (struct collective){.kind = COLLECTIVE_ALL_GATHER,
+                             .axis = AXIS_DP_SHARD,
+                             .what = arena_printf(program->arena, "%s from %s on", what, span->weight->path),
+                             .width = dtype_size(DTYPE_FLOAT32),
+                             .first = span->first,
+                             .count = span->end - span->first,
+                             .times = times};
 }
 
-/* How often a micro-batch makes a unit whole: once before the model, and where a statement begins to. */
-static int64_t gathers_of(const struct program *program, int unit) {
-  int64_t times = unit == program->first_unit;
-  for (int f = 0; f < program->n_functions; f++)
-    for (int s = 0; s < program->functions[f]->n_steps && program->functions[f] != program->second; s++) {
-      const struct step *step = &program->functions[f]->steps[s];
-      for (int k = 0; step->begins != NULL && k < step->node->call->count; k++) times += step->begins[k] == unit;
-    }
-  return times;
+struct collective shard_layer_gather(const struct program *program, const struct span *span) {
+  return gather_of(program, span, "weights for a layer,", program->job->accumulation.num_steps);
 }
 
 void shard_gather(struct program *program) {
   bool folded = program->job->parallelism.zero_stage == 3;
-  for (int u = 0; u < program->units.count && folded; u++) {
-    int64_t times = gathers_of(program, u) * program->job->accumulation.num_steps;
-    for (int i = program->units.items[u].first; i < program->units.items[u].end; i++)
-      add_gather(program, &program->spans.items[i], "weights for a layer,", times);
+  for (int i = 0; i < program->spans.count; i++) {
+    const struct span *span = &program->spans.items[i];
+    if (!folded || span->unit < 0)
+      ARENA_PUSH(program->arena, program->collectives, gather_of(program, span, "weights", 1));
   }
-  for (int i = 0; i < program->spans.count; i++)
-    if (!folded || program->spans.items[i].unit < 0) add_gather(program, &program->spans.items[i], "weights", 1);
 }

@@ -38,7 +38,10 @@ int64_t shard_last(const struct program *program, const struct span *span);
 /* Whether a rank's part of a micro-batch's gradients comes to memory of its own, to be added to what is there. */
 bool shard_arrives_apart(const struct program *program);
 
-/* Adds what makes pieces whole again: the all-gathers behind the update. */
+/* Adds what makes pieces whole again behind the update: the all-gathers of what is of no layer that comes for itself. */
 void shard_gather(struct program *program);
+
+/* What makes a layer's span whole, once in each micro-batch. */
+struct collective shard_layer_gather(const struct program *program, const struct span *span);
 
 #endif

@@ -3,6 +3,7 @@
 #include "gen/base/text.h"
 #include "gen/plan/collectives.h"
 #include "gen/plan/report.h"
+#include "gen/plan/sequence.h"
 
 static long long ranks_of(const struct program *program, const struct collective *collective) {
   return (long long)program->job->parallelism.axes[collective->axis];
@@ -24,12 +25,9 @@ const char *traffic_summary(const struct program *program) {
                       bytes_text(program->arena, bytes), often, (long long)program->job->devices.ranks, times);
 }
 
-/* The statement of the backward behind which it begins, to go on beside what follows. */
+/* The statement of the backward behind which it begins. */
 static const char *beginning(const struct program *program, const struct collective *collective) {
-  const struct step *step = collective->behind;
-  if (step->callee == NULL) return step->kernel->name;
-  if (step->node->call->count == 1) return step->callee->name;
-  return arena_printf(program->arena, "%s of layer %d", step->callee->name, collective->iteration);
+  return collective->behind != NULL ? statement_text(program, collective->behind, collective->iteration) : NULL;
 }
 
 const char *traffic_text(const struct program *program) {
@@ -39,6 +37,7 @@ const char *traffic_text(const struct program *program) {
     text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
     if (c->behind != NULL) text_printf(&text, ", behind %s", beginning(program, c));
+    if (c->beside != NULL) text_printf(&text, ", beside %s", c->beside);
     if (c->until > 0) text_printf(&text, ", in the first %lld steps", (long long)c->until);
     if (c->from > 0) text_printf(&text, ", from step %lld on", (long long)c->from + 1);
     if (c->every > 0) text_printf(&text, ", each %lld steps", (long long)c->every);
@@ -52,12 +51,13 @@ json_t *traffic_json(const struct program *program) {
   json_t *list = json_array();
   for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *c = &program->collectives.items[i];
-    json_array_append_new(
-        list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*}", "kind", collective_name(c->kind), "axis",
-                        job_axis_names[c->axis], "ranks", (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
-                        (json_int_t)(c->count * c->width), "times", (json_int_t)c->times, "from", (json_int_t)c->from,
-                        "until", (json_int_t)c->until, "every", (json_int_t)(c->every > 0 ? c->every : 1), "behind",
-                        c->behind != NULL ? beginning(program, c) : NULL));
+    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*, s:s*}", "kind",
+                                          collective_name(c->kind), "axis", job_axis_names[c->axis], "ranks",
+                                          (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
+                                          (json_int_t)(c->count * c->width), "times", (json_int_t)c->times, "from",
+                                          (json_int_t)c->from, "until", (json_int_t)c->until, "every",
+                                          (json_int_t)(c->every > 0 ? c->every : 1), "behind", beginning(program, c),
+                                          "beside", c->beside));
   }
   return list;
 }

@@ -3,6 +3,7 @@
 #include "gen/plan/fold.h"
 #include "gen/plan/place.h"
 #include "gen/plan/report.h"
+#include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
 
 static int levels_of(int64_t leaves) {
@@ -87,6 +88,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   shard_all(program);
   plan_gathers(program);
   shard_gather(program);
+  sequence_collectives(program);
   return true;
 }
 

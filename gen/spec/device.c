@@ -20,6 +20,7 @@ static const struct limit cuda[] = {
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"hooks", {NULL}, "no hooks"},
     {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
+    {"parallelism.fsdp.state_dict_type", {"full_state_dict"}, "state_dict_type: full_state_dict"},
     {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
     {"parallelism.ddp.comm_hook", {"no", "fp16", "bf16"}, "parallelism.ddp.comm_hook: bf16"},
     {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},

@@ -78,7 +78,7 @@ class Saved(unittest.TestCase):
             for trainer in trainers:
                 with self.subTest(saved=saver.job["parallelism"], by=saver.ranks, goes_on=trainer.job["parallelism"], ranks=trainer.ranks):
                     shutil.rmtree(trainer.folder / "on", ignore_errors=True)
-                    result = trainer.launch("--resume", str(checkpoint), "--project-dir", "on")
+                    result = trainer.launch("--resume", str(checkpoint), "--project-dir", "on", timeout=600)
                     self.assertEqual(result.returncode, 0, result.stderr)
                     for name, value in load_file(trainer.folder / "on" / "model.safetensors").items():
                         self.assertLess(relative(value, whole[name]), 1e-4, name)

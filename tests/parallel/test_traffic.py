@@ -66,7 +66,31 @@ class Traffic(unittest.TestCase):
         plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan if c["kind"] == "reduce-scatter"}, {2})
-        self.assertEqual(sorted(c["times"] for c in plan if "layer" in c["what"]), [2, 2, 4, 4])
+        layers = [(c["what"].split()[5], c.get("beside"), c["times"]) for c in plan if "layer" in c["what"]]
+        place = "block_{} of layer {}".format
+        self.assertEqual([(name[:3], beside) for name, beside, _ in layers[1:]],
+                         [("h.1", place("forward", 0)), ("h.2", place("forward", 1)), ("h.3", place("forward", 2)),
+                          ("h.1", place("backward", 2)), ("h.0", place("backward", 1))])
+        self.assertEqual({times for _, _, times in layers}, {2})
+        kinds = [c["kind"] for c in plan]
+        self.assertLess(kinds.index("reduce-scatter"), len(kinds) - 1 - kinds[::-1].index("all-gather"))
+
+    def test_order(self):
+        """Stage 3 in groups: a rank hands them over in the order of the plan, those within a micro-batch for each."""
+        trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"zero_stage": 3, "dp_shard": 2},
+                                  accumulation={"num_steps": 2, "sync_with_dataloader": False}))
+        trainer.build()
+        plan = [(c["axis"], c["bytes"], c["times"]) for c in trainer.plan()["collectives"]]
+        within = [(axis, bytes) for axis, bytes, times in plan if times == 2]
+        behind = [(axis, bytes) for axis, bytes, times in plan if times == 1]
+        self.assertEqual(plan, [(*c, 2) for c in within] + [(*c, 1) for c in behind])
+        self.counted(trainer)
+        for rank in range(4):
+            lines = (trainer.folder / f"traffic.{rank}.order").read_text().splitlines()
+            calls = [(axis, int(bytes)) for axis, bytes in (line.split("\t") for line in lines) if axis.startswith("dp_")]
+            before = len(calls) - STEPS * (2 * len(within) + len(behind))
+            self.assertEqual(calls[before:], STEPS * (2 * within + behind), f"rank {rank}")
+            self.assertTrue(set(calls[:before]) <= set(behind))
 
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})

@@ -1,6 +1,7 @@
 /* Counts what a process hands to MPI, by the names of communicators, through MPI's profiling interface, with each rank
  * as on a machine of its own: ranks of one machine exchange through memory. A library for LD_PRELOAD. At MPI_Finalize a
- * line for each communicator goes to TRAFFIC.RANK: its name, calls, bytes, the largest.
+ * line for each communicator goes to TRAFFIC.RANK: its name, calls, bytes, the largest; and to TRAFFIC.RANK.order one
+ * for each call: the communicator and the bytes.
  */
 #include <mpi.h>
 
@@ -13,6 +14,11 @@ static struct {
   long long calls, bytes, largest;
 } counted[16];
 static int n_counted;
+static struct {
+  int comm;
+  long long bytes;
+} calls[1 << 16];
+static size_t n_calls;
 
 static void count(MPI_Comm comm, int n, MPI_Datatype type) {
   char name[MPI_MAX_OBJECT_NAME] = "";
@@ -24,6 +30,10 @@ static void count(MPI_Comm comm, int n, MPI_Datatype type) {
   counted[i].calls++;
   counted[i].bytes += (long long)n * width;
   if ((long long)n * width > counted[i].largest) counted[i].largest = (long long)n * width;
+  if (n_calls < sizeof calls / sizeof *calls) {
+    calls[n_calls].comm = i;
+    calls[n_calls++].bytes = (long long)n * width;
+  }
 }
 
 int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -82,6 +92,11 @@ int MPI_Finalize(void) {
   FILE *out = fopen(path, "w");
   for (int i = 0; out != NULL && i < n_counted; i++)
     fprintf(out, "%s\t%lld\t%lld\t%lld\n", counted[i].name, counted[i].calls, counted[i].bytes, counted[i].largest);
+  if (out != NULL) fclose(out);
+  snprintf(path, sizeof path, "%s.%d.order", getenv("TRAFFIC"), rank);
+  out = fopen(path, "w");
+  for (size_t i = 0; out != NULL && i < n_calls; i++)
+    fprintf(out, "%s\t%lld\n", counted[calls[i].comm].name, calls[i].bytes);
   if (out != NULL) fclose(out);
   return PMPI_Finalize();
 }

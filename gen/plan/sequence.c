@@ -1,0 +1,129 @@
+#include "gen/plan/sequence.h"
+
+#include <string.h>
+
+#include "gen/plan/shard.h"
+
+/* A collective on its way, and the statements that have begun since. */
+struct open {
+  int collective; /* by its place among those in sequence */
+  const char *first, *last;
+};
+
+struct sequence {
+  struct program *program;
+  struct {
+    struct collective *items;
+    int count, capacity;
+  } done; /* in order */
+  struct {
+    struct open *items;
+    int count, capacity;
+  } sums, gathers; /* each in the order in which they are awaited */
+  int awaited_sums, awaited_gathers;
+};
+
+const char *statement_text(const struct program *program, const struct step *step, int iteration) {
+  if (step->callee == NULL) return step->kernel->name;
+  if (step->node->call->count == 1) return step->callee->name;
+  return arena_printf(program->arena, "%s of layer %d", step->callee->name, iteration);
+}
+
+/* ---- What runs beside ---- */
+
+static void note(struct open *open, const char *name) {
+  if (open->first == NULL) open->first = name;
+  open->last = name;
+}
+
+/* A statement runs beside all that is on its way. */
+static void note_statement(struct sequence *sequence, const char *name) {
+  for (int i = sequence->awaited_sums; i < sequence->sums.count; i++) note(&sequence->sums.items[i], name);
+  for (int i = sequence->awaited_gathers; i < sequence->gathers.count; i++) note(&sequence->gathers.items[i], name);
+}
+
+static void await(struct sequence *sequence, const struct open *open) {
+  struct arena *arena = sequence->program->arena;
+  if (open->first == NULL) return;
+  bool one = strcmp(open->first, open->last) == 0;
+  sequence->done.items[open->collective].beside =
+      one ? open->first : arena_printf(arena, "%s to %s", open->first, open->last);
+}
+
+static void await_sums(struct sequence *sequence, int count) {
+  for (; sequence->awaited_sums < count; sequence->awaited_sums++)
+    await(sequence, &sequence->sums.items[sequence->awaited_sums]);
+}
+
+static void await_gathers(struct sequence *sequence) {
+  for (; sequence->awaited_gathers < sequence->gathers.count; sequence->awaited_gathers++)
+    await(sequence, &sequence->gathers.items[sequence->awaited_gathers]);
+}
+
+/* ---- What begins ---- */
+
+static void begin_gathers(struct sequence *sequence, int unit) {
+  struct program *program = sequence->program;
+  for (int i = program->units.items[unit].first; i < program->units.items[unit].end; i++) {
+    struct open open = {.collective = sequence->done.count};
+    ARENA_PUSH(program->arena, sequence->done, shard_layer_gather(program, &program->spans.items[i]));
+    ARENA_PUSH(program->arena, sequence->gathers, open);
+  }
+}
+
+/* The gradients that are complete behind a statement. */
+static void begin_sums(struct sequence *sequence, const struct step *step, int iteration) {
+  struct program *program = sequence->program;
+  for (int i = 0; i < program->n_buckets; i++) {
+    const struct collective *bucket = &program->collectives.items[i];
+    struct open open = {.collective = sequence->done.count};
+    if (bucket->behind != step || bucket->iteration != iteration) continue;
+    ARENA_PUSH(program->arena, sequence->done, *bucket);
+    ARENA_PUSH(program->arena, sequence->sums, open);
+  }
+}
+
+/* ---- In the order in which it runs ---- */
+
+static void walk(struct sequence *sequence, const struct function *function) {
+  bool gathers = sequence->program->job->parallelism.zero_stage == 3;
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    const struct call *call = step->node->call;
+    int count = step->callee != NULL ? call->count : 1;
+    for (int k = 0; k < count; k++) {
+      int iteration = count > 1 && call->forward != NULL ? count - 1 - k : k;
+      bool holds = step->used != NULL && gathers;
+      if (holds) await_gathers(sequence);
+      if (step->settled != NULL && step->settled[iteration] > 0) await_sums(sequence, step->settled[iteration]);
+      if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
+      if (step->callee != NULL && step->used == NULL && count == 1)
+        walk(sequence, step->callee);
+      else
+        note_statement(sequence, statement_text(sequence->program, step, iteration));
+      begin_sums(sequence, step, iteration);
+    }
+  }
+}
+
+/* Sums that nothing awaits within the backward go on to its end. */
+static void await_end(struct sequence *sequence) {
+  for (; sequence->awaited_sums < sequence->sums.count; sequence->awaited_sums++) {
+    const struct open *open = &sequence->sums.items[sequence->awaited_sums];
+    if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
+  }
+}
+
+void sequence_collectives(struct program *program) {
+  struct sequence sequence = {.program = program};
+  bool gathers = program->units.count > 0 && program->job->parallelism.zero_stage == 3;
+  if (gathers) begin_gathers(&sequence, program->first_unit);
+  walk(&sequence, program->forward);
+  walk(&sequence, program->backward);
+  await_end(&sequence);
+  for (int i = program->n_buckets; i < program->collectives.count; i++)
+    ARENA_PUSH(program->arena, sequence.done, program->collectives.items[i]);
+  program->collectives.items = sequence.done.items;
+  program->collectives.count = sequence.done.count;
+  program->collectives.capacity = sequence.done.capacity;
+}
