@@ -183,7 +183,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
-  static const char *const dtypes[] = {"float32", "bf16", "8bit"};
+  static const char *const dtypes[] = {"float32", "bf16", "bf16", "8bit"};
   bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
@@ -205,10 +205,13 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);
-  set_bool(arena, value, "counts_steps", grows || optimizer_counts_steps(job));
+  bool by_chance = optimizer_state_dtype(job) == STATE_BF16_STOCHASTIC;
+  set_bool(arena, value, "counts_steps", grows || by_chance || optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));
   set_bool(arena, value, "packed", optimizer_packs_moments(job));
   set_text(arena, value, "state_dtype", dtypes[optimizer_state_dtype(job)]);
+  set_bool(arena, value, "by_chance", by_chance);
+  set_int(arena, value, "seed", job->training.seed);
   jinja_set(arena, value, "maps", maps_value(arena, job));
   set_int(arena, value, "block", is_divided(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);

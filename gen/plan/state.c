@@ -103,7 +103,8 @@ static void add_element_state(struct program *program, const char *name, int num
   struct arena *arena = program->arena;
   enum state_dtype stored = optimizer_state_dtype(program->job);
   const char *moment = arena_printf(arena, "moment_%d", number);
-  enum dtype dtype = stored == STATE_BF16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
+  bool halves = stored == STATE_BF16 || stored == STATE_BF16_STOCHASTIC;
+  enum dtype dtype = halves ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
   if (stored != STATE_8BIT && program->trained != program) {
     bool whole = optimizer_is_by_tensor(program->job);
     add_sliced(program, name, moment, dtype, whole ? &program->tensors : &program->parts, WHOLE);

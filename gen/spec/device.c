@@ -15,7 +15,7 @@ static const struct limit cuda[] = {
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
       "schedule_free_adamw"},
      "an optimizer whose steps are no part of the backward, such as adamw"},
-    {"optimizer.state_dtype", {"float32"}, "optimizer.state_dtype: float32"},
+    {"optimizer.state_dtype", {"float32", "bf16", "bf16_stochastic"}, "optimizer.state_dtype: bf16"},
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"hooks", {NULL}, "no hooks"},

@@ -32,7 +32,7 @@ enum optimizer_name {
   OPTIMIZER_ADALOMO
 };
 enum adjust_lr { ADJUST_ORIGINAL, ADJUST_MATCH_RMS_ADAMW, ADJUST_SPECTRAL_UNCLAMPED };
-enum state_dtype { STATE_FLOAT32, STATE_BF16, STATE_8BIT };
+enum state_dtype { STATE_FLOAT32, STATE_BF16, STATE_BF16_STOCHASTIC, STATE_8BIT };
 enum norm_type { NORM_2, NORM_INF };
 enum schedule_name {
   SCHEDULE_CONSTANT,

@@ -147,7 +147,7 @@ static const struct enumeration enumerations[] = {
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
       "schedule_free_adamw", "lomo", "adalomo"}},
     {CHOICE(optimizer.norm_type), {"2", "inf"}},
-    {CHOICE(optimizer.state_dtype), {"float32", "bf16", "8bit"}},
+    {CHOICE(optimizer.state_dtype), {"float32", "bf16", "bf16_stochastic", "8bit"}},
     {CHOICE(optimizer.adjust_lr_fn), {"original", "match_rms_adamw", "spectral_unclamped"}},
     {CHOICE(schedule.name),
      {"constant", "linear", "cosine", "cosine_with_restarts", "polynomial", "inverse_sqrt", "exponential", "step",

@@ -14,6 +14,8 @@ RULES = {
     "schedule_free_adamw": ({"lr": 1e-3, "weight_decay": 0.1}, {"accumulation": {"num_steps": 2}}),
     "lamb": ({"lr": 1e-2, "weight_decay": 0.1, **CLIPPED}, {}),
     "adafactor": ({"lr": 1e-2, "weight_decay": 0.1, "param_groups": GROUPS}, {"precision": {"mixed_precision": "bf16"}}),
+    "adamw": ({"lr": 1e-3, "state_dtype": "bf16_stochastic", **CLIPPED}, {}),
+    "rmsprop": ({"lr": 1e-3, "momentum": 0.9, "centered": True, "state_dtype": "bf16"}, {}),
     "muon": ({"lr": 1e-2, "clip_grad_value": 0.01, "param_groups": GROUPS}, {}),
 }
 EVALUATED = {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": 2}

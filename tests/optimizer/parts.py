@@ -59,17 +59,22 @@ def render(template, values):
                                         TREE / "templates" / template, path], text=True)
 
 
+def library(source):
+    """C as a library of this process."""
+    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
+        path = f"{folder}/values.so"
+        flags = [*WARNINGS, "-Wno-unused-function", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", path, "-lm"]
+        subprocess.run(["cc", *flags], input=source, text=True, check=True)
+        return ctypes.CDLL(path)
+
+
 def tabulate(text, call, count):
     """The values of an expression of `i` over the first steps, by functions of a program."""
     source = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n" + text
     source += "void all(int64_t n, double *to);\nvoid all(int64_t n, double *to) {\n"
     source += f"  for (int64_t i = 0; i < n; i++) to[i] = {call};\n}}\n"
-    with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
-        library = f"{folder}/values.so"
-        subprocess.run(["cc", *WARNINGS, "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", library, "-lm"],
-                       input=source, text=True, check=True)
-        values = (ctypes.c_double * count)()
-        ctypes.CDLL(library).all(ctypes.c_int64(count), values)
+    values = (ctypes.c_double * count)()
+    library(source).all(ctypes.c_int64(count), values)
     return list(values)
 
 

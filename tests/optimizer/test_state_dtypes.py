@@ -4,11 +4,12 @@ rounds to bfloat16, or as bitsandbytes does (create_dynamic_map and quantize_2D 
 the map, times the largest size in a block of 256)."""
 
 import ctypes
+import os
 import unittest
 
 import numpy as np
 import torch
-from parts import generate, make_job, plan
+from parts import function, generate, library, make_job, plan
 from test_against_torch import Rule
 
 STEPS = 50
@@ -108,6 +109,45 @@ class StateDtypes(unittest.TestCase):
                                       ({"name": "rmsprop"}, [False], self.rmsprop)):
                 with self.subTest(dtype=dtype, **keys):
                     self.check(keys, signs, step, dtype)
+
+    def test_chance(self):
+        """Rounding by chance: all 65,536 chances of a number give its two neighbours of 16 bits, as often as its expected
+        value wants them; and the bits of places and steps are as even as those of coins."""
+        text = generate(wide(name="adamw", state_dtype="bf16_stochastic"))
+        source = "#include <stdint.h>\n#include <string.h>\n" + "".join(
+            function(text, name) for name in ("widened", "chance_of", "rounded"))
+        source += """void round_all(float x, uint16_t *to) {
+  for (uint32_t chance = 0; chance < 65536; chance++) to[chance] = rounded(x, chance + ((uint64_t)x << 16));
+}
+void chances(uint64_t at, uint64_t first, uint64_t count, uint64_t *to) {
+  for (uint64_t i = 0; i < count; i++) to[i] = chance_of(at, first + i);
+}
+"""
+        code = library(source)
+        seed = int(os.environ.get("SEED", 1))
+        print(f"SEED={seed}")
+        rng = np.random.default_rng(seed)
+        drawn = rng.integers(0, 2**32, 100, dtype=np.uint32).view(np.float32)
+        numbers = np.concatenate([drawn[np.isfinite(drawn)], np.float32([0, -0.0, 1, 1.00390625, 3e-45, np.inf, -np.inf])])
+        halves = np.empty(65536, np.uint16)
+        for x in numbers:
+            code.round_all(ctypes.c_float(x), halves.ctypes.data_as(ctypes.c_void_p))
+            bits = int(x.view(np.uint32))
+            below, above = bits >> 16, (bits >> 16) + 1
+            up = halves == above
+            self.assertTrue(np.all(up | (halves == below)), x)
+            self.assertEqual(int(up.sum()), bits & 0xFFFF, x)  # that many of 65,536: x on average
+        code.round_all(ctypes.c_float(np.nan), halves.ctypes.data_as(ctypes.c_void_p))
+        self.assertTrue(np.all((halves & 0x7F80) == 0x7F80) and np.all(halves & 0x7F))
+        count, drawn = 1 << 16, np.empty((16, 1 << 16), np.uint64)
+        for at in range(16):
+            code.chances(ctypes.c_uint64(seed + at), ctypes.c_uint64(at * 977), ctypes.c_uint64(count),
+                         drawn[at].ctypes.data_as(ctypes.c_void_p))
+        bits = np.unpackbits(drawn.view(np.uint8).reshape(16, -1, 8), axis=2).astype(np.int8) * 2 - 1
+        limit = 5.5 / np.sqrt(count)  # of 64 bits, their neighbours, and the next place's and step's, in 16 steps
+        for name, product in (("ones", bits), ("next bit", bits[:, :, 1:] * bits[:, :, :-1]),
+                              ("next place", bits[:, 1:] * bits[:, :-1]), ("next step", bits[1:] * bits[:-1])):
+            self.assertLess(np.abs(product.mean(axis=1, dtype=np.float64)).max(), limit, name)
 
     def test_map(self):
         """All 256 numbers, by what becomes of momenta that are nothing but the gradients."""

@@ -24,7 +24,7 @@ BASE = {**walk.BASES["mlp_table"], "training.steps": STEPS, "checkpoint.every": 
 OPTIMIZERS = [{"optimizer.name": name} for name in walk.all_values()["optimizer.name"]] + [
     {"optimizer.name": "sgd", "optimizer.momentum": 0.9, "optimizer.nesterov": True},
     {"optimizer.name": "rmsprop", "optimizer.momentum": 0.5, "optimizer.centered": True},
-    {"optimizer.name": "adamw", "optimizer.state_dtype": "bf16"}, {"optimizer.name": "adamw", "optimizer.state_dtype": "8bit"},
+    {"optimizer.name": "adamw", "optimizer.state_dtype": "bf16_stochastic"}, {"optimizer.name": "adamw", "optimizer.state_dtype": "8bit"},
     {"optimizer.name": "lion", "optimizer.state_dtype": "8bit"},
 ]
 PRECISIONS = [{}, {"precision.mixed_precision": "bf16"}, {"precision.mixed_precision": "fp16"},

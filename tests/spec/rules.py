@@ -60,7 +60,8 @@ def divides(job, stage):
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
     hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
     training = job.get("training", {})
-    if stage == 3 and training.get("early_stopping", {}).get("restore_best"):
+    by_chance = optimizer.get("state_dtype") == "bf16_stochastic"
+    if stage == 3 and (training.get("early_stopping", {}).get("restore_best") or by_chance):
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in job.get("parallelism", {})
