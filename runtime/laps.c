@@ -87,7 +87,7 @@ bool rt_laps_write(const struct accel_program *program, struct problem *problem)
   const char *folder = program->profile.trace_folder;
   const struct laps *laps = rt_laps();
   char path[4096], name[64];
-  if (folder == NULL) return true;
+  if (folder == NULL || program->profile.n_parts == 0) return true;
   snprintf(name, sizeof name, "profile_%d.json", rt_world()->rank);
   if (!rt_make_folders(folder, problem) || !rt_join(path, sizeof path, folder, name, problem)) return false;
   char *text = NULL;

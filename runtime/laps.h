@@ -26,13 +26,16 @@ struct laps {
 /* What this process has measured so far. */
 const struct laps *rt_laps(void);
 
+/* Whether the schedule measures step `step` of this process, from 0. */
+bool rt_is_measured(const struct accel_profile *profile, int64_t step);
+
 /* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their share, and where the
  * job asks for them GFLOP/s and GB/s. Nothing when no step was measured. */
 void rt_laps_print(const struct accel_program *program);
 
 /* Writes profile_RANK.json in the job's folder for traces: the measured steps and their parts as complete events
  * of the Trace Event Format (Google, "Trace Event Format", 2016), in microseconds. Nothing when the job names no
- * folder. */
+ * folder, or the program has no parts. */
 bool rt_laps_write(const struct accel_program *program, struct problem *problem);
 
 void rt_laps_free(void);

@@ -16,7 +16,7 @@ const struct laps *rt_laps(void) {
   return &laps;
 }
 
-static bool is_active(const struct accel_profile *profile, int64_t step) {
+bool rt_is_measured(const struct accel_profile *profile, int64_t step) {
   int64_t cycle = profile->wait + profile->warmup + profile->active, at = step - profile->skip_first;
   if (at < 0 || (profile->repeat > 0 && at / cycle >= profile->repeat)) return false;
   return at % cycle >= profile->wait + profile->warmup;
@@ -43,7 +43,7 @@ static void add(int part, double start, double end) {
 }
 
 void accel_begin_laps(struct accel_run *run, int64_t at) {
-  active = is_active(&run->program->profile, at - run->first_step);
+  active = rt_is_measured(&run->program->profile, at - run->first_step);
   if (!active) return;
   make_room();
   step = at;

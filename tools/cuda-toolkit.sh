@@ -36,9 +36,9 @@ for path in nvidia.__path__: print("\n".join(sorted(glob.glob(path + "/*"), reve
 }
 
 # The folders of headers and of libraries below the root $1.
-headers_of() { for d in "$1/include" "$1"/targets/*-linux/include; do if [ -d "$d" ]; then echo "$d"; fi; done; }
+headers_of() { for d in "$1/include" "$1"/targets/*-linux/include "$1/extras/CUPTI/include"; do if [ -d "$d" ]; then echo "$d"; fi; done; }
 libraries_of() {
-  for d in "$1/lib64" "$1"/targets/*-linux/lib "$1/lib" "$1"/lib/*-linux-gnu; do if [ -d "$d" ]; then echo "$d"; fi; done
+  for d in "$1/lib64" "$1"/targets/*-linux/lib "$1/lib" "$1"/lib/*-linux-gnu "$1/extras/CUPTI/lib64"; do if [ -d "$d" ]; then echo "$d"; fi; done
 }
 
 # Whether the header $1/cuda_runtime_api.h is of a toolkit that is new enough.
@@ -110,7 +110,7 @@ cflags() {
   runtime=$(header cuda_runtime_api.h) || missing cuda_runtime_api.h nvidia-cuda-runtime
   {
     echo "$runtime"
-    for file in cublasLt.h cudnn.h nccl.h nvtx3/nvToolsExt.h crt/host_defines.h; do
+    for file in cublasLt.h cudnn.h nccl.h cupti.h nvtx3/nvToolsExt.h crt/host_defines.h; do
       [ -f "$runtime/$file" ] || header "$file" || true
     done
   } | awk '$0 != "/usr/include" && !seen[$0]++ { printf "%s-isystem %s", separator, $0; separator = " " } END { print "" }'

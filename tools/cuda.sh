@@ -24,11 +24,11 @@ fi
 archive=$1 folder=$2
 shift
 
-# Whether all headers of CUDA's libraries that the folder includes are there.
+# Whether all headers of CUDA's libraries that the folder includes are there. It goes without CUPTI's.
 has_headers() {
   [ -n "$flags" ] || return 1
   probe=$(mktemp)
-  sed -n 's/^#include <\(cu[A-Za-z_]*\|nccl\|nvtx3.nvToolsExt\)\.h>.*/#include <\1.h>/p' "$folder"/*.[ch] | sort -u >"$probe"
+  sed -n 's/^#include <\(cu[A-Za-z_]*\|nccl\|nvtx3.nvToolsExt\)\.h>.*/#include <\1.h>/p' "$folder"/*.[ch] | grep -v cupti.h | sort -u >"$probe"
   # shellcheck disable=SC2086
   ${CC:-cc} $flags -E -o /dev/null -x c "$probe" 2>/dev/null || { rm -f "$probe" && return 1; }
   rm -f "$probe"

@@ -26,8 +26,6 @@ static const struct limit cuda[] = {
     {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
     {"devices.tuning", {NULL}, "no devices.tuning; its tables are of processors"},
-    {"profile.schedule", {NULL}, "no profile.schedule; Nsight Systems has a timeline"},
-    {"profile.output_trace_dir", {NULL}, "no profile.output_trace_dir"},
     {"profile.with_flops", {"false"}, "profile.with_flops: false"},
 };
 
@@ -40,7 +38,7 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
 /* What speaks of GPUs alone. */
 static void check_processor(const struct spec_node *job, const struct spec_node *kind, struct diagnostics *diags) {
   static const char *const keys[] = {"devices.attention", "precision.tf32", "parallelism.offload.optimizer",
-                                     "parallelism.offload.param"};
+                                     "parallelism.offload.param", "profile.nvtx"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *value = spec_find(job, keys[i]);
     if (value == NULL) continue;

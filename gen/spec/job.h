@@ -318,6 +318,7 @@ struct job {
       int64_t skip_first, wait, warmup, active, repeat; /* in steps; repeat in cycles, 0: without end */
     } schedule;
     bool with_flops;
+    bool nvtx;                    /* ranges of a timeline, named by the model's functions */
     const char *output_trace_dir; /* NULL: no trace */
   } profile;
 

@@ -112,6 +112,7 @@ static const struct key flags[] = {
     FLAG(tracking.noise_scale),
     FLAG(devices.numa_affinity),
     FLAG(profile.with_flops),
+    FLAG(profile.nvtx),
 };
 
 static const struct key strings[] = {

@@ -54,6 +54,7 @@ cuda)
   folders="runtime runtime/cuda" parts="cudart cublasLt"
   left_out="runtime/product runtime/convolution runtime/onednn"
   if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out="$left_out $attention"; fi
+  if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
   if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
   # shellcheck disable=SC2086
   libs="$($toolkit --libs $parts) -lstdc++"

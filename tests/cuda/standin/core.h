@@ -86,6 +86,10 @@ struct clock *host_clock(void);
 void work_begin(int actor, struct clock *clock, const char *name);
 void work_end(void);
 
+/* For CUPTI's records: a piece of work begins; it was called `name`, and has ended. */
+void cupti_work_begins(void);
+void cupti_work_ends(const char *name, int actor);
+
 /* What the present work, or the host, touches. Memory that is neither pinned nor the device's is not looked at. */
 void touch(const void *address, size_t bytes, bool writes);
 

@@ -215,7 +215,9 @@ void submit(cudaStream_t stream, const char *name, work_run *run, const void *ar
   }
   follow_host(&in->clock);
   work_begin(in->actor, &in->clock, name);
+  cupti_work_begins();
   run(arguments);
+  cupti_work_ends(name, in->actor);
   work_end();
 }
 
@@ -304,7 +306,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     if (node->step == WAIT) clock_join(clock, &slots[node->slot]);
     if (node->step != WORK) continue;
     work_begin(own->actors[node->local], clock, node->name);
+    cupti_work_begins();
     node->run(node->arguments);
+    cupti_work_ends(node->name, in->actor);
     work_end();
   }
   for (int i = 0; i < own->n_locals; i++) clock_join(&in->clock, &clocks[i]);

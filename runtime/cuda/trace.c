@@ -1,0 +1,132 @@
+/* CUPTI's records of what the device does, as events. */
+#include "runtime/cuda/trace.h"
+#include "runtime/cuda/events.h"
+#include "runtime/cuda/state.h"
+#include "runtime/laps.h"
+#include "runtime/run.h"
+#include "runtime/world.h"
+
+#include <stdlib.h>
+
+#if __has_include(<cupti.h>)
+
+#include <cupti.h>
+#include <pthread.h>
+#include <string.h>
+
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 kernel_record;
+#else
+typedef CUpti_ActivityKernel9 kernel_record;
+#endif
+
+static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                           CUPTI_ACTIVITY_KIND_MEMSET};
+enum { KINDS = sizeof kinds / sizeof *kinds, BUFFER = 1 << 20 };
+
+static struct device_events events;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* CUPTI gives buffers back on threads of its own too */
+static bool is_open, is_active;
+static int64_t step;
+static uint64_t began;
+
+static void check(CUptiResult result, const char *call, int line) {
+  const char *text = "?";
+  if (result == CUPTI_SUCCESS) return;
+  cuptiGetResultString(result, &text);
+  struct refusal refusal = {"CUPTI", call, __FILE__, line, text, text};
+  rt_refused(&refusal, "NVIDIA's driver may give profiles to administrators alone (NVreg_RestrictProfilingToAdminUsers), "
+                       "and two profilers do not share a process; the job runs without the group profile");
+}
+#define CHECK(call) check((call), #call, __LINE__)
+
+/* ---- Records ---- */
+
+static void CUPTIAPI ask_for_buffer(uint8_t **buffer, size_t *size, size_t *most) {
+  *buffer = aligned_alloc(8, BUFFER);
+  *size = *buffer != NULL ? BUFFER : 0;
+  *most = 0;
+}
+
+static void add_record(const CUpti_Activity *record) {
+  struct device_event event = {.step = step};
+  if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+    const kernel_record *kernel = (const kernel_record *)record;
+    event.name = rt_kernel_name(kernel->name);
+    event.stream = kernel->streamId, event.start = kernel->start, event.end = kernel->end;
+  } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+    const CUpti_ActivityMemcpy6 *copy = (const CUpti_ActivityMemcpy6 *)record;
+    bool in = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, out = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    event.name = strdup(in ? "copy from the host" : out ? "copy to the host" : "copy");
+    event.stream = copy->streamId, event.start = copy->start, event.end = copy->end, event.bytes = copy->bytes;
+  } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+    const CUpti_ActivityMemset4 *fill = (const CUpti_ActivityMemset4 *)record;
+    event.name = strdup("fill");
+    event.stream = fill->streamId, event.start = fill->start, event.end = fill->end, event.bytes = fill->bytes;
+  } else {
+    return;
+  }
+  rt_events_add(&events, event);
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+  CUpti_Activity *record = NULL;
+  size_t dropped = 0;
+  (void)size;
+  pthread_mutex_lock(&lock);
+  while (valid > 0 && cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) add_record(record);
+  if (cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0) events.lost = true;
+  pthread_mutex_unlock(&lock);
+  free(buffer);
+}
+
+/* ---- Steps ---- */
+
+void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
+  is_active = rt_is_measured(&run->program->profile, at - run->first_step);
+  if (!is_active) return;
+  RT_CUDA(cudaDeviceSynchronize());
+  if (!is_open) CHECK(cuptiActivityRegisterCallbacks(ask_for_buffer, take_buffer));
+  is_open = true;
+  step = at;
+  for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityEnable(kinds[i]));
+  CHECK(cuptiGetTimestamp(&began));
+}
+
+void accel_cuda_end_trace(void) {
+  uint64_t ended;
+  if (!is_active) return;
+  RT_CUDA(cudaDeviceSynchronize());
+  CHECK(cuptiGetTimestamp(&ended));
+  for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityDisable(kinds[i]));
+  CHECK(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  pthread_mutex_lock(&lock);
+  rt_events_add(&events, (struct device_event){.step = step, .is_step = true, .start = began, .end = ended});
+  pthread_mutex_unlock(&lock);
+  is_active = false;
+}
+
+void accel_cuda_tell_trace(const struct accel_run *run) {
+  struct problem problem;
+  if (rt_is_main()) rt_events_print(&events);
+  if (!rt_events_write(&events, run->program->profile.trace_folder, &problem)) rt_fail(&problem, 1);
+  rt_events_free(&events);
+}
+
+#else
+
+static void refuse(void) {
+  struct problem problem;
+  rt_problem(&problem, "the program was built without CUPTI, of which its profile is made");
+  rt_help(&problem, "install CUPTI's headers (tools/cuda-toolkit.sh --explain) and build again, or leave out profile");
+  rt_fail(&problem, 1);
+}
+void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
+  if (rt_is_measured(&run->program->profile, at - run->first_step)) refuse();
+}
+void accel_cuda_end_trace(void) {}
+void accel_cuda_tell_trace(const struct accel_run *run) {
+  (void)run;
+}
+
+#endif
