@@ -5,8 +5,8 @@ usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--pe
 As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
 and -zero3 divide states, and weights too, as FSDP2 does. "above" is what the median step takes
 beyond the same step without any exchange, two processes at a time: for ours two programs of one rank, for DDP
-its own steps within no_sync, for FSDP2 the same ones. "waits" is the time of a step that our ranks spend waiting for each other,
-the other rank's lateness included, counted through MPI's profiling interface. Peak memory is the larger of two ranks.
+its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0 spends in collectives, as the program's
+own profile has it: beginning them, adding up, and waiting, the other rank's lateness included. Peak memory is the larger of two ranks.
 """
 
 import argparse
@@ -48,11 +48,9 @@ class Ours:
 
     def prepare(self, job):
         keys = {"data.train.path": tokens(job), "devices.threads": 1, "devices.per_node": self.ranks, "tracking.every": 1,
-                **self.keys}
+                "profile": f"{{schedule: {{wait: {job.skipped}, active: {job.steps - job.skipped}}}}}", **self.keys}
         subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build", *our_job(job), "-o", self.program(job),
                         *self.words(keys)], check=True)
-        self.counter = os.path.join(WORK, "waits.so")
-        subprocess.run(["mpicc", "-O2", "-shared", "-fPIC", "-o", self.counter, os.path.join(HERE, "waits.c")], check=True)
 
     def folder(self, job, copy=0):
         folder = f"{self.program(job)}-run{copy}"
@@ -66,24 +64,11 @@ class Ours:
     def run(self, job):
         folder = self.folder(job)
         words = [self.program(job), "--steps", str(job.steps), "--project-dir", folder]
-        if self.ranks == 1:
-            run = Run(words, number_of_line, environment=MPI)
-            run.steps = self.steps(folder)
-            return run
-        environment = {**MPI, "LD_PRELOAD": self.counter, "WAITS": folder + ".waits", "SKIP": str(self.calls(job, job.skipped))}
-        launch = ["mpirun", "--bind-to", "none", "-n", str(self.ranks), "-x", "LD_PRELOAD", "-x", "WAITS", "-x", "SKIP"]
-        run = Run([*launch, *words], number_of_line, environment=environment)
+        launch = ["mpirun", "--bind-to", "none", "-n", str(self.ranks)] if self.ranks > 1 else []
+        run = Run([*launch, *words], number_of_line, environment=MPI)
         run.steps = self.steps(folder)
-        counted = [open(f"{folder}.waits.{rank}", encoding="utf-8").read().split() for rank in range(self.ranks)]
-        run.waits = [1e3 * float(words[0]) / (job.steps - job.skipped) for words in counted]
-        run.peak = max(int(words[2]) for words in counted) / 1024
+        run.exchange = sum(float(line.split()[1]) for line in run.lines if line.rstrip().endswith("   exchange"))
         return run
-
-    def calls(self, job, steps):
-        """Collectives in so many steps; what comes before the first one is not told apart."""
-        plan = json.loads(subprocess.check_output([os.path.join(ROOT, "build", "accel-gen"), "plan", "--json", *our_job(job),
-                          "--set", f"data.train.path={tokens(job)}", *self.words({"devices.per_node": self.ranks, **self.keys})], text=True))
-        return steps * sum(of["times"] for of in plan["collectives"])
 
     def quiet(self, job):
         """The steps of two programs of one rank at a time."""
@@ -132,21 +117,21 @@ def measure(job, rows, rounds):
 def summary(job, runs, quiet, name):
     medians = [statistics.median(run.steps[job.skipped:]) for run in runs]
     least = statistics.median(quiet) if quiet and name != "ours-1" else None
-    waits = [max(run.waits) for run in runs if hasattr(run, "waits")]
+    exchange = [run.exchange for run in runs if getattr(run, "exchange", 0) > 0]
     return {"min_ms": min(min(run.steps[job.skipped:]) for run in runs), "median_ms": statistics.median(medians),
             "round_medians_ms": medians, "above_ms": None if least is None else statistics.median(medians) - least,
-            "waits_ms": statistics.median(waits) if waits else None, "first_step_s": [run.first for run in runs],
+            "exchange_ms": statistics.median(exchange) if exchange else None, "first_step_s": [run.first for run in runs],
             "peak_mib": max(run.peak for run in runs)}
 
 
 def print_job(job, results):
-    print(f"\n{job.title()}, of each rank\n  {'':12}{'min ms':>9}{'median ms':>11}{'range of medians':>20}{'above ms':>10}{'waits ms':>10}"
+    print(f"\n{job.title()}, of each rank\n  {'':12}{'min ms':>9}{'median ms':>11}{'range of medians':>20}{'above ms':>10}{'exchange ms':>13}"
           f"{'first step s':>15}{'peak MiB':>10}")
     for name, result in results.items():
         spread = f"{min(result['round_medians_ms']):.1f} - {max(result['round_medians_ms']):.1f}"
         first = f"{min(result['first_step_s']):.2f} - {max(result['first_step_s']):.2f}"
-        above, waits = (f"{result[key]:.1f}" if result[key] is not None else "" for key in ("above_ms", "waits_ms"))
-        print(f"  {name:12}{result['min_ms']:>9.1f}{result['median_ms']:>11.1f}{spread:>20}{above:>10}{waits:>10}{first:>15}"
+        above, exchange = (f"{result[key]:.1f}" if result[key] is not None else "" for key in ("above_ms", "exchange_ms"))
+        print(f"  {name:12}{result['min_ms']:>9.1f}{result['median_ms']:>11.1f}{spread:>20}{above:>10}{exchange:>13}{first:>15}"
               f"{result['peak_mib']:>10.0f}")
     sys.stdout.flush()
 
