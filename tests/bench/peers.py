@@ -16,6 +16,8 @@ back, by the library that we use, and of the optimizer's bytes at the rate of a 
 
 import argparse
 import dataclasses
+import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -33,6 +35,7 @@ WORK = os.path.join(ROOT, "build", "bench")
 sys.path.insert(0, HERE)
 
 import machine  # noqa: E402
+import plot  # noqa: E402
 
 SHAPES = {"tiny": "4 layers, 4 heads, 128 wide, T 64, B 12, V 65", "small": "6 layers, 6 heads, 384 wide, T 256, B 8, V 65",
           "gpt2": "GPT-2 124M, T 64, B 4"}
@@ -271,6 +274,21 @@ def processor():
     return f"{names[0] if names else platform.machine()}, {os.cpu_count()} CPUs"
 
 
+def versions():
+    """Of all that the figures depend on."""
+    def said(*command):
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\n")[0]
+
+    found = {"accel-gen": said("git", "-C", ROOT, "describe", "--always", "--dirty"), "cc": said("cc", "-dumpfullversion")}
+    header = subprocess.run(["cc", "-E", "-P", "-x", "c", "-"], capture_output=True, text=True, check=False,
+                            input="#include <oneapi/dnnl/dnnl_version.h>\nDNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH\n")
+    found["oneDNN"] = ".".join(header.stdout.split())
+    for package in ("torch", "accelerate"):
+        if importlib.util.find_spec(package) is not None:
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--jobs", default="tiny,small,gpt2")
@@ -284,14 +302,17 @@ def main():
     if os.environ.get("LLMC_DIR"):
         known["llmc"] = llmc_runner(os.environ["LLMC_DIR"])
     runners = {name: known[name] for name in options.peers.split(",") if name in known}
-    report = {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "jobs": {}}
-    print(f"{report['machine']}, {options.threads} threads, {options.rounds} interleaved rounds; AdamW, clip 1.0")
+    report = {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "versions": versions(), "jobs": {}}
+    print("; ".join(plot.header(report)) + "; AdamW, clip 1.0")
     for job in [Job(name) for name in options.jobs.split(",")]:
         report["jobs"][job.name] = measure(job, runners, options.rounds, options.threads)
         print_job(job, report["jobs"][job.name])
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(report, out, indent=1)
-    print(f"\nwritten: {os.path.relpath(options.json, os.getcwd())}")
+    picture = os.path.splitext(options.json)[0] + ".svg"
+    with open(picture, "w", encoding="utf-8") as out:
+        out.write(plot.picture(report))
+    print(f"\nwritten: {os.path.relpath(options.json, os.getcwd())}, {os.path.relpath(picture, os.getcwd())}")
 
 
 if __name__ == "__main__":
