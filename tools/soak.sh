@@ -29,6 +29,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try gradients env SEED="$seed" build/tests/ops/test_gradients
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
+  try "polynomials over all floats" "$PYTHON" tests/ops/kernels/test_support.py --all
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
   try "500 kills" env SEED="$seed" KILLS=500 "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_kills
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
