@@ -45,20 +45,31 @@ void rt_divided_collect(const struct accel_program *program, char *const *own, c
   }
 }
 
+/* What all ranks have of a row, of elements of `size`. */
+static size_t row_bytes(const struct accel_program *program, int row, size_t size) {
+  const struct accel_row *of = &program->division.rows[row];
+  return (of->piece * ((size_t)program->mesh[ACCEL_DP_SHARD] - 1) + of->last) * size;
+}
+
 void rt_divided_deal(const struct accel_program *program, int which, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[which].dtype);
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
+  size_t most = 0;
+  for (int k = 0; k < program->division.n_rows; k++) {
+    size_t bytes = row_bytes(program, k, size);
+    most = bytes > most ? bytes : most;
+  }
+  char *all = malloc(most);
+  struct problem problem;
+  rt_problem(&problem, "no memory for %zu bytes of '%s'", most, program->states[which].name);
+  rt_world_require(all != NULL, &problem, 1);
   for (int k = 0; k < program->division.n_rows; k++) {
     const struct accel_row *row = &program->division.rows[k];
-    size_t bytes = (row->piece * (shards - 1) + row->last) * size;
-    char *all = malloc(bytes);
-    struct problem problem;
-    rt_problem(&problem, "no memory for %zu bytes of '%s'", bytes, program->states[which].name);
-    rt_world_require(all != NULL, &problem, 1);
+    size_t bytes = row_bytes(program, k, size);
     if (whole != NULL) memcpy(all, whole + row->first * size, bytes);
     rt_world_share(all, bytes);
     memcpy(own + row->own * size, all + shard * row->piece * size,
            (shard + 1 < shards ? row->piece : row->last) * size);
-    free(all);
   }
+  free(all);
 }

@@ -4,6 +4,7 @@
 
 #include "gen/base/text.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/sharing.h"
 
 /* Above so many bytes a message is announced and asked for before it goes: three latencies. Open MPI's for TCP. */
 enum { EAGER_BYTES = 64 << 10 };
@@ -40,7 +41,7 @@ static struct group group_of(const struct program *program, enum axis axis) {
   return (struct group){.ranks = ranks,
                         .sharing = (double)each,
                         .sharing_ring = (double)each / (double)together,
-                        .local = ranks <= together};
+                        .local = is_within_machine(job, axis)};
 }
 
 static double message(const struct network *network, double bytes, double sharing) {

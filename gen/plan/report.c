@@ -8,6 +8,7 @@
 #include "gen/base/text.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/predict.h"
+#include "gen/plan/sharing.h"
 #include "gen/plan/state.h"
 #include "gen/plan/traffic.h"
 #include "gen/plan/tree.h"
@@ -129,6 +130,7 @@ const char *report_text(const struct program *program) {
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
   if (program->recomputed != NULL) text_printf(&text, "places    all anew for each token: %s\n", program->recomputed);
+  text_puts(&text, sharing_text(program));
   text_puts(&text, traffic_summary(program));
   text_puts(&text, tree_text(program));
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
@@ -169,7 +171,12 @@ const char *report_json(const struct program *program, json_t *predicted) {
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
   if (root != NULL && program->bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
-  if (root != NULL && program->collectives.count > 0) json_object_set_new(root, "collectives", traffic_json(program));
+  struct shared_bytes shared = shared_bytes(program);
+  if (root != NULL && program->collectives.count > 0) {
+    json_object_set_new(root, "collectives", traffic_json(program));
+    json_object_set_new(root, "shared_bytes",
+                        json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
+  }
   if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
   if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
   json_t *step = root != NULL ? prediction_json(program) : NULL;

@@ -1,0 +1,55 @@
+#include "gen/plan/sharing.h"
+
+#include "gen/plan/report.h"
+#include "gen/plan/shard.h"
+
+bool is_within_machine(const struct job *job, enum axis axis) {
+  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
+  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
+  return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
+}
+
+/* Sums: what a rank has of the others' pieces, in its own memory; and of its piece, in each of theirs. */
+static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole) {
+  int64_t ranks = job->parallelism.axes[axis];
+  if (ranks == 1 || !is_within_machine(job, axis)) return;
+  bytes->own += whole / ranks * (ranks - 1);
+  bytes->touched += 2 * (whole / ranks * (ranks - 1));
+}
+
+/* Gathers: a rank's piece in its own memory, the others' in theirs. */
+static void add_gathers(const struct job *job, struct shared_bytes *bytes, int64_t whole) {
+  int64_t ranks = job->parallelism.axes[AXIS_DP_SHARD];
+  if (!is_within_machine(job, AXIS_DP_SHARD)) return;
+  bytes->own += whole / ranks;
+  bytes->touched += whole;
+}
+
+struct shared_bytes shared_bytes(const struct program *program) {
+  const struct job *job = program->job;
+  struct shared_bytes bytes = {0};
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  if (program->collectives.count == 0 || job->devices.kind == DEVICE_CUDA) return bytes;
+  int64_t weights = program->structs[program->n_structs - 1]->bytes;
+  int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
+  if (is_divided(program)) add_gathers(job, &bytes, weights);
+  if (job_has_tree(job)) return bytes;
+  if (shard_has_own_gradients(program)) {
+    add_sums(job, &bytes, AXIS_DP_SHARD, gradients);
+    add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size);
+    return bytes;
+  }
+  if (job->parallelism.wire != PRECISION_NO) gradients /= 2;
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size);
+  return bytes;
+}
+
+const char *sharing_text(const struct program *program) {
+  struct shared_bytes bytes = shared_bytes(program);
+  if (program->collectives.count == 0 || program->job->devices.kind == DEVICE_CUDA) return "";
+  if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
+  return arena_printf(program->arena,
+                      "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",
+                      bytes_text(program->arena, bytes.own));
+}

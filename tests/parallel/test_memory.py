@@ -1,0 +1,64 @@
+"""What the plan says of a rank's memory is what its process takes, to 1 %: the arena, what ranks of a machine share beside it,
+and a constant for libraries and MPI, which a program of few layers shows."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+from ranks import MPI, Ranks, job_of
+
+MIB = 1 << 20
+LAYERS = 24
+# The peak that a process inherits from the one that it was before exec must be small: a bare interpreter's.
+MEASURE = """
+import os, sys
+process = os.posix_spawn("./trainer", ["./trainer"], os.environ)
+_, status, usage = os.wait4(process, 0)
+open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+class Memory(unittest.TestCase):
+    def peaks(self, layers, **parallelism):
+        """(planned, touched of what is shared, the peaks by rank)"""
+        config = {"n_layer": layers, "n_head": 2, "n_embd": 128, "vocab_size": 256, "block_size": 32}
+        trainer = Ranks(2, job_of(2, 2, 3, config=config, parallelism=parallelism))
+        trainer.build()
+        result = subprocess.run(["mpirun", "-n", "2", sys.executable, "-S", "-E", "-c", MEASURE], cwd=trainer.folder,
+                                capture_output=True, text=True, timeout=300, env={**os.environ, **MPI})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        plan = trainer.plan()
+        found = [int((trainer.folder / f"peak.{rank}").read_text()) for rank in range(2)]
+        return plan["arena_bytes"]["total"], plan["shared_bytes"]["touched"], found
+
+    def constants(self, layers, **parallelism):
+        planned, touched, found = self.peaks(layers, **parallelism)
+        constants = [peak - planned - touched for peak in found]
+        print("for the process", *(f"{constant / MIB:.2f} MiB of rank {rank}" for rank, constant in enumerate(constants)))
+        return constants
+
+    def test_peak(self):
+        self.check(self.constants(1), {}, {"zero_stage": 1}, {"zero_stage": 2})
+
+    def test_peak_of_parts(self):
+        """With what MPI keeps from sending layers to rank 0, which saves them."""
+        self.check(self.constants(3, zero_stage=3), {"zero_stage": 3})
+
+    def check(self, constants, *divisions):
+        for parallelism in divisions:
+            planned, touched, found = self.peaks(LAYERS, **parallelism)
+            wanted = planned + touched
+            # Rank 0 of ranks that divide has the whole of the weights, to save them at the end.
+            for rank in (1,) if parallelism else (0, 1):
+                taken = found[rank] - constants[rank]
+                print(f"{parallelism}: {planned / MIB:.2f} MiB planned, {touched / MIB:.2f} shared, {taken / MIB:.2f} taken "
+                      f"by rank {rank}, {100 * (taken / wanted - 1):+.2f} %")
+                # Rank 0 saves, with the names of all tensors beside: see tests/program/test_figures.py.
+                names = 2048 * 12 * (LAYERS - 1) if rank == 0 else 0
+                self.assertLess(abs(taken - wanted), 0.01 * wanted + names, f"{parallelism}, rank {rank}")
+
+
+if __name__ == "__main__":
+    unittest.main()
