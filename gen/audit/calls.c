@@ -309,7 +309,7 @@ static bool visit_program(struct syntax *node, void *data) {
   const char *name = node->function->name;
   enum effect effect = external_effect(name);
   check->n_calls++;
-  check_declaration(check, node->function);
+  if (effect != EFFECT_UNKNOWN) check_declaration(check, node->function); /* what is not known is told so */
   if (!effect_is_hot(effect) && !external_is_runtime(name))
     claim_finding(check->audit, check->claim, effect == EFFECT_UNKNOWN ? VERDICT_CANNOT_TELL : VERDICT_BROKEN,
                   node->where, "'%s' calls %s: %s", check->caller->name, name, effect_word(effect));

@@ -54,6 +54,7 @@ struct content content_join(struct content a, struct content b);
 struct state {
   struct value value; /* of a scalar */
   const struct ranges *written;
+  bool by_data;                 /* a parameter: what of it is accessed hangs on data */
   bool maybe_written;           /* more of it, on some of the ways here */
   const struct ranges *exposed; /* a parameter: read before the kernel wrote it */
   uint64_t apart;               /* a parameter: the ones that must not share memory with it */

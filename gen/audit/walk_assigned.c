@@ -32,6 +32,37 @@ void walk_find_assigned(struct walk *walk, struct syntax *loop, struct note *not
     if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
 }
 
+struct value *walk_assigned_values(struct walk *walk, const struct note *note) {
+  struct value *values = arena_alloc(walk->memory, ((size_t)note->n_assigned + 1) * sizeof *values);
+  for (int i = 0; i < note->n_assigned; i++) values[i] = walk->states[walk_variable(walk, note->assigned[i])].value;
+  return values;
+}
+
+bool walk_widen_assigned(const struct note *note, struct value *before, const struct value *now) {
+  bool within = true;
+  for (int i = 0; i < note->n_assigned; i++) {
+    if (before[i].kind != VALUE_INTEGER || now[i].kind != VALUE_INTEGER) continue;
+    within = within && now[i].low >= before[i].low && now[i].high <= before[i].high;
+    if (now[i].low < before[i].low) before[i].low = now[i].low;
+    if (now[i].high > before[i].high) before[i].high = now[i].high;
+    before[i].origin |= now[i].origin | ORIGIN_UNFOLLOWED;
+    before[i].loops = 0;
+    before[i].step = 0;
+    before[i].blame = BLAME_ALWAYS;
+  }
+  return within;
+}
+
+void walk_take_assigned(struct walk *walk, const struct note *note, const struct variable *counter,
+                        const struct value *values) {
+  walk_forget_assigned(walk, note, counter);
+  for (int i = 0; values != NULL && i < note->n_assigned; i++) {
+    int object = walk_variable(walk, note->assigned[i]);
+    bool follows = note->assigned[i] != counter && walk->objects[object].kind != OBJECT_LASTING;
+    if (follows && values[i].kind == VALUE_INTEGER) walk->states[object].value = values[i];
+  }
+}
+
 void walk_forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter) {
   for (int i = 0; i < note->n_assigned; i++) {
     const struct variable *variable = note->assigned[i];

@@ -200,7 +200,7 @@ static void check_extents(struct walk *walk, const struct function *function, in
     const struct state *state = &walk->states[first + i];
     const struct object *object = &walk->objects[first + i];
     const struct ranges *ranges = state->written != NULL ? state->written : state->exposed;
-    if (object->size <= 0 || ranges == NULL) continue;
+    if (object->size <= 0 || ranges == NULL || state->by_data) continue;
     int64_t from = ranges->items[0].from, to = ranges->items[ranges->count - 1].to;
     int64_t size = object->type->element->size;
     struct syntax place = {.where = function->where};

@@ -83,9 +83,29 @@ const char *external_enumerator(const struct walk *walk, const struct object *ob
 
 /* ---- The C library ---- */
 
+/* The integers behind a pointer; of a table that is constant, all that it has. */
+static struct content integers_behind(struct walk *walk, struct value at) {
+  if (at.kind != VALUE_POINTER || at.object < 0) return (struct content){0};
+  const struct object *object = &walk->objects[at.object];
+  bool table = object->kind == OBJECT_LASTING && object->variable->is_constant && object->variable->initial != NULL &&
+               object->type->kind == TYPE_ARRAY && object->type->element->kind == TYPE_INTEGER;
+  if (!table) return walk_content(walk, at);
+  struct constants constants = constants_of(walk->memory, object->variable);
+  struct content all = {.known = true};
+  if (constants.count == object->type->count && !constant_integer(constants.items[0].value, &all.low)) return all;
+  all.high = all.low;
+  for (int i = 0; i < constants.count; i++) {
+    int64_t number;
+    if (!constant_integer(constants.items[i].value, &number)) return (struct content){0};
+    if (number < all.low) all.low = number;
+    if (number > all.high) all.high = number;
+  }
+  return all;
+}
+
 static struct value copy_bytes(const struct call *call) {
   external_touch(call, 1, external_most(call, 2), false);
-  call->walk->incoming = walk_content(call->walk, call->arguments[1]);
+  call->walk->incoming = integers_behind(call->walk, call->arguments[1]);
   external_touch(call, 0, external_most(call, 2), true);
   call->walk->incoming = (struct content){0};
   return call->arguments[0];

@@ -67,13 +67,14 @@ struct turns {
   uint64_t blame;     /* loops that make its start or its bound a range */
   int64_t start, step;
   struct syntax *more;
+  const struct value *assigned; /* what the integers that the body assigns are at the start of each turn; NULL: any */
 };
 
 /* The body for turns first .. first + count - 1 at once; in halves where that proves too little and `halves` allows. */
 static void run_turns(struct walk *walk, const struct turns *turns, int64_t first, int64_t count, bool halves) {
   int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
   struct state *before = walk_save(walk);
-  walk_forget_assigned(walk, turns->note, walk->objects[turns->object].variable);
+  walk_take_assigned(walk, turns->note, walk->objects[turns->object].variable, turns->assigned);
   int64_t a = turns->start + first * turns->step, b = turns->start + (first + count - 1) * turns->step;
   struct value value = value_integer(a < b ? a : b, a < b ? b : a);
   value.loops = turns->inherited | (count > 1 ? turns->bit : 0);
@@ -108,6 +109,31 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
   int found = walk->failures.count;
   run_turns(walk, turns, first + count / 2, count - count / 2, found == failures);
   if (found > failures) walk->failures.count = found; /* one turn that fails is enough */
+}
+
+static bool chooses_integers(const struct note *note, const struct variable *counter) {
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i] != counter && note->assigned[i]->type->kind == TYPE_INTEGER) return true;
+  return false;
+}
+
+/* What the integers that the body assigns are at the start of each turn, when that is found in a few rounds over all
+ * turns; NULL: they may be anything. */
+static const struct value *settle(struct walk *walk, struct turns *turns, int64_t count) {
+  int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
+  struct value *values = walk_assigned_values(walk, turns->note);
+  bool settled = false;
+  for (int round = 0; round < 3 && !settled; round++) {
+    struct state *before = walk_save(walk);
+    turns->assigned = values;
+    run_turns(walk, turns, 0, count, false);
+    settled = walk_widen_assigned(turns->note, values, walk_assigned_values(walk, turns->note));
+    walk_restore(walk, before, objects);
+    walk_drop(walk, before);
+    walk->failures.count = failures;
+    walk->effects.count = effects;
+  }
+  return settled ? values : NULL;
 }
 
 /* What is known of a counting loop before its first turn. */
@@ -230,10 +256,11 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
   walk->n_loops++;
   uint64_t guards = walk->guards;
   walk->guards |= turns.blame;
+  if (count > 0 && chooses_integers(note, counting->counter)) turns.assigned = settle(walk, &turns, count);
   if (count > 0) run_turns(walk, &turns, 0, count, true);
   walk->guards = guards;
   walk->n_loops--;
-  walk_forget_assigned(walk, note, counting->counter);
+  walk_take_assigned(walk, note, counting->counter, turns.assigned);
   walk->states[object].value = value_behind(counting, &extent);
   walk_flush(walk);
 }

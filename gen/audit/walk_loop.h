@@ -28,6 +28,15 @@ void walk_find_assigned(struct walk *walk, struct syntax *loop, struct note *not
 /* What the loop assigns, but for its counter, may be anything at the start of a turn. */
 void walk_forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter);
 
+/* Such variables take these values at the start of a turn; NULL: they may be anything. */
+void walk_take_assigned(struct walk *walk, const struct note *note, const struct variable *counter,
+                        const struct value *values);
+
+/* The integers that the loop assigns, as they are now; and whether all of `now` lie in `before`, which is widened by
+ * them. */
+struct value *walk_assigned_values(struct walk *walk, const struct note *note);
+bool walk_widen_assigned(const struct note *note, struct value *before, const struct value *now);
+
 /* What a turn took for granted of variables that it does not assign, behind a continue or a break, holds for that turn
  * alone. before: the `count` states at its start. */
 void walk_forget_assumed(struct walk *walk, const struct note *note, const struct state *before, int count);

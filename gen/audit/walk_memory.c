@@ -191,6 +191,7 @@ bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write
     if (at.high > at.span - size) at.high = at.span - size;
   }
   int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
+  if ((at.origin & ORIGIN_DATA) != 0) walk->states[at.object].by_data = true;
   if (is_write)
     write_object(walk, at, from, to, node);
   else
