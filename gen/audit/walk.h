@@ -205,7 +205,8 @@ void walk_run(struct walk *walk, struct function *function);
 
 /* A program for GPUs. */
 void walk_device_start(struct walk *walk);
-struct value walk_mirror(struct walk *walk, int64_t bytes); /* the host's arena */
+bool walk_starts_launch(const struct walk *walk, const struct variable *counter); /* of its outermost loop */
+struct value walk_mirror(struct walk *walk, int64_t bytes);                       /* the host's arena */
 /* Says so when what lies at `at` is the device's and the host is at hand, or the other way round. */
 void walk_check_side(struct walk *walk, struct value at, const struct syntax *node);
 

@@ -32,6 +32,32 @@ void walk_find_assigned(struct walk *walk, struct syntax *loop, struct note *not
     if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
 }
 
+struct reset_search {
+  const struct variable *variable;
+  bool is_reset;
+};
+
+/* Declared in the body, or set where a loop in it begins: a turn knows nothing of the one before. */
+static bool find_reset(struct syntax *node, void *data) {
+  struct reset_search *search = data;
+  struct syntax *first = node->kind == SYNTAX_FOR && node->parts[0] != NULL ? syntax_bare(node->parts[0]) : NULL;
+  bool sets = first != NULL && first->kind == SYNTAX_ASSIGN && first->operation == OPERATOR_NONE &&
+              syntax_bare(first->parts[0])->kind == SYNTAX_VARIABLE &&
+              syntax_bare(first->parts[0])->variable == search->variable;
+  search->is_reset |= sets || (node->kind == SYNTAX_DECLARE && node->variable == search->variable);
+  return !search->is_reset;
+}
+
+bool walk_carries_integers(struct syntax *loop, const struct note *note, const struct variable *counter) {
+  for (int i = 0; i < note->n_assigned; i++) {
+    struct reset_search search = {note->assigned[i], false};
+    if (note->assigned[i] == counter || note->assigned[i]->type->kind != TYPE_INTEGER) continue;
+    syntax_walk(loop->parts[3], find_reset, &search);
+    if (!search.is_reset) return true;
+  }
+  return false;
+}
+
 struct value *walk_assigned_values(struct walk *walk, const struct note *note) {
   struct value *values = arena_alloc(walk->memory, ((size_t)note->n_assigned + 1) * sizeof *values);
   for (int i = 0; i < note->n_assigned; i++) values[i] = walk->states[walk_variable(walk, note->assigned[i])].value;

@@ -350,7 +350,6 @@ struct value walk_call(struct walk *walk, struct syntax *node) {
   int kernel_base = walk->kernel_base;
   if (function->role->is_launched && kernel_base == 0) walk->kernel_base = walk->n_objects;
   int64_t budget = walk->budget;
-  if (function->is_device && !node->function->is_device) walk->budget = 4000;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
   walk->budget = budget;

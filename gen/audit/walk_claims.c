@@ -73,9 +73,10 @@ static void check_choice(struct branch_check *check, struct syntax *node) {
   const struct note *note = node->note;
   unsigned origin = note == NULL || !note->seen ? 0 : note->origin;
   const char *condition = walk_spell(check->walk, node->parts[0]);
-  bool by_rank = (origin & ORIGIN_RANK) != 0 && node->kind == SYNTAX_SELECT; /* how much of something it has */
+  bool by_rank = (origin & ORIGIN_RANK) != 0 && node->kind == SYNTAX_SELECT &&
+                 check->function->is_device; /* how much of something it has */
   if (!by_rank && (origin & (ORIGIN_CONFIG | ORIGIN_DATA | ORIGIN_UNFOLLOWED)) ==
-      ORIGIN_CONFIG) { /* with data, it is a number to compare with */
+                      ORIGIN_CONFIG) { /* with data, it is a number to compare with */
     claim_finding(audit, check->claim, VERDICT_BROKEN, node->where, "'%s' depends on %s", condition,
                   walk_origin_word(origin));
     return;

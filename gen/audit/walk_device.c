@@ -46,6 +46,10 @@ void walk_device_start(struct walk *walk) {
       walk->objects[walk_variable(walk, device->index[i][axis])].kind = OBJECT_LOCAL;
 }
 
+bool walk_starts_launch(const struct walk *walk, const struct variable *counter) {
+  return walk->device != NULL && counter == walk->audit->device->index[INDEX_BLOCK][INDEX_AXES - 1];
+}
+
 struct value walk_mirror(struct walk *walk, int64_t bytes) {
   return give_memory(walk, walk->device->mirror, bytes);
 }

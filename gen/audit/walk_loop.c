@@ -94,7 +94,8 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
   for (int i = failures; i < walk->failures.count; i++) { /* the outermost loop that helps goes first */
     uint64_t loops = walk->failures.items[i].loops;
     /* Threads are many and start alike: of a kernel, the innermost one does. */
-    helps = helps || ((loops & turns->bit) != 0 && (walk->kernel_base > 0 || (loops & (turns->bit - 1)) == 0));
+    helps =
+        helps || ((loops & turns->bit) != 0 && (walk->frame->function->is_device || (loops & (turns->bit - 1)) == 0));
   }
   bool again = helps && halves && count > 1 && walk->budget >= 0;
   if (again)
@@ -109,12 +110,6 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
   int found = walk->failures.count;
   run_turns(walk, turns, first + count / 2, count - count / 2, found == failures);
   if (found > failures) walk->failures.count = found; /* one turn that fails is enough */
-}
-
-static bool chooses_integers(const struct note *note, const struct variable *counter) {
-  for (int i = 0; i < note->n_assigned; i++)
-    if (note->assigned[i] != counter && note->assigned[i]->type->kind == TYPE_INTEGER) return true;
-  return false;
 }
 
 /* What the integers that the body assigns are at the start of each turn, when that is found in a few rounds over all
@@ -256,7 +251,7 @@ static void run_counting(struct walk *walk, struct syntax *loop, struct note *no
   walk->n_loops++;
   uint64_t guards = walk->guards;
   walk->guards |= turns.blame;
-  if (count > 0 && chooses_integers(note, counting->counter)) turns.assigned = settle(walk, &turns, count);
+  if (count > 0 && walk_carries_integers(loop, note, counting->counter)) turns.assigned = settle(walk, &turns, count);
   if (count > 0) run_turns(walk, &turns, 0, count, true);
   walk->guards = guards;
   walk->n_loops--;
@@ -282,6 +277,7 @@ enum flow walk_loop(struct walk *walk, struct syntax *node) {
   if (node->kind == SYNTAX_DO) walk_statement(walk, part(node, 3));
   struct counting counting = {0};
   bool counts = walk_read_counting(walk, node, &counting);
+  if (counts && walk_starts_launch(walk, counting.counter)) walk->budget = 4000;
   if (walk_takes_bits(node)) {
     note->turns = node->parts[1]->type->size * 8;
     run_unknown(walk, node, note, NULL);

@@ -28,6 +28,9 @@ void walk_find_assigned(struct walk *walk, struct syntax *loop, struct note *not
 /* What the loop assigns, but for its counter, may be anything at the start of a turn. */
 void walk_forget_assigned(struct walk *walk, const struct note *note, const struct variable *counter);
 
+/* Whether integers that the body assigns, but for the counter, go from one turn to the next. */
+bool walk_carries_integers(struct syntax *loop, const struct note *note, const struct variable *counter);
+
 /* Such variables take these values at the start of a turn; NULL: they may be anything. */
 void walk_take_assigned(struct walk *walk, const struct note *note, const struct variable *counter,
                         const struct value *values);
