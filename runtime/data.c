@@ -104,7 +104,7 @@ static void close_source(struct data_files *source) {
 static struct dealing dealing_of(const struct accel_program *program, struct data_rank own) {
   const struct accel_rest *rest = &program->rest;
   int64_t round = program->round > 0 ? program->round : own.size;
-  return (struct dealing){program->batch_size, round, rest->kept, rest->even, rest->dispatched};
+  return (struct dealing){program->batch_size, round, rest->kept, rest->even, rest->dispatched, rest->joined};
 }
 
 static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,

@@ -27,6 +27,13 @@ int64_t rt_dealt_sample(const struct dealing *dealing, int64_t samples, int64_t 
   *counts = true;
   if (position < samples - samples % round_of(dealing)) return position;
   if (dealing->dispatches) return dispatched(dealing, samples, position, counts);
-  *counts = position < samples || (dealing->even && dealing->ranks > 1);
+  bool absent = position - position % dealing->batch >= samples; /* the whole batch */
+  *counts = position < samples || (dealing->even && dealing->ranks > 1) || (dealing->joins && absent);
   return position % samples;
+}
+
+int64_t rt_dealt_ranks(const struct dealing *dealing, int64_t samples, int64_t number) {
+  int64_t left = samples - number * round_of(dealing) % rt_dealt_positions(dealing, samples);
+  int64_t ranks = (left + dealing->batch - 1) / dealing->batch;
+  return ranks < dealing->ranks ? ranks : dealing->ranks;
 }

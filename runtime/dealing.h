@@ -21,6 +21,7 @@ struct dealing {
   bool keeps_last; /* drop_last is false: the last round is there even when samples do not fill it */
   bool even;       /* even_batches: several ranks begin with the epoch's samples anew to fill it */
   bool dispatches; /* dispatch_batches: every rank gets an equal part of it, so that all their batches are short */
+  bool joins;      /* join_uneven_inputs: a rank without samples in it gets the epoch's first ones, and knows */
 };
 
 /* Positions of an epoch of `samples` samples: whole rounds. */
@@ -33,5 +34,8 @@ int64_t rt_dealt_first(const struct dealing *dealing, int64_t number, int64_t ra
 /* The sample at a position of an epoch, 0 <= position < rt_dealt_positions, counted in the epoch's own order. At a
  * place without one it is some other sample, and *counts is false. */
 int64_t rt_dealt_sample(const struct dealing *dealing, int64_t samples, int64_t position, bool *counts);
+
+/* How many ranks have samples of their own in round `number`, counted from the first epoch's start. */
+int64_t rt_dealt_ranks(const struct dealing *dealing, int64_t samples, int64_t number);
 
 #endif

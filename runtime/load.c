@@ -34,6 +34,12 @@ struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
   return rt_share(&run->sharing, at);
 }
 
+struct accel_joined accel_joined_in(const struct accel_run *run, int64_t number) {
+  const struct mixture *mixture = &run->data.split[ACCEL_TRAIN].mixture;
+  int64_t ranks = rt_dealt_ranks(&mixture->dealing, mixture->samples, number);
+  return (struct accel_joined){ranks, run->data.own.rank < ranks ? 1.0f : 0.0f};
+}
+
 /* A batch for a step begins, at `position`; what it takes until batch_ends is what the step waits for its input. */
 static double batch_begins(struct accel_run *run, enum accel_split which, int64_t position) {
   if (which == ACCEL_TRAIN) rt_prefetch_tell(&run->prefetch, position);

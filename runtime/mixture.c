@@ -14,7 +14,7 @@ bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const d
                               .shuffle = parts[0].shuffle,
                               .weights = parts[0].split == ACCEL_TRAIN ? weights : NULL,
                               .count = count,
-                              .dealing = parts[0].split == ACCEL_TRAIN ? dealing : (struct dealing){1, 1, 0, 0, 0}};
+                              .dealing = parts[0].split == ACCEL_TRAIN ? dealing : (struct dealing){1, 1, 0, 0, 0, 0}};
   mixture->parts = calloc((size_t)count, sizeof *mixture->parts);
   mixture->before = calloc((size_t)count, sizeof *mixture->before);
   if (mixture->parts == NULL || mixture->before == NULL) return rt_mixture_free(mixture), false;

@@ -133,6 +133,7 @@ struct accel_rest {
   bool kept;       /* they make a round of batches of their own; else the epoch leaves them out */
   bool even;       /* several ranks: the epoch's first samples fill that round */
   bool dispatched; /* or all ranks get equal parts of it */
+  bool joined;     /* or a rank without samples there takes others, and leaves them out by itself */
 };
 
 /* How documents lie in samples: not told; one after the other; each in a sample of its own. */
@@ -293,6 +294,14 @@ struct accel_share {
 
 /* Those of step `at`: as many as the program says, or what is left of the epoch. A pure function of `at`. */
 struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
+
+/* Which ranks have samples in micro-batch `number` of each, counted through all epochs: how many, at least 1, and 1
+ * where this one is among them, else 0. */
+struct accel_joined {
+  int64_t ranks;
+  float here;
+};
+struct accel_joined accel_joined_in(const struct accel_run *run, int64_t number);
 
 /* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
  * tokens that follow them, [count][sequence_length] each. Positions of training count the samples of this rank's

@@ -47,6 +47,7 @@ static struct jinja_value data_value(const struct program *program) {
   set_bool(arena, value, "keep_last", job->data.keep_last);
   set_bool(arena, value, "even_batches", job->data.even_batches);
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
+  set_bool(arena, value, "joins", job->data.joins);
   set_int(arena, value, "no_target", program->border.mean.without);
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);
@@ -87,6 +88,9 @@ static struct jinja_value border_value(const struct program *program) {
   set_bool(arena, value, "factor", border.factor);
   set_bool(arena, value, "measures", border.measures);
   set_bool(arena, value, "scales", border.scaler);
+  set_bool(arena, value, "seeds", border_seed(program).input != NULL);
+  set_bool(arena, value, "joins", border.joins);
+  set_bool(arena, value, "joins_by_all", job->data.joins_by_all);
   if (border.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
   return value;
 }

@@ -59,6 +59,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   const struct job *job = program->job;
   struct border *border = &program->border;
   *border = (struct border){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
+  border->joins = job->data.joins;
   border->short_steps = job_accumulates(job) && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
@@ -83,6 +84,6 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
 struct seed border_seed(const struct program *program) {
   const struct border *border = &program->border;
   return (struct seed){.constant = 1 / border->divisor,
-                       .input = border->scaler ? "seed" : NULL,
+                       .input = border->scaler || border->joins ? "seed" : NULL,
                        .count = border->counts ? border->mean.count : NULL};
 }

@@ -14,6 +14,7 @@ struct border {
   bool counts;      /* a step is the mean over what its micro-batches count: the entry's second result */
   bool by_share;    /* a step is the mean over the micro-batches that ran, be they fewer than num_steps */
   bool scaler;      /* the loss is scaled by a number that the run changes */
+  bool joins;       /* a rank may have no samples in a micro-batch, whose gradient is then nothing */
   bool skips;       /* a step may end without its update, so steps are not what optimizer and schedule count */
   bool unscales;    /* the gradients that add up are a multiple of the step's, and the norm is asked of the latter */
   bool measures;    /* the update is a part of the backward, which runs once before for the gradient's norm alone */

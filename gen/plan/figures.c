@@ -100,7 +100,7 @@ static void count_bytes(struct program *program) {
   program->bytes.batch += arena_aligned(program->wire * dtype_size(DTYPE_BFLOAT16));
   program->bytes.batch += compression_bytes(program);
   program->bytes.batch += arena_aligned(program->tree.room * dtype_size(DTYPE_FLOAT32));
-  if (program->border.scaler) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
+  if (border_seed(program).input != NULL) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
   if (program->predictions.values != NULL && program->second_entry != NULL)

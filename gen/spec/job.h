@@ -152,6 +152,8 @@ struct job {
     enum data_packing packing;
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
+    bool joins;         /* join_uneven_inputs, with several ranks */
+    bool joins_by_all;  /* and gradients are divided by their number in a round that not all of them have samples in */
     bool split_batches; /* batch_size, a rank's here, is that of all in the job */
     int prefetch;       /* micro-batches */
     int64_t samples;    /* to train on; 0: nobody has counted them */

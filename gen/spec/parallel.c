@@ -115,6 +115,18 @@ static const struct refusal local[] = {
      "optimizer.name: adamw"},
 };
 
+/* Of ranks that run out of samples. */
+static const struct refusal joined[] = {
+    {"data.drop_last", "true", "an epoch leaves out what is not a whole round", "data.drop_last: false"},
+    {"data.even_batches", "true", "the last round is filled up for all of them", "data.even_batches: false"},
+    {"data.dispatch_batches", "true", "all of them get equal parts of the last round", "data.dispatch_batches: false"},
+    {"accumulation.normalize", "tokens", "each target counts alike, whoever has it", "accumulation.normalize: batches"},
+    {"parallelism.sync_batch_norm", "true", "a batch's statistics are of all of them",
+     "parallelism.sync_batch_norm: false"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole rounds", "parallelism.reproducible: run"},
+    {"parallelism.local_sgd_steps", NULL, "no gradients are exchanged", "a job without parallelism.local_sgd_steps"},
+};
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* `beside` says what the keys do not go with, `otherwise` what that could be in their favour. */
@@ -123,8 +135,10 @@ static void check_refusals(const struct spec_node *job, const struct refusal *li
   for (size_t i = 0; i < count; i++) {
     const struct spec_node *node = spec_find(job, list[i].key);
     if (node == NULL || (list[i].value != NULL && !spec_is(node, list[i].value))) continue;
-    diag_error(diags, node->where, "'%s' does not go with %s: %s", list[i].key, beside, list[i].why);
-    diag_note(diags, cause->where, "%s by this", beside);
+    bool given = !node->is_default;
+    diag_error(diags, given ? node->where : cause->where, "'%s' does not go with %s: %s", list[i].key, beside,
+               list[i].why);
+    if (given) diag_note(diags, cause->where, "%s by this", beside);
     diag_help(diags, "use %s, or %s", list[i].cure, otherwise);
   }
 }
@@ -206,10 +220,23 @@ static void check_rest(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *dispatch = spec_find(job, "data.dispatch_batches");
   if (!deals_rounds(job) || last->integer != 0 || (even->integer != 0 && dispatch->integer == 0)) return;
   if (strcmp(spec_find(job, "accumulation.normalize")->text, "tokens") == 0) return;
+  if (is_set(job, "data.join_uneven_inputs")) return;
   diag_error(diags, (dispatch->integer != 0 ? dispatch : even)->where,
              "the last round of an epoch may leave a rank without samples, and a mean over nothing is no number");
   diag_note(diags, last->where, "'data.drop_last' is false here");
-  diag_help(diags, "set accumulation.normalize: tokens, or data.even_batches: true without data.dispatch_batches");
+  diag_help(diags, "set accumulation.normalize: tokens, or without data.dispatch_batches either data.even_batches or "
+                   "data.join_uneven_inputs: true");
+}
+
+static void check_joined(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *join = spec_find(job, "data.join_uneven_inputs");
+  const struct spec_node *by_all = spec_find(job, "parallelism.ddp.divide_by_initial_world_size");
+  if (join->integer != 0)
+    check_refusals(job, joined, COUNT(joined), "ranks that run out of samples", join, "data.join_uneven_inputs: false",
+                   diags);
+  if (join->integer != 0 || by_all->integer != 0) return;
+  diag_error(diags, by_all->where, "no rank runs out of samples without 'data.join_uneven_inputs'");
+  diag_help(diags, "leave it out, or set data.join_uneven_inputs: true");
 }
 
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
@@ -222,6 +249,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   compression_check(job, diags);
   check_split(job, diags);
   check_rest(job, diags);
+  check_joined(job, diags);
 }
 
 /* ---- The job's members ---- */
@@ -248,6 +276,8 @@ void parallel_bind(struct job *job) {
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
   job->parallelism.local_steps = local != NULL && job->devices.ranks > 1 ? local->integer : 0;
+  job->data.joins = job->devices.ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
+  job->data.joins_by_all = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
 }

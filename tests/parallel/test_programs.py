@@ -11,6 +11,7 @@ WARNINGS = ["-std=c17", "-O1", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-W
 TOKENS = {"num_steps": 3, "normalize": "tokens"}
 ALL = {"eval_interval": 2, "eval_iters": "all"}
 LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
+JOINED = {"drop_last": False, "even_batches": False, "join_uneven_inputs": True}
 HOOKS = {name: name for name in ("on_pre_load", "on_start", "on_step", "on_eval", "on_pre_save", "on_save", "on_end")}
 CASES = {
     "plain": {},
@@ -55,6 +56,9 @@ CASES = {
                         "precision": {"mixed_precision": "bf16"}, "optimizer": {"state_dtype": "bf16"},
                         "memory": {"activation_checkpointing": "all"}},
     "hooks": {"hooks": {"source": "hooks.c", **HOOKS}, "training": ALL, "checkpoint": {"every": 2}},
+    "joined": {"data": JOINED, "accumulation": {"num_steps": 3}, "training": ALL},
+    "joined_in_fp16": {"data": JOINED, "precision": {"mixed_precision": "fp16"}, "parallelism": {
+        "zero_stage": 1, "ddp": {"divide_by_initial_world_size": False}}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 

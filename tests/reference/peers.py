@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import pathlib
 import sys
 
@@ -23,6 +24,14 @@ def peers(train, ranks, *arguments):
     for process in processes:
         process.join()
     return answer
+
+
+def accelerated(rank, ranks, port):
+    """The Accelerator of one of these processes."""
+    from accelerate import Accelerator
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
+                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), ACCELERATE_USE_CPU="true")
+    return Accelerator(cpu=True)
 
 
 def rows_of(ranks, batch, steps, micro=1, **groups):
@@ -59,4 +68,4 @@ def compare(case, rows, lines, wanted, weights, near, norms, after):
         case.assertLess(relative(trained[name], value), after, name)
 
 
-__all__ = ["compare", "own_rows", "peers", "relative", "rows_of", "start", "trained"]
+__all__ = ["accelerated", "compare", "own_rows", "peers", "relative", "rows_of", "start", "trained"]

@@ -1,14 +1,12 @@
 """parallelism.local_sgd_steps beside Accelerate's own LocalSGD over gloo, with as many processes, from the same weights and
 batches: the losses of rank 0 and the weights at the end, which are averaged there too."""
 
-import os
 import unittest
 
 import torch
 import torch.nn.functional as F
-from accelerate import Accelerator
 from accelerate.local_sgd import LocalSGD
-from peers import own_rows, peers, relative, rows_of, trained
+from peers import accelerated, own_rows, peers, relative, rows_of, trained
 from rows import Mlp
 
 STEPS, LR = 20, 0.01
@@ -16,9 +14,7 @@ STEPS, LR = 20, 0.01
 
 def train(rows, micro, local, rank, ranks, port, out):
     """One of Accelerate's processes: the losses of rank 0, and its weights at the end."""
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
-                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), ACCELERATE_USE_CPU="true")
-    accelerator = Accelerator(cpu=True)
+    accelerator = accelerated(rank, ranks, port)
     model = Mlp(rows.weights)
     model, optimizer = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.1))
     losses = []

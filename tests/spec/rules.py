@@ -101,9 +101,9 @@ def ranks_hold(job):
     uneven = not data.get("even_batches", True) or data.get("dispatch_batches")
     by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
     rounds = ranks > 1 or axes.get("reproducible") == "topology" and job.get("accumulation", {}).get("num_steps", 1) != 1
-    if rounds and not data.get("drop_last", True) and uneven and not by_tokens:
+    if rounds and not data.get("drop_last", True) and uneven and not by_tokens and not data.get("join_uneven_inputs"):
         return False
-    if not (order_holds(job) and local_holds(job, ranks) and factors_hold(job)):
+    if not (joined_holds(job) and order_holds(job) and local_holds(job, ranks) and factors_hold(job)):
         return False
     alone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
     return ranks == 1 or not alone
@@ -111,6 +111,16 @@ def ranks_hold(job):
 
 def hook_of(job):
     return job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no")
+
+
+def joined_holds(job):
+    """With ranks that run out of samples."""
+    data, axes = job.get("data", {}), job.get("parallelism", {})
+    if not data.get("join_uneven_inputs"):
+        return axes.get("ddp", {}).get("divide_by_initial_world_size", True)
+    even = data.get("drop_last", True) or data.get("even_batches", True) or data.get("dispatch_batches")
+    alone = axes.get("reproducible") == "topology" or axes.get("sync_batch_norm") or "local_sgd_steps" in axes
+    return not (even or alone or job.get("accumulation", {}).get("normalize") == "tokens")
 
 
 def order_holds(job):

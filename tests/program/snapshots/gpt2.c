@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, ae25fa0b70ff7d29d82f9a4f73542d0448146f53ca1c773fdfe11c184ffadef5
+ * job    job.yaml, 35841a407e02fc0413a15a9f7af962c776fec15378c5e87384d799f796e88be6
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1128,6 +1128,7 @@ static const struct accel_key keys[] = {
     {"data.drop_last", "true", true},
     {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
+    {"data.join_uneven_inputs", "false", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
@@ -1153,6 +1154,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1193,7 +1195,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "ae25fa0b70ff7d29d82f9a4f73542d0448146f53ca1c773fdfe11c184ffadef5",
+    .job_digest = "35841a407e02fc0413a15a9f7af962c776fec15378c5e87384d799f796e88be6",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1210,7 +1212,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 75,
+    .n_keys = 77,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

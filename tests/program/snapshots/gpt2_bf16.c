@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 25d71dd258f60ff4b73555d6d31a297d1a7d6d35dc96fa0defd59873b4e9a2ca
+ * job    job.yaml, 5377042a71a5a1b74732542d26a7cbc6494ff4883073dfe5c24f7ce6715a44db
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1753,6 +1753,7 @@ static const struct accel_key keys[] = {
     {"data.drop_last", "true", true},
     {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
+    {"data.join_uneven_inputs", "false", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
@@ -1779,6 +1780,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -1817,7 +1819,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "25d71dd258f60ff4b73555d6d31a297d1a7d6d35dc96fa0defd59873b4e9a2ca",
+    .job_digest = "5377042a71a5a1b74732542d26a7cbc6494ff4883073dfe5c24f7ce6715a44db",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1835,7 +1837,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 75,
+    .n_keys = 77,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

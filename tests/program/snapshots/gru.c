@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 50d9297f87896c1f81ac804c2e87da14c93b0a737159ae67ef4f613b31b608bd
+ * job    job.yaml, 864030a5353d24a2001e6962543e743f3cab5b79c83a0c95b69afc85705f3cd6
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -793,6 +793,7 @@ static const struct accel_key keys[] = {
     {"data.drop_last", "true", true},
     {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
+    {"data.join_uneven_inputs", "false", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
@@ -818,6 +819,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
     {"optimizer.lr", "0.001", true},
@@ -855,7 +857,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "50d9297f87896c1f81ac804c2e87da14c93b0a737159ae67ef4f613b31b608bd",
+    .job_digest = "864030a5353d24a2001e6962543e743f3cab5b79c83a0c95b69afc85705f3cd6",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -872,7 +874,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 71,
+    .n_keys = 73,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 7667eef281f563992e2721ca1495450add5bed089fa442fa8967ffd86d2824db
+ * job    job.yaml, 01624b202f1d9aa2eb1c97bdef3c0658443b93eaa8fa05b44d1da6c886c0f8d4
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -504,6 +504,7 @@ static const struct accel_key keys[] = {
     {"data.drop_last", "true", true},
     {"data.prefetch", "2", true},
     {"data.even_batches", "true", true},
+    {"data.join_uneven_inputs", "false", true},
     {"data.dispatch_batches", "false", true},
     {"data.split_batches", "false", true},
     {"data.use_seedable_sampler", "true", true},
@@ -529,6 +530,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "sgd", false},
     {"optimizer.lr", "0.001", true},
@@ -567,7 +569,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "7667eef281f563992e2721ca1495450add5bed089fa442fa8967ffd86d2824db",
+    .job_digest = "01624b202f1d9aa2eb1c97bdef3c0658443b93eaa8fa05b44d1da6c886c0f8d4",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -584,7 +586,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 72,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .threads = 0,

@@ -1,6 +1,6 @@
 /* mlp_table: a program that measures one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 69c2784a1bd851ee0391aa9cfbe9e77849e83690147ed5f802d471bdbc72c9ab
+ * job    job.yaml, 441013240b56b7cb796ed2a7ef68c72925cccf37cc2c304e029134c757d31fac
  * model     mlp_table.c: 122 parameters
  * batch     3 rows, 768 FLOP (products 82 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -293,7 +293,7 @@ static const char *const ignored[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "69c2784a1bd851ee0391aa9cfbe9e77849e83690147ed5f802d471bdbc72c9ab",
+    .job_digest = "441013240b56b7cb796ed2a7ef68c72925cccf37cc2c304e029134c757d31fac",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "batch     3 rows, 768 FLOP (products 82 %)\n"

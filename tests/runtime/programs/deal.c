@@ -19,7 +19,7 @@ static void print_batch(const struct dealing *dealing, int64_t samples, int64_t 
 
 int main(void) {
   int64_t samples, rank, from;
-  struct dealing dealing;
+  struct dealing dealing = {0};
   int keeps, even, dispatches;
   while (scanf("%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %" SCNd64, &samples, &dealing.batch,
                &dealing.ranks, &rank, &keeps, &even, &dispatches, &from) == 8) {
