@@ -21,12 +21,12 @@ enum op_class {
 /* What a library of products can do with one before it writes it, beside the product alone. */
 enum epilogue {
   EPILOGUE_NONE,
-  EPILOGUE_BIAS,  /* a vector is added to each row */
-  EPILOGUE_GELU,  /* the form with tanh */
+  EPILOGUE_BIAS, /* a vector is added to each row */
+  EPILOGUE_GELU, /* the form with tanh */
   EPILOGUE_RELU,
   EPILOGUE_DGELU, /* the product times the slope of such, where the operand of that was kept */
   EPILOGUE_DRELU,
-  EPILOGUE_SUM    /* the second factor is added up over its rows, which is the gradient of a bias */
+  EPILOGUE_SUM /* the second factor is added up over its rows, which is the gradient of a bias */
 };
 #define EPILOGUE_BIT(epilogue) (1u << (epilogue))
 
@@ -147,8 +147,8 @@ struct op_kind {
 
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;
-  /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over all
-   * but the last dimension, input 0 is a product's second factor. */
+  /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over
+   * all but the last dimension, input 0 is a product's second factor. */
   enum epilogue epilogue;
   /* A product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
   unsigned epilogues;
@@ -189,13 +189,17 @@ struct op_kind {
   bool random;
 };
 
-enum { AXIS_WHOLE = -1, AXIS_MIXED = -2 };
+enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };
 
 enum { MAX_WAYS = 6 };
 /* Where places of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before` elements
  * in front of that of the first place, each of which could be known as many places earlier. */
 struct timeline {
   int axis, before;
+  int more;                  /* elements of each place beyond one */
+  const struct value *order; /* not in the places' order, but as this sorts them; NULL: in their order. With AXIS_SORTED
+                                the value is numbers that say where elements of the places at hand have gone: `more` + 1
+                                for each place, or where that is -1 others */
 };
 
 /* Places of a sequence that follow on those which have been before. */
@@ -205,7 +209,7 @@ struct new_places {
   struct value *at;                 /* [1] int32: which place the first of them is */
   struct value *valid;       /* [1] int32: how many of them there are, the others being none of the text: they may
                                 come to nothing, and nothing of them is kept; NULL: all */
-  int64_t most;              /* places of the whole sequence */
+  int64_t most, width;       /* places of the whole sequence, new ones */
   const struct scope *scope; /* where buffers go that keep something of earlier places */
   int number;                /* of such nodes in the region so far */
   struct timeline timeline;  /* of output 0: to be set */

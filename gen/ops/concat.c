@@ -56,12 +56,13 @@ static bool part(const struct node *node, int index, const int64_t *out_strides,
 static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
   int moving = -1, count = 0;
   for (int i = 0; i < node->n_inputs; i++) {
-    if (new->timelines[i].axis < 0) continue;
+    if (new->timelines[i].axis == AXIS_WHOLE) continue;
     moving = i;
     count++;
   }
   if (count != 1) return NULL;
   new->timeline = new->timelines[moving];
+  if (!op_is_plain(new->timeline)) return NULL;
   if (moving == 0) return new->inputs[0];
   struct value *first = new->inputs[0];
   if (moving > 1) first = builder_op(builder, "concat", new->inputs, moving, node->attributes, node->n_attributes);

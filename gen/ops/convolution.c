@@ -186,14 +186,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 /* A window that ends no later than at the newest place, with the places that stood before it. */
 static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
   int axis = new->timelines[0].axis;
-  if (axis < 2 || new->timelines[1].axis != AXIS_WHOLE) return NULL;
+  if (axis < 2 || !op_is_plain(new->timelines[0]) || new->timelines[1].axis != AXIS_WHOLE) return NULL;
   struct shape padding = node_ints(node, "padding");
   int64_t *padded = &padding.dim[axis - 2];
   int64_t reach = (node->inputs[1]->shape.dim[axis] - 1) * node_ints(node, "dilation").dim[axis - 2];
   int64_t before = new->timelines[0].before + *padded - reach;
   if (before < 0 || node_ints(node, "stride").dim[axis - 2] != 1) return NULL;
   struct value *x = *padded > 0 ? op_recent(builder, new, 0, *padded, NULL) : new->inputs[0];
-  new->timeline = (struct timeline){axis, (int)before};
+  new->timeline = (struct timeline){.axis = axis, .before = (int)before};
   *padded = 0;
   struct value *inputs[] = {x, new->inputs[1]};
   struct attribute attributes[MAX_ATTRIBUTES];

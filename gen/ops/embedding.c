@@ -44,6 +44,16 @@ static int along(const struct node *node, int axis, int input) {
   return axis < node->inputs[1]->shape.rank ? axis : AXIS_MIXED;
 }
 
+/* Rows of places, sorted by the numbers that another operation gives. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  (void)node;
+  struct timeline rows = new->timelines[0], index = new->timelines[1];
+  if (rows.axis != 0 || rows.before > 0 || rows.order != NULL || index.axis != AXIS_SORTED || index.more < 0)
+    return NULL;
+  new->timeline = (struct timeline){.axis = 0, .more = index.more, .order = index.order};
+  return builder_binary(builder, "embedding", new->inputs[0], new->inputs[1]);
+}
+
 static const struct op_kind kind = {
     .name = "embedding",
     .class = OP_KERNEL,
@@ -51,6 +61,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .along = along,
+    .resumed = resumed,
     .gradient = gradient,
     .flops = op_flops_none,
     .index_limit = index_limit,
@@ -85,6 +96,17 @@ static int64_t index_limit_backward(const struct node *node, int input) {
   return input == 1 ? node_int(node, "rows") : 0;
 }
 
+/* Sorted rows go back to their places. */
+static struct value *resumed_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+  struct timeline sorted = new->timelines[0], index = new->timelines[1];
+  bool fits = sorted.axis == 0 && index.axis == AXIS_SORTED && sorted.order == index.order && sorted.more == index.more;
+  if (!fits || sorted.before > 0 || node_int(node, "rows") % new->most != 0) return NULL;
+  int64_t each = node_int(node, "rows") / new->most;
+  struct attribute rows = attribute_int("rows", new->width *each);
+  new->timeline = (struct timeline){.axis = 0, .more = (int)each - 1};
+  return builder_op(builder, "embedding_backward", new->inputs, 2, &rows, 1);
+}
+
 static const struct op_kind kind_backward = {
     .name = "embedding_backward",
     .class = OP_KERNEL,
@@ -92,6 +114,7 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "tokens"},
     .output_names = {"dweight"},
     .infer = infer_backward,
+    .resumed = resumed_backward,
     .gradient = gradient_backward,
     .accumulates = 1,
     .flops_each = 1,

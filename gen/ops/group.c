@@ -92,6 +92,27 @@ static void range_order(const struct node *node, int64_t *low, int64_t *high) {
   *high = (node_int(node, "rows") ? count / extents_of(node->inputs[0]).choices : count) - 1;
 }
 
+/* Without a capacity the places at hand are grouped by themselves: what is made of each in its group, and put back,
+ * depends on no other. */
+static bool is_apart(const struct node *node, const struct new_places *new) {
+  struct extents e = extents_of(node->inputs[0]);
+  return node_int(node, "capacity") == 0 && e.blocks == 1 &&
+         op_is_at(new->timelines[0], node->inputs[0]->shape.rank - 2);
+}
+
+static struct value *resumed_starts(struct builder *builder, const struct node *node, struct new_places *new) {
+  if (!is_apart(node, new)) return NULL;
+  new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = -1, .order = node->inputs[0]};
+  return builder_op(builder, "group_starts", new->inputs, 1, node->attributes, node->n_attributes);
+}
+
+static struct value *resumed_order(struct builder *builder, const struct node *node, struct new_places *new) {
+  if (!is_apart(node, new) || new->timelines[1].order != node->inputs[0]) return NULL;
+  int choices = (int)extents_of(node->inputs[0]).choices;
+  new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = choices - 1, .order = node->inputs[0]};
+  return builder_op(builder, "group_order", new->inputs, 2, node->attributes, node->n_attributes);
+}
+
 static const struct op_kind kind_starts = {
     .name = "group_starts",
     .class = OP_KERNEL,
@@ -99,6 +120,7 @@ static const struct op_kind kind_starts = {
     .input_names = {"index"},
     .output_names = {"y"},
     .infer = infer_starts,
+    .resumed = resumed_starts,
     .flops = op_flops_none,
     .index_limit = index_limit,
     .range = range_starts,
@@ -112,6 +134,7 @@ static const struct op_kind kind_order = {
     .input_names = {"index", "starts"},
     .output_names = {"y"},
     .infer = infer_order,
+    .resumed = resumed_order,
     .flops = op_flops_none,
     .index_limit = index_limit,
     .range = range_order,

@@ -68,12 +68,23 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? node->inputs[0]->shape.dim[0] + 1 : 0;
 }
 
+/* Rows of places that the groups sort. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  struct timeline rows = new->timelines[0], starts = new->timelines[1];
+  if (rows.axis != 0 || starts.axis != AXIS_SORTED || starts.more >= 0 || rows.order != starts.order) return NULL;
+  for (int i = FIRST; i < node->n_inputs; i++)
+    if (new->timelines[i].axis != AXIS_WHOLE) return NULL;
+  new->timeline = rows;
+  return builder_op(builder, "grouped_matmul", new->inputs, node->n_inputs, node->attributes, node->n_attributes);
+}
+
 static const struct op_kind kind = {
     .name = "grouped_matmul",
     .class = OP_KERNEL,
     .input_names = {"x", "starts"},
     .output_names = {"y"},
     .infer = infer,
+    .resumed = resumed,
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .wide = true,

@@ -76,6 +76,21 @@ static int along(const struct node *node, int axis, int input) {
   return AXIS_MIXED;
 }
 
+/* The dimension of the places becomes one with those behind it. */
+static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+  const struct timeline from = new->timelines[0];
+  struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
+  if (!op_is_at(from, from.axis)) return NULL;
+  for (int axis = 0; axis < y.rank; axis++) {
+    if (shape_product(y, 0, axis) != shape_product(x, 0, from.axis) || y.dim[axis] % x.dim[from.axis] != 0) continue;
+    int64_t each = y.dim[axis] / x.dim[from.axis];
+    if (each < 2) continue;
+    new->timeline = (struct timeline){.axis = axis, .more = (int)each - 1};
+    return op_reshape(builder, new->inputs[0], op_with_extent(y, axis, new->width *each));
+  }
+  return NULL;
+}
+
 static const struct op_kind kind = {
     .name = "reshape",
     .class = OP_VIEW,
@@ -83,6 +98,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .along = along,
+    .resumed = resumed,
     .extents = "dims",
     .gradient = gradient,
     .view = view,

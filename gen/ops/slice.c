@@ -56,11 +56,12 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
 /* Places that end no later than the newest one; what stood before it is there as far as the input has it. */
 static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
   const struct timeline timeline = new->timelines[0];
+  if (!op_is_plain(timeline)) return NULL;
   int64_t start = node_int(node, "start"), before = node_int(node, "count") - new->most,
           there = timeline.before - start;
   if (before < 0 || there < 0) return NULL;
   if (before > there) before = there;
-  new->timeline = (struct timeline){timeline.axis, (int)before};
+  new->timeline = (struct timeline){.axis = timeline.axis, .before = (int)before};
   int64_t width = new->inputs[0]->shape.dim[timeline.axis] - timeline.before;
   return op_slice(builder, new->inputs[0], timeline.axis, start, width + before);
 }
@@ -134,6 +135,7 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
 static struct value *resumed_backward(struct builder *builder, const struct node *node, struct new_places *new) {
   int64_t start = node_int(node, "start");
   new->timeline = new->timelines[0];
+  if (!op_is_plain(new->timeline)) return NULL;
   return start == 0 ? new->inputs[0] : op_recent(builder, new, 0, start, NULL);
 }
 

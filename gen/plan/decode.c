@@ -12,7 +12,7 @@
 /* Places that the beginning of a text is run over at once. */
 enum { WIDE = 32 };
 
-static const struct timeline whole = {AXIS_WHOLE, 0}, mixed = {AXIS_MIXED, 0};
+static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
 
 /* ---- Regions over fewer places ---- */
 
@@ -81,7 +81,8 @@ static void begin(struct pass *pass, struct making *making, const struct region 
     struct shape shape = input->shape;
     decode_set(pass, input, NULL, timelines[i]);
     if (timelines[i].axis == AXIS_MIXED) continue;
-    if (timelines[i].axis >= 0) shape.dim[timelines[i].axis] = pass->width + timelines[i].before;
+    int axis = timelines[i].axis == AXIS_SORTED && timelines[i].more >= 0 ? 0 : timelines[i].axis;
+    if (axis >= 0) shape.dim[axis] = timeline_extent(timelines[i], pass->width);
     struct value *made = region_input(pass->graph, making->to, shape, input->dtype);
     made->name = input->name;
     decode_set(pass, input, made, timelines[i]);
@@ -135,13 +136,19 @@ static struct form *make_form(struct pass *pass, const struct region *region, co
   return &pass->forms.items[pass->forms.count - 1];
 }
 
+static bool is_form(const struct pass *pass, const struct form *form, const struct region *region,
+                    const struct timeline *timelines) {
+  if (form->of != region || form->width != pass->width) return false;
+  for (int i = 0; i < region->inputs.count; i++)
+    if (!same_timeline(form->inputs[i], timelines[i])) return false;
+  return true;
+}
+
 /* `timelines` is copied. */
 static struct form *form_of(struct pass *pass, const struct region *region, const struct timeline *timelines) {
+  for (int i = 0; i < pass->forms.count; i++)
+    if (is_form(pass, &pass->forms.items[i], region, timelines)) return &pass->forms.items[i];
   size_t size = (size_t)region->inputs.count * sizeof *timelines;
-  for (int i = 0; i < pass->forms.count; i++) {
-    struct form *form = &pass->forms.items[i];
-    if (form->of == region && form->width == pass->width && memcmp(form->inputs, timelines, size) == 0) return form;
-  }
   struct timeline *own = arena_alloc(pass->arena, size + sizeof *own);
   memcpy(own, timelines, size);
   return make_form(pass, region, own);

@@ -4,10 +4,14 @@
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/decode_pass.h"
 
-static const struct timeline whole = {AXIS_WHOLE, 0}, mixed = {AXIS_MIXED, 0};
+static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
 
 bool same_timeline(struct timeline a, struct timeline b) {
-  return a.axis == b.axis && a.before == b.before;
+  return a.axis == b.axis && a.before == b.before && a.more == b.more && a.order == b.order;
+}
+
+int64_t timeline_extent(struct timeline timeline, int64_t width) {
+  return width * (timeline.more + 1) + timeline.before;
 }
 
 struct timeline timeline_of(const struct pass *pass, const struct value *value) {
@@ -22,7 +26,7 @@ static struct node *make_again(struct pass *pass, const struct node *node, struc
   for (int i = 0; i < node->n_attributes; i++) {
     attributes[i] = node->attributes[i];
     if (node->kind->extents != NULL && strcmp(attributes[i].name, node->kind->extents) == 0)
-      attributes[i].ints.dim[timeline.axis] = pass->width + timeline.before;
+      attributes[i].ints.dim[timeline.axis] = timeline_extent(timeline, pass->width);
   }
   builder_at(pass->builder, node->where);
   struct node *made =
@@ -47,21 +51,23 @@ static struct value *cut_producer(struct pass *pass, struct making *making, cons
   }
   for (int i = 0; i < node->n_inputs && some; i++) {
     int own = op_along(node, timeline.axis, i);
-    inputs[i] = own >= 0 ? cut(pass, making, node->inputs[i], (struct timeline){own, timeline.before})
-                         : pass->now[node->inputs[i]->id];
+    struct timeline there = timeline;
+    there.axis = own;
+    inputs[i] = own >= 0 ? cut(pass, making, node->inputs[i], there) : pass->now[node->inputs[i]->id];
   }
   const struct node *made = some ? make_again(pass, node, inputs, timeline) : NULL;
   return made != NULL ? made->outputs[0] : NULL;
 }
 
-/* The places at hand of a value that does not depend on the tokens. */
+/* The places at hand of a value that does not depend on the tokens; NULL without an error where they cannot be cut. */
 static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline) {
   if (pass->cuts[value->id] != NULL && same_timeline(pass->cut_timelines[value->id], timeline))
     return pass->cuts[value->id];
+  if (timeline.more > 0 || timeline.order != NULL) return NULL;
   struct value *made = cut_producer(pass, making, value, timeline);
   if (made == NULL) {
-    made =
-        op_dynamic_slice(pass->builder, pass->now[value->id], making->at, timeline.axis, pass->width + timeline.before);
+    int64_t count = timeline_extent(timeline, pass->width);
+    made = op_dynamic_slice(pass->builder, pass->now[value->id], making->at, timeline.axis, count);
     pass->limited = true;
   }
   pass->cuts[value->id] = made;
@@ -69,22 +75,27 @@ static struct value *cut(struct pass *pass, struct making *making, struct value 
   return made;
 }
 
-/* How places lie in output 0 if each of them needs no others of inputs that lie as they do; false where it needs some.
- */
-static bool find_timeline(const struct pass *pass, const struct node *node, struct timeline *timeline) {
-  int rank = node->outputs[0]->shape.rank;
-  for (timeline->axis = 0; timeline->axis < rank; timeline->axis++) {
-    bool alike = true;
-    timeline->before = -1;
-    for (int i = 0; i < node->n_inputs && alike; i++) {
-      struct timeline has = timeline_of(pass, node->inputs[i]);
-      int own = op_along(node, timeline->axis, i);
-      alike = own != AXIS_MIXED &&
-              (has.axis < 0 || (own == has.axis && (timeline->before < 0 || timeline->before == has.before)));
-      if (has.axis >= 0) timeline->before = has.before;
-    }
-    if (alike) return true;
+/* Whether places along an axis of output 0 need no others of inputs that lie as they do; *timeline is how they lie. */
+static bool is_alike(const struct pass *pass, const struct node *node, int axis, struct timeline *timeline) {
+  bool found = false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct timeline has = timeline_of(pass, node->inputs[i]);
+    int own = op_along(node, axis, i);
+    if (own == AXIS_MIXED) return false;
+    if (has.axis == AXIS_WHOLE) continue;
+    if (own != has.axis) return false;
+    has.axis = axis;
+    if (found && !same_timeline(has, *timeline)) return false;
+    *timeline = has;
+    found = true;
   }
+  return found;
+}
+
+/* How places lie in output 0 if it is alike along an axis; false where it is along none. */
+static bool find_timeline(const struct pass *pass, const struct node *node, struct timeline *timeline) {
+  for (int axis = 0; axis < node->outputs[0]->shape.rank; axis++)
+    if (is_alike(pass, node, axis, timeline)) return true;
   return false;
 }
 
@@ -104,9 +115,11 @@ static bool set_alike(struct pass *pass, struct making *making, const struct nod
   for (int i = 0; i < node->n_inputs; i++) {
     struct value *input = node->inputs[i];
     int own = op_along(node, timeline.axis, i);
-    inputs[i] = timeline_of(pass, input).axis < 0 && own >= 0
-                    ? cut(pass, making, input, (struct timeline){own, timeline.before})
-                    : pass->now[input->id];
+    struct timeline there = timeline;
+    there.axis = own;
+    bool apart = timeline_of(pass, input).axis < 0 && own >= 0;
+    inputs[i] = apart ? cut(pass, making, input, there) : pass->now[input->id];
+    if (inputs[i] == NULL) return false;
   }
   struct node *made = make_again(pass, node, inputs, timeline);
   if (made == NULL) return false;
@@ -129,6 +142,7 @@ static bool set_resumed(struct pass *pass, struct making *making, const struct n
                            .at = making->at,
                            .valid = pass->width > 1 ? making->valid : NULL,
                            .most = pass->length,
+                           .width = pass->width,
                            .scope = &scope,
                            .number = making->n_resumed};
   builder_at(pass->builder, node->where);
@@ -145,7 +159,7 @@ static bool set_resumed(struct pass *pass, struct making *making, const struct n
 void decode_node(struct pass *pass, struct making *making, const struct node *node) {
   bool moves = false, mixes = false;
   for (int i = 0; i < node->n_inputs; i++) {
-    moves |= timeline_of(pass, node->inputs[i]).axis >= 0;
+    moves |= timeline_of(pass, node->inputs[i]).axis != AXIS_WHOLE;
     mixes |= timeline_of(pass, node->inputs[i]).axis == AXIS_MIXED;
   }
   decode_set_all(pass, node, mixes || moves ? mixed : whole);

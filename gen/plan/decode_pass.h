@@ -46,6 +46,9 @@ struct timeline timeline_of(const struct pass *pass, const struct value *value);
 void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline);
 void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline);
 
+/* The elements of `width` places. */
+int64_t timeline_extent(struct timeline timeline, int64_t width);
+
 bool same_timeline(struct timeline a, struct timeline b);
 
 /* Makes a node, which is no call, over the places at hand, and sets what stands for its outputs. The first node that

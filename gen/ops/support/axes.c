@@ -11,8 +11,12 @@ int op_along_others(const struct node *node, int axis, int input) {
   return axis != own ? axis : AXIS_MIXED;
 }
 
+bool op_is_plain(struct timeline timeline) {
+  return timeline.axis >= 0 && timeline.more == 0 && timeline.order == NULL;
+}
+
 bool op_is_at(struct timeline timeline, int axis) {
-  return timeline.axis == axis && timeline.before == 0;
+  return op_is_plain(timeline) && timeline.axis == axis && timeline.before == 0;
 }
 
 struct value *op_kept(struct builder *builder, const struct new_places *new, const char *name, struct shape shape) {

@@ -95,7 +95,9 @@ int op_along_others(const struct node *node, int axis, int input);
 
 /* ---- Places that follow on earlier ones (op_kind.resumed) ---- */
 
-/* Whether places lie along the axis, with nothing before the first one. */
+/* Whether places lie along an axis in their order, an element each; whether along this one, with nothing before the
+ * first one. */
+bool op_is_plain(struct timeline timeline);
 bool op_is_at(struct timeline timeline, int axis);
 
 /* A buffer of the node's own, from zero when a program starts, for what it keeps: float32 of the shape. */
