@@ -4,6 +4,7 @@ usage: model_peer.py NAME eager|compile STEPS THREADS [no|bf16]"""
 
 import json
 import pathlib
+import re
 import sys
 import time
 
@@ -20,14 +21,29 @@ CAUSAL = {"gpt_neox": "GPTNeoX", "llama": "Llama", "qwen3": "Qwen3", "mistral": 
 
 
 class Memory(nn.Module):
+    kind = nn.LSTM
+
     def __init__(self, c):
         super().__init__()
         self.embedding = nn.Embedding(c["vocab_size"], c["n_embd"])
-        self.lstm = nn.LSTM(c["n_embd"], c["hidden_size"], c["num_layers"], batch_first=True)
+        self.layers = self.kind(c["n_embd"], c["hidden_size"], c["num_layers"], batch_first=True)
         self.output = nn.Linear(c["hidden_size"], c["vocab_size"])
 
     def forward(self, tokens):
-        return self.output(self.lstm(self.embedding(tokens))[0])
+        return self.output(self.layers(self.embedding(tokens))[0])
+
+
+class Gated(Memory):
+    kind = nn.GRU
+
+
+class Graph(nn.Module):
+    def __init__(self, features, hidden, classes):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(features, hidden), nn.Linear(hidden, classes)])
+
+    def forward(self, x, adjacency):
+        return torch.sparse.mm(adjacency, self.layers[1](torch.relu(torch.sparse.mm(adjacency, self.layers[0](x)))))
 
 
 def listed(c, *names):
@@ -74,9 +90,53 @@ def mamba(job):
     return of_tokens(model, job, lambda tokens: model(tokens).logits)
 
 
+def qwen_moe(job):
+    model = transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(**job["model"]["config"], rope_parameters=dict(ROPE), pad_token_id=None,
+                                                                         qkv_bias=False, output_router_logits=True, use_cache=False))
+    _, batch, _ = of_tokens(model, job, None)
+
+    def loss(tokens, targets):
+        out = model(tokens)
+        return F.cross_entropy(out.logits.flatten(0, 1), targets.flatten()) + job["model"]["config"]["router_aux_loss_coef"] * out.aux_loss
+
+    return model, batch, loss
+
+
 def lstm(job):
     model = Memory(job["model"]["config"])
     return of_tokens(model, job, model)
+
+
+def gru(job):
+    c = job["model"]["config"]
+    model = Gated(c | {"hidden_size": c["width"], "num_layers": 1})
+    job["data"]["sequence_length"] = c["block_size"]
+    return of_tokens(model, job, model)
+
+
+def of_rows(model, job, classes, loss):
+    shape = job["data"]["batch_size"], job["data"]["features"]
+    return model, lambda: [torch.randn(shape), torch.randint(classes, shape[:1])], loss
+
+
+def table(job):
+    c = job["model"]["config"]
+    widths = [job["data"]["features"]] + c["n_layer"] * [c["width"]]
+    layers = [part for i in range(c["n_layer"]) for part in (nn.Linear(*widths[i:i + 2]), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(c["width"], c["n_classes"]))
+    return of_rows(model, job, c["n_classes"], lambda x, labels: F.cross_entropy(model(x), labels))
+
+
+def gcn(job):
+    c, nodes = job["model"]["config"], job["data"]["features"]
+    text = (ROOT / "examples/models/graph.h").read_text()
+    edges = torch.tensor([[int(a), int(b)] for a, b in re.findall(r"{(\d+), (\d+)}", text)])
+    adjacency = torch.eye(nodes)
+    adjacency[edges[:, 0], edges[:, 1]] = adjacency[edges[:, 1], edges[:, 0]] = 1
+    scale = adjacency.sum(1).rsqrt()
+    adjacency = (scale[:, None] * adjacency * scale).to_sparse_csr()
+    model, known = Graph(nodes, c["hidden_channels"], c["out_channels"]), c["n_train"]
+    return of_rows(model, job, c["out_channels"], lambda x, labels: F.cross_entropy(model(x, adjacency)[:known], labels[:known]))
 
 
 def of_images(model, job, channels, loss):
@@ -108,7 +168,8 @@ def unet(job):
     return of_images(model, job, job["model"]["config"]["in_channels"], loss)
 
 
-OTHERS = {"bert": bert, "t5": t5, "mamba": mamba, "lstm": lstm, "vit": vit, "resnet": resnet, "unet": unet}
+OTHERS = {"qwen_moe": qwen_moe, "bert": bert, "t5": t5, "mamba": mamba, "lstm": lstm, "gru": gru, "vit": vit, "resnet": resnet, "unet": unet,
+          "table": table, "gcn": gcn}
 
 
 def made(name):
