@@ -134,4 +134,5 @@ void rt_flags_read(const struct accel_program *program, const struct flag *flags
     exit(fflush(stdout) == 0 ? 0 : 1);
   }
   if (!rt_flags_parse(flags, count, argc, argv, &problem)) rt_fail_together(&problem, 2);
+  if (!rt_processor_has(program->processor, &problem)) rt_fail_together(&problem, 1);
 }

@@ -7,6 +7,7 @@
 #define ACCEL_TRAINER_H
 
 #include "dtype.h"
+#include "processor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,6 +207,7 @@ struct accel_program {
   int n_keys;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
+  uint32_t processor;   /* ACCEL_PROCESSOR: what the program's instructions need */
   int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
   int timeout;          /* seconds that a rank waits for others */

@@ -10,9 +10,9 @@ put() { # MODE FILE FOLDER [NAME]
 put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
-for header in trainer accel dtype logger operations process value collectives evaluator generator product convolution model hooks; do put 644 "build/include/accel/$header.h" include/accel; done
+for header in build/include/accel/*.h; do put 644 "$header" include/accel; done
 for library in cuda nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
-for header in device product attention collectives launch; do put 644 "build/include/accel/cuda/$header.h" include/accel/cuda; done
+for header in build/include/accel/cuda/*.h; do put 644 "$header" include/accel/cuda; done
 for schema in job manifest tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
 put 644 share/accel-gen.1 share/man/man1

@@ -12,7 +12,8 @@
 #include "gen/commands/generate.h"
 #include "gen/commands/process.h"
 
-/* A program for GPUs is two texts and two compilers: as a bundle it knows how to build itself. */
+/* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a bundle
+ * it knows how to build itself. */
 static bool compile_bundle(const struct options *options, const char *folder, const char *program) {
   struct words command = words_in(options->arena);
   if (bundle_write(options, folder) != STATUS_OK) return false;
@@ -24,15 +25,15 @@ static bool compile_bundle(const struct options *options, const char *folder, co
 }
 
 /* Says of the program at options->output what it was made of. */
-static bool tell(const struct options *options, const struct manifest *manifest) {
+static bool tell(const struct options *options, const struct needs *needs, const struct manifest *manifest) {
   struct arena *arena = options->arena;
   const char *digest = file_digest(arena, options->output);
   struct made made = {.manifest = manifest,
                       .name = name_in_folder(options->output),
                       .sha256 = digest != NULL ? digest : "",
                       .compiler = compiler_version(options),
-                      .command =
-                          arena_printf(arena, "%s %s %s", compiler_name(), compiler_flags(), manifest->compile_rest)};
+                      .command = arena_printf(arena, "%s %s %s", compiler_name(),
+                                              compiler_flags(arena, needs->processor), manifest->compile_rest)};
   return write_statements(arena, options->output, &made);
 }
 
@@ -46,15 +47,15 @@ static int build_in(const struct options *options, const char *folder) {
   if (status != STATUS_OK) return status;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   const struct needs needs = needs_of(options);
-  bool good = needs.kind == DEVICE_CUDA
-                  ? compile_bundle(options, arena_printf(options->arena, "%s/bundle", folder), beside)
-                  : compile(options, needs.hooks, needs.ranks > 1, inner.output, beside);
+  bool elsewhere = needs.kind == DEVICE_CUDA || processor_is_foreign(needs.processor);
+  bool good = elsewhere ? compile_bundle(options, arena_printf(options->arena, "%s/bundle", folder), beside)
+                        : compile(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, beside);
   if (!good) {
     unlink(beside);
     return STATUS_CANNOT;
   }
   if (rename(beside, options->output) == 0)
-    return manifest == NULL || tell(options, manifest) ? STATUS_OK : STATUS_CANNOT;
+    return manifest == NULL || tell(options, &needs, manifest) ? STATUS_OK : STATUS_CANNOT;
   perror(options->output);
   unlink(beside);
   return STATUS_CANNOT;

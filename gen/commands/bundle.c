@@ -18,10 +18,16 @@ struct needs needs_of(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
   bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
-  if (!trains)
-    return (struct needs){NULL, 1, DEVICE_CPU, strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator"};
-  if (job == NULL) return (struct needs){NULL, 1, DEVICE_CPU, "trainer"};
-  return (struct needs){job->hooks.source, job->devices.ranks, job->devices.kind, "trainer"};
+  struct needs needs = {NULL, 1, DEVICE_CPU, processor_named("native"), "trainer"};
+  if (job != NULL) needs.processor = processor_of(job);
+  if (!trains) {
+    needs.name = strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator";
+  } else if (job != NULL) {
+    needs.hooks = job->hooks.source;
+    needs.ranks = job->devices.ranks;
+    needs.kind = job->devices.kind;
+  }
+  return needs;
 }
 
 /* ---- Files ---- */
@@ -92,9 +98,12 @@ static bool put_settings(struct arena *arena, const char *folder, const struct n
   size_t length = 0;
   const char *bytes = needs->hooks != NULL ? read_bytes(arena, needs->hooks, &length) : NULL;
   if (bytes != NULL && !put(arena, folder, "hooks.c", bytes, length)) return false;
-  const char *text = arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\nflags_of_program='%s'\n",
-                                  needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
-                                  needs->hooks != NULL ? "hooks.c" : "", TRAINER_CFLAGS);
+  bool foreign = processor_is_foreign(needs->processor);
+  const char *tools = foreign ? arena_printf(arena, "%s-", needs->processor->triple) : "";
+  const char *text =
+      arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\ntools=%s\nflags_of_program='%s'\n",
+                   needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
+                   needs->hooks != NULL ? "hooks.c" : "", tools, processor_cflags(arena, needs->processor));
   return put(arena, folder, "settings.sh", text, strlen(text));
 }
 

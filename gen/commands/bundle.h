@@ -3,12 +3,14 @@
 #define ACCEL_COMMANDS_BUNDLE_H
 
 #include "gen/commands/options.h"
+#include "gen/plan/processor.h"
 
 /* What building a program takes, beside the program itself. */
 struct needs {
   const char *hooks; /* the job's own C; NULL: none */
   int64_t ranks;
   enum device_kind kind;
+  const struct processor *processor;
   const char *name; /* of the program: "trainer", "generator" */
 };
 

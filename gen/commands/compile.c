@@ -16,8 +16,8 @@ const char *compiler_name(void) {
   return environment("CC", "cc");
 }
 
-const char *compiler_flags(void) {
-  return environment("CFLAGS", TRAINER_CFLAGS);
+const char *compiler_flags(struct arena *arena, const struct processor *processor) {
+  return environment("CFLAGS", processor_cflags(arena, processor));
 }
 
 const char *compiler_version(const struct options *options) {
@@ -28,10 +28,11 @@ const char *compiler_version(const struct options *options) {
   return text == NULL ? "unknown" : arena_copy(options->arena, text, strcspn(text, "\n"));
 }
 
-bool compile(const struct options *options, const char *hooks, bool ranks, const char *source, const char *program) {
+bool compile(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
+             const char *source, const char *program) {
   struct words command = words_in(options->arena);
   words_split(&command, compiler_name());
-  words_split(&command, compiler_flags());
+  words_split(&command, compiler_flags(options->arena, processor));
   words_add(&command, "-o");
   words_add(&command, program);
   words_add(&command, source);

@@ -3,17 +3,19 @@
 #define ACCEL_COMMANDS_COMPILE_H
 
 #include "gen/commands/options.h"
+#include "gen/plan/processor.h"
 
-/* The compiler's name, and what it gets beside the program and the runtime: $CC and $CFLAGS, or what suits this
- * machine. */
+/* The compiler's name, and what it gets beside the program and the runtime: $CC and $CFLAGS, or what suits the
+ * processor. */
 const char *compiler_name(void);
-const char *compiler_flags(void);
+const char *compiler_flags(struct arena *arena, const struct processor *processor);
 
 /* What the compiler says of itself, in one line; "unknown" when it says nothing. */
 const char *compiler_version(const struct options *options);
 
-/* Compiles `source`, with the file `hooks` unless that is NULL, to `program`; `ranks`: it is for several. False once a
- * message stands on standard error. */
-bool compile(const struct options *options, const char *hooks, bool ranks, const char *source, const char *program);
+/* Compiles `source` for the processor, with the file `hooks` unless that is NULL, to `program`; `ranks`: it is for
+ * several. False once a message stands on standard error. */
+bool compile(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
+             const char *source, const char *program);
 
 #endif

@@ -9,6 +9,7 @@
 #include "gen/commands/runtime.h"
 #include "gen/emit/templates.h"
 #include "gen/model/model.h"
+#include "gen/plan/processor.h"
 #include "gen/plan/report.h"
 #include "gen/tuning/tuning.h"
 
@@ -109,7 +110,8 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   manifest->plan_text = report_text(travel->program);
   manifest->runtime = runtime_package(travel->kind == PROGRAM_TRAIN && travel->job->devices.ranks > 1);
   manifest->compile_rest = compile_rest(&d);
-  manifest->compile = arena_printf(arena, "cc %s %s", TRAINER_CFLAGS, manifest->compile_rest);
+  manifest->compile =
+      arena_printf(arena, "cc %s %s", processor_cflags(arena, processor_of(travel->job)), manifest->compile_rest);
   add_inputs(&d, origins);
   add_lines(&d, origins);
   return manifest;

@@ -1,5 +1,7 @@
 #include "gen/commands/runtime.h"
 
+#include "gen/plan/processor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +36,23 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
   return true;
 }
 
+/* A name of devices.arch, or one that compilers know. */
+static void add_processor(const struct options *options, struct words *flags) {
+  const struct processor *processor = processor_named(options->march);
+  if (processor == NULL) {
+    words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
+    return;
+  }
+  words_add(flags, processor->flags);
+  if (processor_is_foreign(processor)) words_add(flags, arena_printf(options->arena, "--target=%s", processor->triple));
+}
+
 void reading_flags(const struct options *options, struct words *flags) {
   for (int i = 0; i < options->n_includes; i++) {
     words_add(flags, "-I");
     words_add(flags, options->includes[i]);
   }
-  words_add(flags, arena_printf(options->arena, "-march=%s", options->march));
+  add_processor(options, flags);
   struct words runtime = words_in(options->arena);
   runtime_flags(options, "--cflags", false, &runtime);
   for (int i = 0; i < runtime.count; i++)

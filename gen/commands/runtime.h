@@ -5,13 +5,6 @@
 #include "gen/commands/options.h"
 #include "gen/commands/process.h"
 
-/* What the compiler of an emitted program gets beside the program and the runtime. */
-#ifdef __x86_64__
-#define TRAINER_CFLAGS "-std=c17 -O3 -march=native -mprefer-vector-width=512"
-#else
-#define TRAINER_CFLAGS "-std=c17 -O3 -march=native"
-#endif
-
 /* What pkg-config calls the runtime; `ranks`: of a program for several. */
 const char *runtime_package(bool ranks);
 

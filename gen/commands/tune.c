@@ -97,7 +97,8 @@ static int make_variant(struct tune *tune, int number) {
   const char *source = arena_printf(tune->arena, "%s/program%d.c", tune->folder, number);
   variant->program = arena_printf(tune->arena, "%s/program%d", tune->folder, number);
   if (!write_file(tune->arena, source, text, strlen(text))) return STATUS_CANNOT;
-  return compile(tune->options, NULL, false, source, variant->program) ? STATUS_OK : STATUS_CANNOT;
+  const struct processor *processor = processor_of(travel->job);
+  return compile(tune->options, processor, NULL, false, source, variant->program) ? STATUS_OK : STATUS_CANNOT;
 }
 
 static int count_variants(const struct program *program) {
@@ -234,7 +235,7 @@ static struct tuning *open_table(const struct tune *tune, const char *file) {
   size_t length;
   fresh->machine = tuning_machine(arena);
   fresh->compiler = compiler_version(tune->options);
-  fresh->flags = compiler_flags();
+  fresh->flags = compiler_flags(arena, processor_of(tune->variants[0].travel.job));
   fresh->library = library_version(tune);
   if (read_bytes(arena, file, &length) == NULL) return fresh;
   struct tuning *there = tuning_read(arena, file, &fresh->machine, (struct location){0}, &diags);
@@ -278,6 +279,12 @@ static int finish(struct tune *tune, const char *file) {
 /* What cannot be measured by one process on this machine. */
 static bool can_tune(struct travel *travel) {
   const struct job *job = travel->job;
+  if (processor_is_foreign(processor_of(job))) {
+    diag_error(&travel->diags, job_where(job, "devices.arch"),
+               "what is measured is this machine, and the job's program is for another kind");
+    diag_help(&travel->diags, "tune the job on such a machine");
+    return false;
+  }
   bool gpu = job->devices.kind == DEVICE_CUDA;
   if (!gpu && job->devices.ranks == 1) return true;
   diag_error(&travel->diags, job_where(job, gpu ? "devices.kind" : "devices.per_node"),

@@ -8,6 +8,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/processor.h"
 #include "gen/plan/state.h"
 #include "gen/plan/target.h"
 
@@ -197,7 +198,7 @@ static struct jinja_value bytes_value(const struct program *program) {
   return value;
 }
 
-/* The device, and what the plan gives it: {name, progress, workspace, sums}. */
+/* The device, and what the plan gives it: {name, progress, workspace, sums}, and the processor: {lanes, flags}. */
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
@@ -205,6 +206,8 @@ static struct jinja_value device_value(const struct program *program) {
   set_int(arena, value, "progress", program->target->progress_bytes);
   set_int(arena, value, "workspace", program->workspace);
   set_int(arena, value, "sums", program->target->sums);
+  set_int(arena, value, "lanes", processor_of(program->job)->lanes);
+  set_text(arena, value, "flags", processor_of(program->job)->flags);
   return value;
 }
 

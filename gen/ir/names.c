@@ -13,7 +13,7 @@ static bool is_reserved(const char *name) {
       "long",    "register",  "restrict",     "return",     "short", "signed",   "sizeof",  "static",   "struct",
       "switch",  "typedef",   "union",        "unsigned",   "void",  "volatile", "while",   "weights",  "saved",
       "scratch", "gradients", "stream",       "arena",      "main",  "step",     "forward", "backward", "bool",
-      "true",    "false",     "weights_bf16", "weights_f16"};
+      "true",    "false",     "weights_bf16", "weights_f16", "train", "measure", "write_texts"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
   return false;

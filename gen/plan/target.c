@@ -1,6 +1,7 @@
 #include "gen/plan/target.h"
 
 #include "gen/ir/op.h"
+#include "gen/plan/processor.h"
 
 static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1, .chooses = true};
 
@@ -21,18 +22,22 @@ const struct target *target_of(const struct job *job, enum program_kind kind) {
   return kind == PROGRAM_TRAIN && job->devices.kind == DEVICE_CUDA ? &cuda : &cpu;
 }
 
-/* The processor at hand stands for the one on which the program will run: trainers are built with -march=native. */
+/* Whether products of bfloat16 are instructions, where a program for the machine at hand is compiled on it. */
 #if defined __x86_64__ && defined __GNUC__
-static bool multiplies(enum dtype dtype) {
+static bool machine_multiplies(void) {
   __builtin_cpu_init();
-  return dtype == DTYPE_BFLOAT16 && __builtin_cpu_supports("avx512bf16");
+  return __builtin_cpu_supports("avx512bf16");
 }
 #else
-static bool multiplies(enum dtype dtype) {
-  (void)dtype;
+static bool machine_multiplies(void) {
   return false;
 }
 #endif
+
+static bool multiplies(const struct processor *processor, enum dtype dtype) {
+  bool named = processor->lanes > 0;
+  return dtype == DTYPE_BFLOAT16 && (named ? processor->multiplies : machine_multiplies());
+}
 
 const char *target_products(const struct program *program) {
   struct arena *arena = program->arena;
@@ -41,8 +46,10 @@ const char *target_products(const struct program *program) {
   if (program->target->casts_as_cuda) return arena_printf(arena, "products  %s, on tensor cores\n", name);
   if (program->job->training.deterministic)
     return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
-  if (multiplies(program->low))
-    return arena_printf(arena, "products  %s, native: this processor has AVX512-BF16\n", name);
-  return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor like this one\n",
-                      name);
+  const struct processor *processor = processor_of(program->job);
+  const char *whose = processor->lanes > 0 ? arena_printf(arena, "one with %s", processor->title) : "one like this";
+  if (multiplies(processor, program->low))
+    return arena_printf(arena, "products  %s, native: a processor such as %s has AVX512-BF16\n", name, whose);
+  return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor such as %s\n", name,
+                      whose);
 }

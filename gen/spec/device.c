@@ -18,6 +18,7 @@ static const struct limit cuda[] = {
     {"optimizer.state_dtype", {"float32", "bf16", "bf16_stochastic"}, "optimizer.state_dtype: bf16"},
     {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
     {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
+    {"devices.arch", {"native"}, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
     {"hooks", {NULL}, "no hooks"},
     {"parallelism.reproducible", {"off"}, "parallelism.reproducible: off; sums on a GPU have one order in any case"},
     {"parallelism.fsdp.state_dict_type", {"full_state_dict"}, "state_dict_type: full_state_dict"},

@@ -54,6 +54,8 @@ enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA };
 enum attention_kernels { ATTENTION_LIBRARY, ATTENTION_OWN };
+/* Those of gen/plan/processor.h. */
+enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
@@ -197,6 +199,7 @@ struct job {
   struct {
     enum device_kind kind;
     enum attention_kernels attention;
+    enum processor_arch arch;
     int threads;    /* 0: as many as the machine has */
     int64_t memory; /* bytes that a program may take; 0: any number */
     int64_t nodes;

@@ -3,7 +3,9 @@
 # or oneDNN (libdnnl-dev) for one that runs on processors; MPI (libopenmpi-dev) for several ranks on processors.
 #
 # usage: sh build.sh [OUTPUT]     OUTPUT: the program, by default the name in settings.sh
-#   CC, CFLAGS     the compiler and its flags for the program; cc, those in settings.sh
+#   CC, CFLAGS     the compiler and its flags for the program; cc, or that of the job's processors, and those in settings.sh
+#   AR, PKG_CONFIG the same of archives, and what finds jansson
+#   CPPFLAGS, LDFLAGS  where headers and libraries lie, beside what a compiler knows
 #   RUNTIME_CFLAGS for the runtime's files; -O2 -g
 #   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
 #   TARGETS        architectures for which kernels are compiled, sm_90a; all that the program names
@@ -13,9 +15,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 output=${1:-}
 case $output in '' | /*) ;; *) output=$PWD/$output ;; esac
 cd "$here"
-. ./settings.sh # kind, ranks, program, hooks, flags_of_program
+. ./settings.sh # kind, ranks, program, hooks, tools, flags_of_program
 [ -n "$output" ] || output=$here/$program
-cc=${CC:-cc}
+# shellcheck disable=SC2154 # of settings.sh
+case $tools in '') cc=${CC:-cc} ;; *) cc=${CC:-${tools}gcc} ;; esac
+ar=${AR:-${tools}ar} pkg_config=${PKG_CONFIG:-${tools}pkg-config}
 # shellcheck disable=SC2154 # of settings.sh
 cflags=${CFLAGS:-$flags_of_program}
 fast="-ffp-contract=fast -fno-math-errno -fno-trapping-math"
@@ -31,15 +35,17 @@ mkdir -p objects
 rm -rf headers
 mkdir headers
 ln -s ../runtime headers/accel
-include="-I. -Iheaders -Iinclude"
+include="-I. -Iheaders -Iinclude ${CPPFLAGS:-}"
+command -v "$cc" >/dev/null || fail "no $cc"
 
 # JSON: the machine's jansson, else the one that came along.
-if pkg-config --exists jansson 2>/dev/null; then
-  json=$(pkg-config --cflags jansson) json_libs=$(pkg-config --libs jansson)
-elif [ -f lib/libjansson.a ] && [ "$(cat lib/machine)" = "$(uname -m)" ]; then
+machine=$("$cc" -dumpmachine)
+if "$pkg_config" --exists jansson 2>/dev/null; then
+  json=$("$pkg_config" --cflags jansson) json_libs=$("$pkg_config" --libs jansson)
+elif [ -f lib/libjansson.a ] && [ "$(cat lib/machine)" = "${machine%%-*}" ]; then
   json=-Ilib json_libs=lib/libjansson.a
 else
-  fail "no jansson (libjansson-dev)"
+  fail "no jansson (libjansson-dev) for $machine"
 fi
 
 attention='runtime/cuda/attention runtime/cuda/attention_graph'
@@ -60,13 +66,19 @@ cuda)
   libs="$($toolkit --libs $parts) -lstdc++"
   ;;
 *)
-  echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev)"
-  libs=-ldnnl
+  # shellcheck disable=SC2086
+  echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" $include -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev) for $machine"
+  libs="${LDFLAGS:-} -ldnnl"
   if [ "$ranks" -gt 1 ]; then
-    command -v mpicc >/dev/null || fail "no MPI (libopenmpi-dev), which several ranks on processors need"
     folders="runtime/mpi $folders"
-    flags=$(mpicc --showme:compile 2>/dev/null || mpicc -compile_info | cut -d' ' -f2-)
-    libs="$libs $(mpicc --showme:link 2>/dev/null || mpicc -link_info | cut -d' ' -f2-)"
+    if [ -n "$tools" ]; then
+      flags=$("$pkg_config" --cflags ompi-c) || fail "no MPI (libopenmpi-dev) for $machine, which several ranks need"
+      libs="$libs $("$pkg_config" --libs ompi-c)"
+    else
+      command -v mpicc >/dev/null || fail "no MPI (libopenmpi-dev), which several ranks on processors need"
+      flags=$(mpicc --showme:compile 2>/dev/null || mpicc -compile_info | cut -d' ' -f2-)
+      libs="$libs $(mpicc --showme:link 2>/dev/null || mpicc -link_info | cut -d' ' -f2-)"
+    fi
     if echo '#include <hwloc.h>' | "$cc" -E -x c - >/dev/null 2>&1; then libs="$libs -lhwloc"; fi
   fi
   ;;
@@ -94,7 +106,7 @@ for folder in $folders; do
       ;;
     esac
   done | xargs -P "$jobs" -I '{}' sh -c '{}' || fail "the compiler failed"
-  ar rcs "objects/$name.a" "objects/$name"/*.o
+  "$ar" rcs "objects/$name.a" "objects/$name"/*.o
   archives="$archives objects/$name.a"
 done
 

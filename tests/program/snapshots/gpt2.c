@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 35841a407e02fc0413a15a9f7af962c776fec15378c5e87384d799f796e88be6
+ * job    job.yaml, 9cd48a08140fcabefbda533ca9421d939ee4ff6266f7f0366d82ab6373f79be4
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1146,6 +1146,7 @@ static const struct accel_key keys[] = {
     {"memory.activation_checkpointing", "none", true},
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
+    {"devices.arch", "native", true},
     {"devices.threads", "0", true},
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
@@ -1195,7 +1196,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "35841a407e02fc0413a15a9f7af962c776fec15378c5e87384d799f796e88be6",
+    .job_digest = "9cd48a08140fcabefbda533ca9421d939ee4ff6266f7f0366d82ab6373f79be4",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1212,9 +1213,10 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 77,
+    .n_keys = 78,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
+    .processor = ACCEL_PROCESSOR,
     .threads = 0,
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
@@ -1240,8 +1242,8 @@ static const struct accel_program program = {
     .project_dir = "run",
 };
 
-int main(int argc, char **argv) {
-  struct accel_run *run = accel_start(&program, argc, argv);
+/* A function of its own, so that the start looks at the processor before the first instruction that it may lack. */
+static __attribute__((noinline)) int train(struct accel_run *run) {
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
   int64_t at = accel_first_step(run);
@@ -1253,4 +1255,8 @@ int main(int argc, char **argv) {
     accel_handle_events(run, at, report);
   }
   return accel_finish(run);
+}
+
+int main(int argc, char **argv) {
+  return train(accel_start(&program, argc, argv));
 }

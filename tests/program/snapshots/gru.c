@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 864030a5353d24a2001e6962543e743f3cab5b79c83a0c95b69afc85705f3cd6
+ * job    job.yaml, af7575a48b7b12d5814ba9d917c68cf44201c64fc4179e71dbf7956818ef7a53
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -811,6 +811,7 @@ static const struct accel_key keys[] = {
     {"memory.activation_checkpointing", "none", true},
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
+    {"devices.arch", "native", true},
     {"devices.threads", "0", true},
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
@@ -857,7 +858,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "864030a5353d24a2001e6962543e743f3cab5b79c83a0c95b69afc85705f3cd6",
+    .job_digest = "af7575a48b7b12d5814ba9d917c68cf44201c64fc4179e71dbf7956818ef7a53",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -874,9 +875,10 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 73,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
+    .processor = ACCEL_PROCESSOR,
     .threads = 0,
     .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
@@ -902,8 +904,8 @@ static const struct accel_program program = {
     .project_dir = "run",
 };
 
-int main(int argc, char **argv) {
-  struct accel_run *run = accel_start(&program, argc, argv);
+/* A function of its own, so that the start looks at the processor before the first instruction that it may lack. */
+static __attribute__((noinline)) int train(struct accel_run *run) {
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
   int64_t at = accel_first_step(run);
@@ -914,4 +916,8 @@ int main(int argc, char **argv) {
     accel_handle_events(run, at, report);
   }
   return accel_finish(run);
+}
+
+int main(int argc, char **argv) {
+  return train(accel_start(&program, argc, argv));
 }

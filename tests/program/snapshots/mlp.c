@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 01624b202f1d9aa2eb1c97bdef3c0658443b93eaa8fa05b44d1da6c886c0f8d4
+ * job    job.yaml, 70cac238d36c7e8c90ac3cf9b4dfc18245fea97608f76b5fd1f1f428f07cdb17
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -522,6 +522,7 @@ static const struct accel_key keys[] = {
     {"memory.activation_checkpointing", "none", true},
     {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
+    {"devices.arch", "native", true},
     {"devices.threads", "0", true},
     {"devices.nodes", "1", true},
     {"devices.per_node", "1", true},
@@ -569,7 +570,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "01624b202f1d9aa2eb1c97bdef3c0658443b93eaa8fa05b44d1da6c886c0f8d4",
+    .job_digest = "70cac238d36c7e8c90ac3cf9b4dfc18245fea97608f76b5fd1f1f428f07cdb17",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -586,9 +587,10 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 74,
+    .n_keys = 75,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
+    .processor = ACCEL_PROCESSOR,
     .threads = 0,
     .source = {{"rows.csv", ACCEL_CSV}, {NULL, ACCEL_BYTES}},
     .eval_fraction = 0.1,
@@ -614,8 +616,8 @@ static const struct accel_program program = {
     .project_dir = "run",
 };
 
-int main(int argc, char **argv) {
-  struct accel_run *run = accel_start(&program, argc, argv);
+/* A function of its own, so that the start looks at the processor before the first instruction that it may lack. */
+static __attribute__((noinline)) int train(struct accel_run *run) {
   arena = accel_arena(run);
   accel_fill_weights(run, &arena->weights);
   int64_t at = accel_first_step(run);
@@ -626,4 +628,8 @@ int main(int argc, char **argv) {
     accel_handle_events(run, at, report);
   }
   return accel_finish(run);
+}
+
+int main(int argc, char **argv) {
+  return train(accel_start(&program, argc, argv));
 }
