@@ -52,22 +52,19 @@ static int dump(struct travel *travel) {
 /* The second text lies beside the first. */
 static bool write_beside(const struct travel *travel) {
   const struct options *options = travel->options;
-  const char *suffix = travel->program->target->suffixes[1];
-  size_t length = strlen(options->output);
-  if (length < 3 || strcmp(options->output + length - 2, ".c") != 0) {
-    fprintf(stderr, "accel-gen: this program is two files, %s and %s: -o must end with .c\n", "NAME.c",
-            arena_printf(options->arena, "NAME%s", suffix));
-    return false;
-  }
-  const char *path = arena_printf(options->arena, "%.*s%s", (int)length - 2, options->output, suffix);
-  return write_file(options->arena, path, travel->beside, strlen(travel->beside));
+  const char *path = travel_beside_path(travel, options->output);
+  if (path != NULL) return write_file(options->arena, path, travel->beside, strlen(travel->beside));
+  fprintf(stderr, "accel-gen: this program is two files, NAME.c and NAME%s: -o must end with .c\n",
+          travel->program->target->suffixes[1]);
+  return false;
 }
 
 int generate(const struct options *options, const char *program, struct manifest **manifest) {
   struct travel travel;
-  struct origins origins = {0};
+  struct origins origins = {0}, beside = {0};
   const char *text = NULL;
   int status = begin(&travel, options);
+  if (program != NULL) travel.beside_origins = &beside;
   if (status == STATUS_OK && options->dump != NULL) return dump(&travel);
   if (status == STATUS_OK) status = travel_to_text(&travel, program != NULL ? &origins : NULL, &text);
   if (status != STATUS_OK) return finish(&travel, status);

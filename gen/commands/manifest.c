@@ -88,8 +88,8 @@ static void add_lines(struct describer *d, const struct origins *origins) {
   }
 }
 
-struct manifest *describe(const struct travel *travel, const char *program, const char *text,
-                          const struct origins *origins) {
+static struct manifest *describe_one(const struct travel *travel, const char *program, const char *text,
+                                     const struct origins *origins) {
   struct arena *arena = travel->arena;
   const struct options *options = travel->options;
   struct manifest *manifest = arena_alloc(arena, sizeof *manifest);
@@ -117,9 +117,23 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   return manifest;
 }
 
+struct manifest *describe(const struct travel *travel, const char *program, const char *text,
+                          const struct origins *origins) {
+  struct manifest *manifest = describe_one(travel, program, text, origins);
+  const char *path =
+      travel->beside_origins != NULL && travel->beside != NULL ? travel_beside_path(travel, program) : NULL;
+  if (path == NULL) return manifest;
+  manifest->beside = describe_one(travel, path, travel->beside, travel->beside_origins);
+  manifest->beside->compile = manifest->compile;
+  return manifest;
+}
+
 bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest) {
   const char *text = manifest_text(arena, manifest);
-  return write_file(arena, manifest_path(arena, program), text, strlen(text));
+  if (!write_file(arena, manifest_path(arena, program), text, strlen(text))) return false;
+  if (manifest->beside == NULL) return true;
+  const char *beside = arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->beside->output.name);
+  return write_manifest(arena, beside, manifest->beside);
 }
 
 bool write_statements(struct arena *arena, const char *file, const struct made *made) {

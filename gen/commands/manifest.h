@@ -6,11 +6,12 @@
 #include "gen/provenance/statement.h"
 
 /* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
- * variations.h finds. */
+ * variations.h finds. With travel->beside_origins also what there is to say of its second text. */
 struct manifest *describe(const struct travel *travel, const char *program, const char *text,
                           const struct origins *origins);
 
-/* Writes the manifest beside its program. False once a message stands on standard error. */
+/* Writes the manifest beside its program, and that of its second text beside that. False once a message stands on
+ * standard error. */
 bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest);
 
 /* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */

@@ -162,9 +162,10 @@ static void set_out(const struct regeneration *r, struct options *options, struc
 static void make_again(struct regeneration *r) {
   struct options options;
   struct travel travel;
-  struct origins origins = {0};
+  struct origins origins = {0}, beside = {0};
   const char *text;
   set_out(r, &options, &travel);
+  travel.beside_origins = &beside;
   int status = travel_to_text(&travel, &origins, &text);
   if (travel.diags.count > 0) diag_print(&travel.diags, stderr, r->options->colour);
   if (status != STATUS_OK) {
@@ -172,10 +173,12 @@ static void make_again(struct regeneration *r) {
     return;
   }
   compare_templates(r, &origins);
-  compare_output(r, r->manifest->output.name, text);
+  const char *program = travel_program_path(&travel, options.output); /* where this is its second text */
+  compare_output(r, r->manifest->output.name, program != NULL ? travel.beside : text);
   if (r->job_is_same) {
-    struct manifest *again = describe(&travel, options.output, text, &origins);
+    struct manifest *again = describe(&travel, program != NULL ? program : options.output, text, &origins);
     find_keys(&travel, text, again);
+    if (program != NULL) again = again->beside;
     compare_output(r, name_in_folder(r->options->argument), manifest_text(r->arena, again));
   }
 }

@@ -163,6 +163,23 @@ int travel_to_text(struct travel *travel, struct origins *origins, const char **
   const struct target *target = travel->program->target;
   *text = emit_program(travel->program, 0, &emit, origins, &travel->diags);
   if (*text != NULL && target->n_texts > 1)
-    travel->beside = emit_program(travel->program, 1, &emit, NULL, &travel->diags);
+    travel->beside = emit_program(travel->program, 1, &emit, travel->beside_origins, &travel->diags);
   return *text != NULL && (target->n_texts == 1 || travel->beside != NULL) ? STATUS_OK : STATUS_CANNOT;
+}
+
+/* `path` with another ending; NULL where it has not the one. */
+static const char *with_ending(struct arena *arena, const char *path, const char *from, const char *to) {
+  size_t length = strlen(path), ending = strlen(from);
+  if (length <= ending || strcmp(path + length - ending, from) != 0) return NULL;
+  return arena_printf(arena, "%.*s%s", (int)(length - ending), path, to);
+}
+
+const char *travel_beside_path(const struct travel *travel, const char *program) {
+  const char *const *suffixes = travel->program->target->suffixes;
+  return with_ending(travel->arena, program, suffixes[0], suffixes[1]);
+}
+
+const char *travel_program_path(const struct travel *travel, const char *path) {
+  const struct target *target = travel->program->target;
+  return target->n_texts > 1 ? with_ending(travel->arena, path, target->suffixes[1], target->suffixes[0]) : NULL;
 }

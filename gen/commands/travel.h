@@ -22,8 +22,9 @@ struct travel {
   void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
   void *context;
   struct program *program;
-  const char *beside; /* the program's second text, where its target has two */
-  const char *dumped; /* the IR behind options->dump */
+  const char *beside;             /* the program's second text, where its target has two */
+  struct origins *beside_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
+  const char *dumped;             /* the IR behind options->dump */
 };
 
 /* Reads the job, and plans as often as it takes to find the numbers that it leaves open. A status; STATUS_OK leaves
@@ -36,5 +37,10 @@ int travel_to_program(struct travel *travel);
 /* The same, and writes the program: STATUS_OK leaves its text in *text. `origins` is filled with who wrote its lines;
  * NULL: it is not asked for. */
 int travel_to_text(struct travel *travel, struct origins *origins, const char **text);
+
+/* Where the second text lies beside a program whose name ends with ".c", in `arena`; NULL where the name ends
+ * otherwise. And the way back, NULL where `path` is not the second text's. */
+const char *travel_beside_path(const struct travel *travel, const char *program);
+const char *travel_program_path(const struct travel *travel, const char *path);
 
 #endif

@@ -9,13 +9,16 @@
 struct experiment {
   const struct travel *travel;
   struct templates *templates; /* of all variations */
-  struct lines lines;          /* of the program as it is */
-  struct manifest *manifest;
+  struct {
+    struct lines lines; /* of the program as it is */
+    struct manifest *manifest;
+  } texts[2];
+  int n_texts;
 };
 
-/* The program with another value of one key; NULL where that is refused. The model was read before. */
-static const char *program_with(const struct travel *travel, struct templates *templates, struct arena *arena,
-                                struct job_override set) {
+/* The texts of the program with another value of one key; false where that is refused. The model was read before. */
+static bool program_with(const struct travel *travel, struct templates *templates, struct arena *arena,
+                         struct job_override set, const char *texts[2]) {
   const struct options *options = travel->options;
   size_t n = (size_t)options->n_overrides;
   struct options changed = *options;
@@ -31,8 +34,9 @@ static const char *program_with(const struct travel *travel, struct templates *t
                          .text = travel->text,
                          .model = travel->model,
                          .templates = templates};
-  const char *text;
-  return travel_to_text(&again, NULL, &text) == STATUS_OK ? text : NULL;
+  if (travel_to_text(&again, NULL, &texts[0]) != STATUS_OK) return false;
+  texts[1] = again.beside;
+  return true;
 }
 
 static void add_key(struct arena *arena, struct manifest_line *line, int key) {
@@ -41,18 +45,23 @@ static void add_key(struct arena *arena, struct manifest_line *line, int key) {
   line->keys[line->n_keys++] = key;
 }
 
-/* Gives the key to the lines that the other program does not have. False where the value is refused. */
+/* Gives the key to the lines of a text that the other program does not have; without one, to all. */
+static void compare(const struct experiment *experiment, int which, int key, struct arena *arena, const char *text) {
+  const struct lines *lines = &experiment->texts[which].lines;
+  struct lines other = lines_of(arena, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+  const int *match = lines_match(arena, lines, &other);
+  for (int i = 0; i < lines->count; i++)
+    if (match[i] < 0) add_key(experiment->travel->arena, &experiment->texts[which].manifest->lines[i], key);
+}
+
+/* False where the value is refused. */
 static bool try_value(const struct experiment *experiment, int key, struct job_override set) {
   struct arena *arena = arena_new();
-  const char *text = program_with(experiment->travel, experiment->templates, arena, set);
-  if (text != NULL) {
-    struct lines other = lines_of(arena, text, strlen(text));
-    const int *match = lines_match(arena, &experiment->lines, &other);
-    for (int i = 0; i < experiment->lines.count; i++)
-      if (match[i] < 0) add_key(experiment->travel->arena, &experiment->manifest->lines[i], key);
-  }
+  const char *texts[2];
+  bool made = program_with(experiment->travel, experiment->templates, arena, set, texts);
+  for (int i = 0; i < experiment->n_texts && made; i++) compare(experiment, i, key, arena, texts[i]);
   arena_free(arena);
-  return text != NULL;
+  return made;
 }
 
 static const char *where_text(struct arena *arena, const struct job_choice *choice) {
@@ -63,7 +72,14 @@ static const char *where_text(struct arena *arena, const struct job_choice *choi
 
 void find_keys(const struct travel *travel, const char *text, struct manifest *manifest) {
   struct arena *arena = travel->arena;
-  struct experiment experiment = {travel, travel->templates, lines_of(arena, text, strlen(text)), manifest};
+  struct experiment experiment = {.travel = travel, .templates = travel->templates, .n_texts = 1};
+  experiment.texts[0].lines = lines_of(arena, text, strlen(text));
+  experiment.texts[0].manifest = manifest;
+  if (manifest->beside != NULL) {
+    experiment.texts[1].lines = lines_of(arena, travel->beside, strlen(travel->beside));
+    experiment.texts[1].manifest = manifest->beside;
+    experiment.n_texts = 2;
+  }
   const struct job_choice *choices = job_choices(arena, travel->job, &manifest->n_keys);
   manifest->keys = arena_alloc(arena, ((size_t)manifest->n_keys + 1) * sizeof *manifest->keys);
   for (int i = 0; i < manifest->n_keys; i++) {
@@ -77,4 +93,7 @@ void find_keys(const struct travel *travel, const char *text, struct manifest *m
       if (!refused) manifest_add(arena, &manifest->keys[i].tried, choice->alternatives[k].value);
     }
   }
+  if (manifest->beside == NULL) return;
+  manifest->beside->keys = manifest->keys;
+  manifest->beside->n_keys = manifest->n_keys;
 }

@@ -7,7 +7,7 @@
 #include "gen/provenance/manifest.h"
 
 /* Fills manifest->keys, and the keys of manifest->lines, which are there: for each key of the job the program is made
- * again with each of its alternatives. `travel` has made the program `text`. */
+ * again with each of its alternatives. `travel` has made the program `text`. The same of manifest->beside. */
 void find_keys(const struct travel *travel, const char *text, struct manifest *manifest);
 
 #endif

@@ -72,9 +72,10 @@ struct manifest {
   const char *compile_rest; /* the same behind the compiler's name and flags; not in the file */
   struct manifest_line *lines;
   int n_lines;
+  struct manifest *beside; /* of the program's second text, which has a file of its own; NULL: it has none */
 };
 
-/* "trainer.manifest.json" beside "trainer.c". */
+/* "trainer.manifest.json" beside "trainer.c", "trainer.cu.manifest.json" beside "trainer.cu". */
 const char *manifest_path(struct arena *arena, const char *program);
 
 /* The manifest as JSON text, one line of the program a line. */

@@ -1,6 +1,8 @@
-"""Every rule on the device beside the processor's, which tests/optimizer holds against PyTorch's: a small model's weights,
-losses and norms over steps with groups, clipping and decay. What each test compiles is small, and not optimised."""
+"""Every rule that has kernels of its own beside the processor's, which tests/optimizer holds against PyTorch's: a small
+model's weights, losses and norms over steps with groups, clipping and decay; its products end in relu. And
+the scaler of fp16 that finds overflows, of which the device decides and the host reads later."""
 
+import re
 import unittest
 
 import host
@@ -14,7 +16,9 @@ RULES = {
     "schedule_free_adamw": ({"lr": 1e-3, "weight_decay": 0.1}, {"accumulation": {"num_steps": 2}}),
     "lamb": ({"lr": 1e-2, "weight_decay": 0.1, **CLIPPED}, {}),
     "adafactor": ({"lr": 1e-2, "weight_decay": 0.1, "param_groups": GROUPS}, {"precision": {"mixed_precision": "bf16"}}),
-    "adamw": ({"lr": 1e-3, "state_dtype": "bf16_stochastic", **CLIPPED}, {}),
+    "adamw": ({"lr": 1e-3, "state_dtype": "bf16_stochastic", **CLIPPED}, {"width": 128}),
+    "sgd": ({"lr": 1e-2}, {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0**27, "growth_interval": 2}},
+                           "training": {"steps": 16, "seed": 3}, "width": 128}),
     "rmsprop": ({"lr": 1e-3, "momentum": 0.9, "centered": True, "state_dtype": "bf16"}, {}),
     "muon": ({"lr": 1e-2, "clip_grad_value": 0.01, "param_groups": GROUPS}, {}),
 }
@@ -27,9 +31,20 @@ class Rules(Comparison):
 
 def add(name, keys, groups):
     averaged = {} if name == "schedule_free_adamw" else {"ema": {"decay": 0.9}}  # it is an average by itself
-    job = case("mlp_table", {"n_layer": 1, "width": 9, "n_classes": 10}, ROWS, optimizer={"name": name, **keys},
-               training={**EVALUATED, **averaged}, **groups)
-    setattr(Rules, f"test_{name}", lambda self: self.compare(name, job))
+    groups, width = dict(groups), groups.get("width", 9)
+    groups.pop("width", None)
+    job = case("mlp_table", {"n_layer": 1, "width": width, "n_classes": 10}, ROWS,
+               **{"optimizer": {"name": name, **keys}, "training": {**EVALUATED, **averaged}, **groups})
+
+    def test(self):
+        rows, text = self.compare(name, job)
+        self.assertEqual(set(re.findall(r"ACCEL_\w*RELU", text)), {"ACCEL_BIAS_RELU"} if width == 128 else set())
+        scales = [row["loss_scale"] for row in rows if "loss_scale" in row]
+        if scales:  # it falls over overflows, and grows between them
+            self.assertLess(min(scales), scales[0] / 4)
+            self.assertTrue(any(later > earlier for earlier, later in zip(scales, scales[1:])), scales)
+
+    setattr(Rules, f"test_{name}", test)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,30 @@ class Manifests(unittest.TestCase):
             self.assertIn(manifest["job"]["sha256"], recorded.lines[2])
             self.assertEqual(manifest["plan"], json.loads(run("plan", "job.yaml", "--json", cwd=folder).stdout))
 
+    def test_second_text(self):
+        """A program for GPUs is two files, each with a manifest: each is made again from its own, a kernel has the
+        model's line of its call, and a key the lines that it changes in either."""
+        job = {**JOBS["table"], "devices": {"kind": "cuda"}}
+        recorded = Recorded(job)
+        self.addCleanup(shutil.rmtree, recorded.folder)
+        folder = recorded.folder
+        kernels = json.loads((folder / "trainer.cu.manifest.json").read_text())
+        jsonschema.validate(kernels, SCHEMA)
+        text = (folder / "trainer.cu").read_text().split("\n")[:-1]
+        self.assertEqual(kernels["output"], {"role": "program", "name": "trainer.cu", "sha256": sha256(folder / "trainer.cu")})
+        self.assertEqual(len(kernels["lines"]), len(text))
+        place = next(i for i, line in enumerate(text) if "layer_norm" in line or "cross_entropy" in line)
+        self.assertTrue(kernels["lines"][place]["model"][0].startswith(pathlib.Path(job["model"]["source"]).name))
+        names = [key["key"] for key in kernels["keys"]]
+        self.assertEqual(names, [key["key"] for key in recorded.manifest["keys"]])
+        self.assertTrue(any("optimizer.lr" in line.get("keys", []) for line in kernels["lines"]))
+        again = recorded.run("audit", "--regenerate", "trainer.cu.manifest.json")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertIn("cuda/", recorded.run("explain", f"trainer.cu:{place + 1}").stdout)
+        changed = (folder / "trainer.cu").read_text().replace("threadIdx.x", "threadIdx.y", 1)
+        (folder / "trainer.cu").write_text(changed)
+        self.assertNotEqual(recorded.run("audit", "--regenerate", "trainer.cu.manifest.json").returncode, 0)
+
     def test_templates_that_are_named_were_read(self):
         for recorded in self.made.values():
             read = {file["name"] for file in recorded.manifest["inputs"] if file["role"] == "template"}
