@@ -2,10 +2,13 @@
 number of ranks has saved goes on with another."""
 
 import os
+import pathlib
 import shutil
+import subprocess
+import tempfile
 import unittest
 
-from ranks import CONFIG, BesideOne, Ranks, job_of, load_file, relative
+from ranks import CONFIG, GENERATOR, MODELS, BesideOne, Ranks, job_of, load_file, relative
 
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0}, {"match": "re:ln_", "weight_decay": 0}]}
@@ -54,6 +57,34 @@ class Weights(BesideOne):
     def test_in_bf16_with_checkpointing(self):
         self.check(2, 6, 20, 3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
                    precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)
+
+
+class Ignored(BesideOne):
+    """ignored_modules: of two loops over layers, one whose layers are whole on every rank."""
+
+    def setUp(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        loop = '  for (int i = 0; i < c.n_layer; i++) x = block(nth(s, "h", i), x, c);\n'
+        text = (MODELS / "gpt2.c").read_text()
+        self.assertEqual(text.count(loop), 1)
+        (folder / "twice.c").write_text(text.replace(loop, loop + loop.replace('"h"', '"g"')))
+        self.model = str(folder / "twice")
+
+    def parallelism(self, *names):
+        return {"fsdp": {"reshard_after_forward": True, "ignored_modules": list(names)}}
+
+    def test_one_of_two(self):
+        trainer, _ = self.check(2, 6, 10, model=self.model, parallelism=self.parallelism("g.*.ln_1.weight"))
+        gathered = {c["what"].split()[5][0] for c in trainer.plan()["collectives"] if "layer" in c["what"]}
+        self.assertEqual(gathered, {"h"})
+
+    def test_refused(self):
+        for names, words in ((("re:^[gh][.]",), "has no loop over layers"), (("f.*",), "matches the name of no parameter")):
+            job = Ranks(2, job_of(2, 6, 10, model=self.model, parallelism=self.parallelism(*names)))
+            result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(words, result.stderr)
 
 
 class Saved(unittest.TestCase):

@@ -83,7 +83,8 @@ def train(rows, micro, stage, shards, rank, ranks, port, out):
 
 class Sharding(unittest.TestCase):
     def check(self, ranks, batch, micro, stage, shards):
-        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"zero_stage": stage, "dp_shard": shards},
+        divides = {"zero_stage": 1} if stage == 1 else {"fsdp": {"reshard_after_forward": stage == 3}}
+        rows = rows_of(ranks, batch, STEPS, micro, parallelism={**divides, "dp_shard": shards},
                        config={"n_layer": LAYERS, "width": FEATURES, "n_classes": CLASSES},
                        optimizer={"name": "adamw", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5})
         rows.weights = deep_weights()
