@@ -1,6 +1,8 @@
 /* accel-gen tune: how fast the kernels of a job's trainer are on this machine, each in the ways in which it can be
  * written. What is measured is the trainer itself with a profile in it: kernels find in the caches what they find there
- * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. */
+ * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. Then
+ * comes one in which each choice takes the way that was fastest: the least of several numbers is too small by chance,
+ * and this one's are not. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +39,9 @@ struct samples {
   } seconds;
 };
 
-/* The trainer in which each choice takes its way of one number. */
+/* A trainer, by what its choices are. */
 struct variant {
   struct travel travel;
-  struct tuning *forced;
   const char *program;
 };
 
@@ -49,8 +50,9 @@ struct tune {
   struct arena *arena;
   const char *folder;
   int64_t threads;
-  struct variant *variants;
+  struct variant *variants; /* by the number of the way that each choice takes; the last one: the fastest ways */
   int n_variants;
+  int steps; /* of a run */
   struct {
     struct samples *items;
     int count, capacity;
@@ -78,17 +80,15 @@ static void adjust(void *context, struct job *job) {
   job->devices.threads = (int)tune->threads;
 }
 
-static int make_variant(struct tune *tune, int number) {
+static int make_variant(struct tune *tune, int number, const struct tuning *tuning) {
   struct variant *variant = &tune->variants[number];
   struct travel *travel = &variant->travel;
   const char *text = NULL;
-  variant->forced = tuning_new(tune->arena);
-  variant->forced->forced = number;
   *travel = (struct travel){.options = tune->options,
                             .arena = tune->arena,
                             .diags = diagnostics_in(tune->arena),
                             .kind = PROGRAM_TRAIN,
-                            .tuning = variant->forced,
+                            .tuning = tuning,
                             .adjust = adjust,
                             .context = tune};
   int status = travel_to_text(travel, NULL, &text);
@@ -109,10 +109,12 @@ static int count_variants(const struct program *program) {
 }
 
 static int make_variants(struct tune *tune) {
-  tune->variants = arena_alloc(tune->arena, MAX_WAYS * sizeof *tune->variants);
+  tune->variants = arena_alloc(tune->arena, (MAX_WAYS + 1) * sizeof *tune->variants);
   tune->n_variants = 1;
   for (int i = 0; i < tune->n_variants; i++) {
-    int status = make_variant(tune, i);
+    struct tuning *forced = tuning_new(tune->arena);
+    forced->forced = i;
+    int status = make_variant(tune, i, forced);
     if (status != STATUS_OK) return status;
     if (i == 0) tune->n_variants = count_variants(tune->variants[0].travel.program);
   }
@@ -186,22 +188,48 @@ static void add_run(struct tune *tune, const struct variant *variant, const stru
   }
 }
 
+static bool measure_variant(struct tune *tune, int number, int round) {
+  struct laps laps;
+  if (tune->options->verbose)
+    fprintf(stderr, "round %d of %d, program %d of %d, %d steps\n", round + 1, tune->options->rounds, number + 1,
+            tune->n_variants, tune->steps);
+  if (!run(tune, &tune->variants[number], tune->steps, &laps)) return false;
+  add_run(tune, &tune->variants[number], &laps);
+  return true;
+}
+
 static bool measure(struct tune *tune) {
   struct laps laps;
   if (!run(tune, &tune->variants[0], LEAST_STEPS, &laps)) return false;
   double wanted = seconds_of_run / laps.step;
-  int steps = wanted < LEAST_STEPS ? LEAST_STEPS : wanted > MOST_STEPS ? MOST_STEPS : (int)wanted;
-  bool counts = steps == LEAST_STEPS; /* then the first run is as good as any */
+  tune->steps = wanted < LEAST_STEPS ? LEAST_STEPS : wanted > MOST_STEPS ? MOST_STEPS : (int)wanted;
+  bool counts = tune->steps == LEAST_STEPS; /* then the first run is as good as any */
   if (counts) add_run(tune, &tune->variants[0], &laps);
   for (int round = 0; round < tune->options->rounds; round++)
-    for (int i = counts && round == 0 ? 1 : 0; i < tune->n_variants; i++) {
-      if (tune->options->verbose)
-        fprintf(stderr, "round %d of %d, way %d of %d, %d steps\n", round + 1, tune->options->rounds, i + 1,
-                tune->n_variants, steps);
-      if (!run(tune, &tune->variants[i], steps, &laps)) return false;
-      add_run(tune, &tune->variants[i], &laps);
-    }
+    for (int i = counts && round == 0 ? 1 : 0; i < tune->n_variants; i++)
+      if (!measure_variant(tune, i, round)) return false;
   return true;
+}
+
+/* Puts the medians of what was measured so far into a table. */
+static void fill(const struct tune *tune, struct tuning *table) {
+  for (int i = 0; i < tune->samples.count; i++) {
+    const struct samples *samples = &tune->samples.items[i];
+    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items, samples->seconds.count));
+  }
+}
+
+/* The same of the trainer that the table would have now. */
+static int measure_fastest(struct tune *tune) {
+  struct tuning *table = tuning_new(tune->arena);
+  if (tune->n_variants == 1) return STATUS_OK;
+  fill(tune, table);
+  int status = make_variant(tune, tune->n_variants, table);
+  if (status != STATUS_OK) return status;
+  tune->n_variants++;
+  for (int round = 0; round < tune->options->rounds; round++)
+    if (!measure_variant(tune, tune->n_variants - 1, round)) return STATUS_CANNOT;
+  return STATUS_OK;
 }
 
 /* ---- The table ---- */
@@ -254,13 +282,10 @@ static bool make_folders(struct arena *arena, const char *path) {
   return true;
 }
 
-/* Puts the medians into the table and writes it; then says what follows for the job. */
+/* Writes the table; then says what follows for the job. */
 static int finish(struct tune *tune, const char *file) {
   struct tuning *table = open_table(tune, file);
-  for (int i = 0; i < tune->samples.count; i++) {
-    struct samples *samples = &tune->samples.items[i];
-    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items, samples->seconds.count));
-  }
+  fill(tune, table);
   const char *text = tuning_text(table);
   if (!make_folders(tune->arena, file) || !write_file(tune->arena, file, text, strlen(text))) return STATUS_CANNOT;
   struct travel travel = tune->variants[0].travel;
@@ -297,8 +322,9 @@ static bool can_tune(struct travel *travel) {
 
 static int tune_job(struct tune *tune, const char *file) {
   int status = make_variants(tune);
-  if (status != STATUS_OK) return status;
-  return measure(tune) ? finish(tune, file) : STATUS_CANNOT;
+  if (status == STATUS_OK && !measure(tune)) status = STATUS_CANNOT;
+  if (status == STATUS_OK) status = measure_fastest(tune);
+  return status == STATUS_OK ? finish(tune, file) : status;
 }
 
 int command_tune(const struct options *options) {
