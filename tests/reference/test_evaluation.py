@@ -1,4 +1,4 @@
-"""Accelerate itself beside eval_iters: all, metrics and seeds: two of its processes, whose last batches are padded with
+"""Accelerate itself beside eval_iters: all, metrics and seeds: three of its processes, whose last batches are padded with
 samples from the beginning, and gather_for_metrics, which takes those out again; set_seed."""
 
 import pathlib
@@ -10,10 +10,12 @@ import torch
 import torch.nn.functional as F
 from accelerate import Accelerator, debug_launcher
 from accelerate.utils import set_seed
+from peers import trained
 from rows import Mlp, Rows
 from sklearn.metrics import accuracy_score, f1_score
 
 HELD, BATCH = 25, 4
+METRICS = ["accuracy", "f1_macro", "perplexity"]
 
 
 def gathered(features, labels, weights, out):
@@ -35,16 +37,20 @@ def gathered(features, labels, weights, out):
 
 class Exact(unittest.TestCase):
     def test_gather_for_metrics(self):
-        rows = Rows(60, BATCH, 3, training={"eval_interval": 3, "eval_iters": "all",
-                                            "metrics": ["accuracy", "f1_macro", "perplexity"]},
-                    data={"eval_fraction": 1 - 35.5 / 60, "batch_size": 7}, optimizer={"name": "sgd", "lr": 0.3})
-        row = rows.run()[-1]
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                rows = Rows(60, BATCH, 3, training={"eval_interval": 3, "eval_iters": "all", "metrics": METRICS},
+                            data={"eval_fraction": 1 - 35.5 / 60, "batch_size": 7}, optimizer={"name": "sgd", "lr": 0.3},
+                            devices={"per_node": ranks})
+                self.check(rows, trained(rows, ranks)[-1])
+
+    def check(self, rows, row):
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "reference.npz"
             arguments = (rows.features[-HELD:], rows.labels[-HELD:], rows.trainer.weights(), str(out))
-            debug_launcher(gathered, arguments, num_processes=2)
+            debug_launcher(gathered, arguments, num_processes=3)
             found = dict(np.load(out))
-        self.assertGreater(2 * found["seen"], HELD, "the reference pads")
+        self.assertGreater(3 * found["seen"], HELD, "the reference pads")
         self.assertEqual(len(found["label"]), HELD)
         self.assertLess(abs(row["eval_loss"] / found["loss"].mean() - 1), 1e-6)
         self.assertLess(abs(row["eval_perplexity"] / np.exp(found["loss"].mean()) - 1), 1e-6)
