@@ -24,13 +24,14 @@ static struct jinja_value data_axes_value(struct arena *arena, const struct job 
   return list;
 }
 
-/* The first `count` collectives, of elements in memory. */
-static struct jinja_value pieces_value(const struct program *program, int count) {
+/* The collectives of elements in memory that begin within the backward, or all others. */
+static struct jinja_value pieces_value(const struct program *program, bool within) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *bucket = &program->collectives.items[i];
     struct jinja_value value = jinja_map(arena);
+    if ((bucket->behind != NULL) != within) continue;
     set_comment(arena, value, "what", bucket->what);
     set_int(arena, value, "first", bucket->first);
     set_int(arena, value, "count", bucket->count);
@@ -90,7 +91,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
-  jinja_set(arena, value, "buckets", pieces_value(program, is_divided(program) ? 0 : program->n_buckets));
-  jinja_set(arena, value, "averaged", pieces_value(program, local ? program->collectives.count : 0));
+  jinja_set(arena, value, "buckets", is_divided(program) ? jinja_list(arena) : pieces_value(program, true));
+  jinja_set(arena, value, "averaged", local ? pieces_value(program, false) : jinja_list(arena));
   return value;
 }

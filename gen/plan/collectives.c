@@ -7,7 +7,6 @@
 #include "gen/plan/place.h"
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
-#include "gen/plan/synchronize.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -251,7 +250,6 @@ void plan_collectives(struct program *program) {
   if (is_divided(program))
     add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
             dtype_size(DTYPE_FLOAT32));
-  synchronize_collectives(program);
   add_loss(program, AXIS_DP_REPLICATE);
   add_loss(program, AXIS_DP_SHARD);
   if (is_divided(program)) {

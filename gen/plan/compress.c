@@ -4,7 +4,7 @@
 
 #include "gen/plan/collectives.h"
 #include "gen/plan/place.h"
-#include "gen/plan/synchronize.h"
+#include "gen/plan/sequence.h"
 
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -122,13 +122,15 @@ void plan_compression(struct program *program) {
   add(program, "left factors of gradients", 0, compression->left);
   add(program, "right factors of gradients", 0, compression->right);
   if (program->job->parallelism.wire != PRECISION_NO) program->wire = wire_room(program);
-  synchronize_collectives(program);
   bool counts = program->border.counts;
   add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
   struct collective *loss = &program->collectives.items[program->collectives.count - 1];
   loss->width = (int64_t)sizeof(double);
   loss->from = 0;
-  program->sends_always = true; /* gradients travel behind the backward */
+  int before = program->collectives.count;
+  sequence_collectives(program);
+  compression->first_piece += program->collectives.count - before; /* what comes before them in a step */
+  program->sends_always = true;                                    /* gradients travel behind the backward */
 }
 
 int64_t compression_bytes(const struct program *program) {

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "gen/ir/op.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/synchronize.h"
 
 /* A collective on its way, and the statements that have begun since. */
 struct open {
@@ -83,6 +85,17 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
   }
 }
 
+/* What kernels add up over the ranks while they run: a statement's, and those of all that it calls. */
+static void exchange(struct sequence *sequence, const struct step *step) {
+  static const enum axis axes[] = {AXIS_DP_SHARD, AXIS_DP_REPLICATE};
+  struct program *program = sequence->program;
+  const struct function *callee = step->callee;
+  for (int s = 0; callee != NULL && s < callee->n_steps; s++) exchange(sequence, &callee->steps[s]);
+  for (int i = 0; i < 2 && callee == NULL && step->node->kind->exchanged != NULL; i++)
+    if (program->job->parallelism.axes[axes[i]] > 1)
+      ARENA_PUSH(program->arena, sequence->done, synchronize_sum(program, step, axes[i]));
+}
+
 /* ---- In the order in which it runs ---- */
 
 static void walk(struct sequence *sequence, const struct function *function) {
@@ -97,10 +110,12 @@ static void walk(struct sequence *sequence, const struct function *function) {
       if (holds) await_gathers(sequence);
       if (step->settled != NULL && step->settled[iteration] > 0) await_sums(sequence, step->settled[iteration]);
       if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
-      if (step->callee != NULL && step->used == NULL && count == 1)
+      if (step->callee != NULL && step->used == NULL && count == 1) {
         walk(sequence, step->callee);
-      else
+      } else {
         note_statement(sequence, statement_text(sequence->program, step, iteration));
+        exchange(sequence, step);
+      }
       begin_sums(sequence, step, iteration);
     }
   }

@@ -37,28 +37,11 @@ bool synchronize(struct program *program, struct diagnostics *diags) {
 
 /* ---- Collectives ---- */
 
-static void add(struct program *program, enum axis axis, const struct step *step, int64_t times) {
-  struct collective collective = {.kind = COLLECTIVE_ALL_REDUCE,
-                                  .axis = axis,
-                                  .what = arena_printf(program->arena, "statistics in %s", step->kernel->name),
-                                  .width = dtype_size(DTYPE_FLOAT64),
-                                  .count = step->node->kind->exchanged(step->node),
-                                  .times = times};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, collective);
-}
-
-static void add_function(struct program *program, const struct function *function, int64_t times) {
-  for (int s = 0; s < function->n_steps; s++) {
-    const struct step *step = &function->steps[s];
-    if (step->callee != NULL) add_function(program, step->callee, times * step->node->call->count);
-    if (step->callee != NULL || step->node->kind->exchanged == NULL) continue;
-    add(program, AXIS_DP_SHARD, step, times);
-    add(program, AXIS_DP_REPLICATE, step, times);
-  }
-}
-
-void synchronize_collectives(struct program *program) {
-  int64_t times = program->job->accumulation.num_steps;
-  add_function(program, program->forward, times);
-  add_function(program, program->backward, times);
+struct collective synchronize_sum(const struct program *program, const struct step *step, enum axis axis) {
+  return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
+                             .axis = axis,
+                             .what = arena_printf(program->arena, "statistics in %s", step->kernel->name),
+                             .width = dtype_size(DTYPE_FLOAT64),
+                             .count = step->node->kind->exchanged(step->node),
+                             .times = program->job->accumulation.num_steps};
 }

@@ -12,6 +12,8 @@ TOKENS = {"num_steps": 3, "normalize": "tokens"}
 ALL = {"eval_interval": 2, "eval_iters": "all"}
 LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 JOINED = {"drop_last": False, "even_batches": False, "join_uneven_inputs": True}
+NORMED = {"model": "../../tests/reference/models/normed", "config": {"n_layer": 2, "width": 9, "n_classes": 3},
+          "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 6}, "training": ALL}
 HOOKS = {name: name for name in ("on_pre_load", "on_start", "on_step", "on_eval", "on_pre_save", "on_save", "on_end")}
 CASES = {
     "plain": {},
@@ -59,6 +61,8 @@ CASES = {
     "joined": {"data": JOINED, "accumulation": {"num_steps": 3}, "training": ALL},
     "joined_in_fp16": {"data": JOINED, "precision": {"mixed_precision": "fp16"}, "parallelism": {
         "zero_stage": 1, "ddp": {"divide_by_initial_world_size": False}}},
+    "statistics": {**NORMED, "parallelism": {"sync_batch_norm": True, "zero_stage": 1, "dp_shard": 2}, "accumulation": {"num_steps": 2}},
+    "statistics_in_bf16": {**NORMED, "parallelism": {"sync_batch_norm": True}, "precision": {"mixed_precision": "bf16"}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
 }
 

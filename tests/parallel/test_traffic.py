@@ -28,6 +28,7 @@ class Traffic(unittest.TestCase):
     def check(self, ranks, axes=("dp_replicate",), first="nothing", **groups):
         """first: what of the plan is done once before the first step, too."""
         trainer = Ranks(ranks, job_of(ranks, 2, STEPS, **groups))
+        (trainer.folder / "rows.csv").write_text("".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(90)))
         trainer.build()
         plan = trainer.plan()["collectives"]
         self.assertEqual({c["axis"] for c in plan}, set(axes))
@@ -95,6 +96,15 @@ class Traffic(unittest.TestCase):
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})
+
+    def test_statistics(self):
+        """Two sums of each channel, forward and backward, in each micro-batch."""
+        plan, _ = self.check(3, model="../../tests/reference/models/normed", config={"n_layer": 2, "width": 9, "n_classes": 3},
+                             data={"train": {"path": "rows.csv", "format": "csv"}, "features": 2},
+                             parallelism={"sync_batch_norm": True},
+                             accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        sums = [c for c in plan if c["what"].startswith("statistics")]
+        self.assertEqual((sum(c["times"] for c in sums), {c["bytes"] for c in sums}), (2 * 2 * 2, {2 * 9 * 8}))
 
     def test_in_order(self):
         """What ranks exchange by halves, one after the other, is as much as the plan says."""
