@@ -4,16 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/audit/device_source.h"
 #include "gen/audit/ptx_read.h"
-#include "gen/base/difference.h"
 #include "gen/base/file.h"
-#include "gen/base/path.h"
-
-/* A source that the PTX names, in lines; count -1: it is not there. */
-struct source_lines {
-  const char *name;
-  struct lines lines;
-};
 
 struct names {
   const char **items;
@@ -28,10 +21,7 @@ struct ptx_check {
   struct names defined; /* functions with a body */
   struct names labels;  /* of the function so far */
   struct ptx_files files;
-  struct {
-    struct source_lines *items;
-    int count, capacity;
-  } sources;
+  struct device_sources sources;
   int n_kernels, n_instructions, n_calls, loops, others;
   int64_t shared, local; /* bytes of the function */
   int64_t most_shared, most_local;
@@ -52,41 +42,7 @@ static bool has_name(const struct names *names, const char *name) {
   return false;
 }
 
-/* ---- The source behind a branch ---- */
-
-/* By its path, or beside the PTX. */
-static const struct source_lines *source_of(struct ptx_check *check, const char *name) {
-  for (int i = 0; i < check->sources.count; i++)
-    if (strcmp(check->sources.items[i].name, name) == 0) return &check->sources.items[i];
-  struct source_lines source = {.name = name, .lines.count = -1};
-  const char *beside = arena_printf(check->arena, "%s/%s", folder_of(check->arena, check->file), name_in_folder(name));
-  size_t length;
-  const char *text = read_bytes(check->arena, name, &length);
-  if (text == NULL) text = read_bytes(check->arena, beside, &length);
-  if (text != NULL) source.lines = lines_of(check->arena, text, length);
-  ARENA_PUSH(check->arena, check->sources, source);
-  return &check->sources.items[check->sources.count - 1];
-}
-
-static bool is_word_at(const char *line, int length, int at, const char *word) {
-  int size = (int)strlen(word);
-  if (at + size > length || memcmp(line + at, word, (size_t)size) != 0) return false;
-  if (!isalpha((unsigned char)word[0])) return true;
-  bool before = at > 0 && (isalnum((unsigned char)line[at - 1]) || line[at - 1] == '_');
-  bool after = at + size < length && (isalnum((unsigned char)line[at + size]) || line[at + size] == '_');
-  return !before && !after;
-}
-
-/* Whether a line has a loop, a choice, or a function of numbers that a library makes of choices. */
-static bool explains(const char *line, int length) {
-  static const char *const words[] = {"for",  "while", "do",   "if",      "switch", "?",      "&&",   "||",  "min",
-                                      "max",  "pow",   "sin",  "cos",     "sinf",   "cosf",   "exp",  "log", "erff",
-                                      "powf", "tanhf", "sqrt", "sincosf", "expm1f", "log1pf", "logf", "expf"};
-  for (int at = 0; at < length; at++)
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-      if (is_word_at(line, length, at, words[i])) return true;
-  return false;
-}
+/* ---- Branches ---- */
 
 /* What the toolkit adds of its own for functions of numbers; it has no lines. */
 static bool is_toolkits(const char *function) {
@@ -107,14 +63,12 @@ static void check_branch(struct ptx_check *check, const struct ptx_statement *st
     find(check, check->branches, VERDICT_CANNOT_TELL, statement, "a branch without a line: compile with -lineinfo");
     return;
   }
-  const struct source_lines *source = source_of(check, statement->where.file);
-  if (source->lines.count < 0) {
+  enum explanation why = device_explains(&check->sources, statement->where);
+  if (why == LINE_IS_NOT_THERE) {
     find(check, check->branches, VERDICT_CANNOT_TELL, statement, "the source of this branch cannot be read");
     return;
   }
-  int line = statement->where.line - 1;
-  bool found = line < source->lines.count && explains(source->lines.starts[line], source->lines.lengths[line]);
-  if (found)
+  if (why == LINE_EXPLAINS)
     claim_fact(audit, &audit->claims[check->branches], statement->where, "%s: %s", check->function,
                back ? "a loop" : "a choice, or a guard or remainder of a loop");
   else
@@ -287,7 +241,7 @@ struct audit *ptx_audit(struct arena *arena, const char *file, const char *text,
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   *tree = (struct tree){.file = file, .text = text, .n_lines = lines_of(arena, text, length).count};
   *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .hot = "kernels"};
-  struct ptx_check check = {.audit = audit, .arena = arena, .file = file};
+  struct ptx_check check = {.audit = audit, .arena = arena, .file = file, .sources = {.arena = arena, .file = file}};
   if (!collect(&check, text, length, diags)) return NULL;
   audit->n_functions = check.defined.count;
   audit->n_hot = check.n_kernels;

@@ -163,9 +163,10 @@ def compiled(folder):
         report(f"what nvcc makes of {name}", result.returncode == 0 and not wrong, result.stdout + result.stderr)
 
 
-with tempfile.TemporaryDirectory(prefix="accel-ptx-") as name:
-    edits(pathlib.Path(name))
-    any_text(pathlib.Path(name))
-    compiled(pathlib.Path(name))
-print(f"1..{count}")
-sys.exit(failed > 0)
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="accel-ptx-") as name:
+        edits(pathlib.Path(name))
+        any_text(pathlib.Path(name))
+        compiled(pathlib.Path(name))
+    print(f"1..{count}")
+    sys.exit(failed > 0)

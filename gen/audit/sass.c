@@ -1,0 +1,302 @@
+/* The form of the text: NVIDIA, "CUDA Binary Utilities". A line is a directive, a label, the place of what follows, or
+ * an instruction: its address in a comment, a predicate, its name, its operands up to a semicolon. */
+#include "gen/audit/sass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/audit/device_source.h"
+#include "gen/base/file.h"
+
+struct sass_instruction {
+  const char *name, *operands;
+  bool is_guarded;
+  int line; /* of the text */
+};
+
+struct sass_names {
+  const char **items;
+  int count, capacity;
+};
+
+struct sass_check {
+  struct audit *audit;
+  struct arena *arena;
+  const char *file;
+  struct lines lines;
+  const char *function;      /* whose code is read; NULL: none */
+  struct sass_names labels;  /* so far */
+  struct sass_names defined; /* labels of the whole text */
+  struct device_sources sources;
+  struct location where; /* line 0: the text does not say */
+  int64_t frame, most_frame;
+  int n_kernels, n_instructions, n_calls, n_spills, loops, others;
+  int branches, indirect, externals, memory, clock, order; /* places of the claims in the list */
+};
+
+static void find(struct sass_check *check, int claim, enum verdict verdict, const struct sass_instruction *instruction,
+                 const char *message) {
+  struct location where = check->where;
+  if (where.line == 0) where = (struct location){.file = check->file, .line = instruction->line, .column = 1};
+  claim_finding(check->audit, &check->audit->claims[claim], verdict, where, "%s: %s",
+                check->function != NULL ? check->function : "outside of functions", message);
+}
+
+static bool has_name(const struct sass_names *names, const char *name) {
+  for (int i = 0; i < names->count; i++)
+    if (strcmp(names->items[i], name) == 0) return true;
+  return false;
+}
+
+static bool starts_with(const char *text, const char *start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* ---- Instructions ---- */
+
+/* The label that `(LABEL) of the operands names; NULL: there is none. */
+static const char *target_of(struct arena *arena, const char *operands) {
+  const char *open = strstr(operands, "`(");
+  return open == NULL ? NULL : arena_copy(arena, open + 2, strcspn(open + 2, ")"));
+}
+
+static bool line_has(const struct sass_check *check, int line, const char *word) {
+  size_t length = (size_t)check->lines.lengths[line], size = strlen(word);
+  for (size_t at = 0; at + size <= length; at++)
+    if (memcmp(check->lines.starts[line] + at, word, size) == 0) return true;
+  return false;
+}
+
+/* Whether a branch passes over a call of the toolkit's mathematics, which serves the numbers that a division or a root
+ * finds hard. */
+static bool passes_over_mathematics(const struct sass_check *check, const struct sass_instruction *instruction,
+                                    const char *target) {
+  const char *label = target == NULL ? NULL : arena_printf(check->arena, "%s:", target);
+  bool calls = false;
+  for (int i = instruction->line; label != NULL && i < check->lines.count; i++) {
+    if (strncmp(check->lines.starts[i], label, strlen(label)) == 0) return calls;
+    calls = calls || (line_has(check, i, " CALL.") && line_has(check, i, "__internal_"));
+  }
+  return false;
+}
+
+static void check_branch(struct sass_check *check, const struct sass_instruction *instruction) {
+  const char *target = target_of(check->arena, instruction->operands);
+  bool back = target != NULL && has_name(&check->labels, target);
+  check->loops += back;
+  check->others += !back;
+  struct claim *claim = &check->audit->claims[check->branches];
+  if (strstr(check->function, "__internal_") != NULL || passes_over_mathematics(check, instruction, target)) {
+    claim_fact(check->audit, claim, check->where, "%s: the toolkit's mathematics", check->function);
+    return;
+  }
+  if (check->where.line == 0) {
+    find(check, check->branches, VERDICT_CANNOT_TELL, instruction, "a branch without a line: compile with -lineinfo");
+    return;
+  }
+  enum explanation why = device_explains(&check->sources, check->where);
+  if (why == LINE_EXPLAINS)
+    claim_fact(check->audit, claim, check->where, "%s: %s", check->function,
+               back ? "a loop" : "a choice, or a guard or remainder of a loop");
+  else if (why == LINE_IS_NOT_THERE)
+    find(check, check->branches, VERDICT_CANNOT_TELL, instruction, "the source of this branch cannot be read");
+  else
+    find(check, check->branches, VERDICT_BROKEN, instruction, "a branch at a line without a loop and without a choice");
+}
+
+static void check_call(struct sass_check *check, const struct sass_instruction *instruction) {
+  const char *target = target_of(check->arena, instruction->operands);
+  check->n_calls++;
+  if (target == NULL)
+    find(check, check->indirect, VERDICT_BROKEN, instruction, "a call to where a register says");
+  else if (!has_name(&check->defined, target))
+    find(check, check->externals, VERDICT_BROKEN, instruction,
+         arena_printf(check->arena, "a call of %s, which is not defined here", target));
+}
+
+/* R1 is the stack's end: it is taken from the launch, then moved by constants. */
+static void check_stack(struct sass_check *check, const struct sass_instruction *instruction) {
+  const char *operands = instruction->operands;
+  if (!starts_with(operands, "R1,")) return;
+  bool is_read = starts_with(instruction->name, "ST") || starts_with(instruction->name, "RED");
+  bool taken = strstr(operands, "c[") != NULL && strstr(operands, "R1, R1") == NULL;
+  if (is_read || taken) return;
+  const char *by = strstr(operands, "0x");
+  bool moves = starts_with(operands, "R1, R1, ") && by != NULL && strstr(instruction->name, "ADD") != NULL;
+  if (!moves) {
+    find(check, check->memory, VERDICT_BROKEN, instruction, "a stack of a size that is not known before");
+    return;
+  }
+  int64_t bytes = strtoll(by, NULL, 16);
+  if (by[-1] == '-') check->frame += bytes;
+  if (check->frame > check->most_frame) check->most_frame = check->frame;
+}
+
+static bool reads_clock(const char *operands) {
+  static const char *const names[] = {"SR_CLOCK", "SR_GLOBALTIMER", "SR_VIRTUALSMID",
+                                      "SR_SMID",  "SR_WARPID",      "SR_VIRTID"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strstr(operands, names[i]) != NULL) return true;
+  return false;
+}
+
+/* Sums of floating-point numbers whose order the scheduler chooses. */
+static bool is_unordered(const char *name) {
+  bool atomic = starts_with(name, "ATOM") || starts_with(name, "RED.");
+  bool real = strstr(name, ".F16") != NULL || strstr(name, ".F32") != NULL || strstr(name, ".F64") != NULL ||
+              strstr(name, ".BF16") != NULL;
+  return atomic && real && strstr(name, ".ADD") != NULL;
+}
+
+static bool is_operation(const char *name, const char *operation) {
+  size_t length = strlen(operation);
+  return strncmp(name, operation, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+static void check_instruction(struct sass_check *check, const struct sass_instruction *instruction) {
+  const char *name = instruction->name;
+  check->n_instructions++;
+  if (instruction->is_guarded && (is_operation(name, "BRA") || is_operation(name, "EXIT")))
+    check_branch(check, instruction);
+  if (is_operation(name, "BRX") || is_operation(name, "BRXU") || is_operation(name, "JMX") ||
+      is_operation(name, "JMXU"))
+    find(check, check->indirect, VERDICT_BROKEN, instruction, "a jump to where a register says");
+  if (is_operation(name, "CALL")) check_call(check, instruction);
+  if (is_operation(name, "LDL") || is_operation(name, "STL")) check->n_spills++;
+  check_stack(check, instruction);
+  if (reads_clock(instruction->operands))
+    find(check, check->clock, VERDICT_BROKEN, instruction,
+         arena_printf(check->arena, "%s %s", name, instruction->operands));
+  if (is_unordered(name)) find(check, check->order, VERDICT_BROKEN, instruction, name);
+}
+
+/* ---- Lines ---- */
+
+static const char *skip_blanks(const char *at) {
+  return at + strspn(at, " \t{");
+}
+
+/* An instruction behind its address; false: none stands there. */
+static bool read_instruction(struct arena *arena, const char *line, struct sass_instruction *instruction) {
+  const char *at = skip_blanks(line);
+  if (!starts_with(at, "/*") || strstr(at, "*/") == NULL) return false;
+  at = skip_blanks(strstr(at, "*/") + 2);
+  instruction->is_guarded = *at == '@';
+  if (*at == '@') at = skip_blanks(at + strcspn(at, " \t"));
+  size_t length = strcspn(at, " \t;");
+  if (*at < 'A' || *at > 'Z' || strchr(at, ';') == NULL) return false;
+  instruction->name = arena_copy(arena, at, length);
+  at = skip_blanks(at + length);
+  instruction->operands = arena_copy(arena, at, strcspn(at, ";"));
+  return true;
+}
+
+/* NAME: at the start of a line; NULL: it is none. */
+static const char *read_label(struct arena *arena, const char *line) {
+  size_t length = strcspn(line, ": \t");
+  return length > 0 && line[length] == ':' ? arena_copy(arena, line, length) : NULL;
+}
+
+/* //## File "PATH", line N: of the innermost function; what says where that was put follows behind it. */
+static void read_place(struct sass_check *check, const char *line) {
+  const char *open = strchr(line, '"'), *close = open != NULL ? strchr(open + 1, '"') : NULL;
+  int number = 0;
+  if (close == NULL || sscanf(close, "\", line %d", &number) != 1 || strstr(line, "//## File") == NULL) return;
+  check->where = (struct location){
+      .file = arena_copy(check->arena, open + 1, (size_t)(close - open - 1)), .line = number, .column = 1};
+}
+
+static void enter(struct sass_check *check, const char *label) {
+  bool local = starts_with(label, ".L") || starts_with(label, ".text.");
+  ARENA_PUSH(check->arena, check->labels, label);
+  if (local) return;
+  check->function = label;
+  check->frame = 0;
+  check->where.line = 0;
+}
+
+static void check_line(struct sass_check *check, const char *line, int number) {
+  struct sass_instruction instruction = {.line = number};
+  const char *label = read_label(check->arena, line);
+  if (label != NULL)
+    enter(check, label);
+  else if (strstr(line, "//## File") != NULL)
+    read_place(check, line);
+  else if (check->function != NULL && read_instruction(check->arena, line, &instruction))
+    check_instruction(check, &instruction);
+}
+
+/* ---- The claims ---- */
+
+static int claim(struct sass_check *check, const char *id, const char *sentence) {
+  audit_claim(check->audit, id, sentence);
+  return check->audit->n_claims - 1;
+}
+
+static void make_claims(struct sass_check *check) {
+  check->branches = claim(check, "sass-branches",
+                          "Every conditional branch and end of machine code stands at a line of the source with a "
+                          "loop, a choice, or a function of numbers that is made of choices.");
+  check->indirect = claim(check, "sass-no-indirect", "No machine code jumps or calls where a register says.");
+  check->externals = claim(check, "sass-externals",
+                           "Machine code calls only functions that this file defines: it allocates and prints nothing "
+                           "and starts no kernels.");
+  check->memory = claim(check, "sass-stack", "The stack of a thread is moved by constants alone.");
+  check->clock = claim(check, "sass-no-clock", "Machine code asks no clock, and not where it runs.");
+  check->order =
+      claim(check, "sass-order", "No sum of floating-point numbers hangs on the order in which threads come to it.");
+}
+
+static void add_evidence(struct sass_check *check) {
+  struct audit *audit = check->audit;
+  claim_evidence(audit, &audit->claims[check->branches], "%d branches back, %d others", check->loops, check->others);
+  claim_evidence(audit, &audit->claims[check->indirect], "%d calls by name", check->n_calls);
+  claim_evidence(audit, &audit->claims[check->externals], "%d calls", check->n_calls);
+  claim_evidence(audit, &audit->claims[check->memory], "at most %lld bytes, %d accesses to a thread's own memory",
+                 (long long)check->most_frame, check->n_spills);
+  claim_evidence(audit, &audit->claims[check->clock], "%d instructions", check->n_instructions);
+  claim_evidence(audit, &audit->claims[check->order], "%d instructions", check->n_instructions);
+}
+
+bool is_sass(const char *file) {
+  size_t length = strlen(file);
+  return length > 5 && strcmp(file + length - 5, ".sass") == 0;
+}
+
+static void check_all(struct sass_check *check) {
+  const struct lines *lines = &check->lines;
+  for (int i = 0; i < lines->count; i++) {
+    const char *line = arena_copy(check->arena, lines->starts[i], (size_t)lines->lengths[i]);
+    const char *label = read_label(check->arena, line);
+    if (label != NULL) ARENA_PUSH(check->arena, check->defined, label);
+    check->n_kernels += strstr(line, "STO_CUDA_ENTRY") != NULL;
+    check->audit->n_functions += label != NULL && !starts_with(label, ".");
+  }
+  for (int i = 0; i < lines->count; i++)
+    check_line(check, arena_copy(check->arena, lines->starts[i], (size_t)lines->lengths[i]), i + 1);
+}
+
+struct audit *sass_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
+  size_t length = text != NULL ? strlen(text) : 0;
+  if (text == NULL) text = read_bytes(arena, file, &length);
+  if (text == NULL) {
+    diag_error(diags, (struct location){.file = file}, "cannot be read");
+    return NULL;
+  }
+  struct lines lines = lines_of(arena, text, length);
+  struct tree *tree = arena_alloc(arena, sizeof *tree);
+  struct audit *audit = arena_alloc(arena, sizeof *audit);
+  *tree = (struct tree){.file = file, .text = text, .n_lines = lines.count};
+  *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .hot = "kernels"};
+  struct sass_check check = {
+      .audit = audit, .arena = arena, .file = file, .lines = lines, .sources = {.arena = arena, .file = file}};
+  make_claims(&check);
+  check_all(&check);
+  audit->n_hot = check.n_kernels;
+  add_evidence(&check);
+  if (check.n_kernels > 0 && check.n_instructions > 0) return audit;
+  diag_error(diags, (struct location){.file = file}, "this is no machine code of kernels");
+  diag_help(diags, "give what 'nvdisasm -g -c' writes of what 'nvcc -cubin -lineinfo' makes of the program's .cu");
+  return NULL;
+}
