@@ -64,7 +64,15 @@ bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct 
 bool rt_checkpoint_compare(const char *folder, const struct accel_program *program, char *changed, size_t size,
                            struct problem *problem);
 
-/* Reads a checkpoint that was verified. Nothing is written to the arrays before all of it was found right. */
+/* Whether all that ranks divide in this program is in parts of ranks there. */
+bool rt_checkpoint_is_in_parts(const char *folder, const struct accel_program *program);
+
+/* Reads this rank's part of what ranks divide, to its arrays `own`, from a checkpoint that is in parts. */
+bool rt_checkpoint_read_part(const char *folder, const struct accel_program *program, char *const *own,
+                             struct problem *problem);
+
+/* Reads a checkpoint that was verified. Nothing is written to the arrays before all of it was found right. A file whose
+ * first state has no array is left out. */
 bool rt_checkpoint_read(const char *folder, const struct accel_program *program, char *const *arrays,
                         struct checkpoint *what, struct problem *problem);
 

@@ -1,14 +1,18 @@
 #include "checkpoint.h"
 
+#include "divided.h"
 #include "mapping.h"
+#include "pieces.h"
 #include "shards.h"
 #include "tensors.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char cure[] = "give a whole checkpoint with --resume, or start anew with --resume never";
 
@@ -183,9 +187,77 @@ static bool is_first_of_file(const struct accel_program *program, int state) {
 static bool take_arrays(const char *folder, const struct accel_program *program, char *const *arrays, bool copies,
                         struct problem *problem) {
   for (int i = 0; i < program->n_states; i++)
-    if (is_first_of_file(program, i) && !take_file(folder, program, program->states[i].file, arrays, copies, problem))
+    if (is_first_of_file(program, i) && arrays[i] != NULL &&
+        !take_file(folder, program, program->states[i].file, arrays, copies, problem))
       return false;
   return true;
+}
+
+/* ---- Parts ---- */
+
+static bool index_path(char path[4096], const char *folder, const char *file, struct problem *problem) {
+  char name[256];
+  snprintf(name, sizeof name, "%.100s%s", file, rt_pieces_ending);
+  return rt_join(path, 4096, folder, name, problem);
+}
+
+/* Whether a state is the first one of a file that ranks divide. */
+static bool is_first_of_parts(const struct accel_program *program, int state) {
+  return rt_is_divided(program, state) && is_first_of_file(program, state);
+}
+
+bool rt_checkpoint_is_in_parts(const char *folder, const struct accel_program *program) {
+  bool all = program->division.n_rows > 0;
+  char path[4096];
+  struct problem ignored;
+  for (int i = 0; i < program->n_states && all; i++)
+    if (is_first_of_parts(program, i))
+      all = index_path(path, folder, program->states[i].file, &ignored) && access(path, F_OK) == 0;
+  return all;
+}
+
+static const struct stored_tensor *find_joined(const struct joined *index, const char *name) {
+  for (int i = 0; i < index->count; i++)
+    if (strcmp(index->tensors[i].name, name) == 0) return &index->tensors[i];
+  return NULL;
+}
+
+/* The index is of this program's tensors. */
+static bool check_index(const char *folder, const struct accel_program *program, const char *file,
+                        const struct joined *index, struct problem *problem) {
+  struct tensor_list whole;
+  if (!rt_tensors_of_state(&whole, program, file, NULL, problem)) return false;
+  bool good = whole.count == index->count ||
+              rt_problem(problem, "%s/%s: %d tensors, this program has %d", folder, file, index->count, whole.count);
+  for (int i = 0; good && i < whole.count; i++)
+    good = check(&whole.items[i], find_joined(index, whole.items[i].name), folder, file, problem);
+  rt_tensors_free(&whole);
+  return good;
+}
+
+static bool take_parts(const char *folder, const struct accel_program *program, const char *file, char *const *own,
+                       struct problem *problem) {
+  struct joined index;
+  struct tensor_list list;
+  char path[4096];
+  if (!index_path(path, folder, file, problem) || !rt_pieces_open(&index, path, cure, problem)) return false;
+  int shard = rt_rank_along(program, ACCEL_DP_SHARD);
+  bool good = check_index(folder, program, file, &index, problem) &&
+              rt_tensors_of_shard(&list, program, file, own, shard, problem);
+  if (good) {
+    good = rt_pieces_fill(&index, path, &list, problem);
+    rt_tensors_free(&list);
+  }
+  rt_pieces_free(&index);
+  return good;
+}
+
+bool rt_checkpoint_read_part(const char *folder, const struct accel_program *program, char *const *own,
+                             struct problem *problem) {
+  bool good = true;
+  for (int i = 0; i < program->n_states && good; i++)
+    if (is_first_of_parts(program, i)) good = take_parts(folder, program, program->states[i].file, own, problem);
+  return good;
 }
 
 bool rt_checkpoint_read(const char *folder, const struct accel_program *program, char *const *arrays,

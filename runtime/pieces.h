@@ -36,6 +36,13 @@ struct joined {
   void *index; /* the JSON that holds the names */
 };
 
+/* Reads the index at `path` alone: tensors without their bytes. */
+bool rt_pieces_open(struct joined *joined, const char *path, const char *cure, struct problem *problem);
+
+/* Fills tensors of rt_tensors_of_shard from the files of all ranks beside the index. */
+bool rt_pieces_fill(const struct joined *index, const char *path, const struct tensor_list *list,
+                    struct problem *problem);
+
 /* Reads the index at `path` and the files of all ranks beside it. Nothing in them is believed: each tensor must be
  * there once, from its first element to its last. */
 bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem);

@@ -97,8 +97,9 @@ static bool read_name(const char *text, char *name, size_t size, int64_t *first,
 }
 
 /* A part goes behind those that came before. */
-static bool add_part(struct joining *joining, const char *path, const json_t *entries,
-                     const struct stored_tensor *part) {
+static bool add_part(void *context, const char *path, const struct stored_tensor *part) {
+  struct joining *joining = context;
+  const json_t *entries = json_object_get(joining->joined->index, "tensors");
   char name[1024];
   int64_t first, end;
   const json_t *entry = NULL;
@@ -119,54 +120,132 @@ static bool add_part(struct joining *joining, const char *path, const json_t *en
   return true;
 }
 
-static bool add_file(struct joining *joining, const char *path, const json_t *entries, const char *cure) {
+/* Gives each tensor of the file at `path` to `take`. */
+static bool take_file(const char *path, bool (*take)(void *context, const char *path, const struct stored_tensor *part),
+                      void *context, struct problem *problem) {
   struct mapping mapping;
   struct safetensors file;
-  if (!rt_map(&mapping, path, cure, joining->problem)) return false;
-  bool good = rt_safetensors_read(&file, path, mapping.bytes, mapping.size, joining->problem);
-  for (int i = 0; good && i < file.count; i++) good = add_part(joining, path, entries, &file.tensors[i]);
-  if (good || file.tensors != NULL) rt_safetensors_free(&file);
+  if (!rt_map(&mapping, path, "give the files of all ranks that the index names", problem)) return false;
+  bool read = rt_safetensors_read(&file, path, mapping.bytes, mapping.size, problem), good = read;
+  for (int i = 0; good && i < file.count; i++) good = take(context, path, &file.tensors[i]);
+  if (read) rt_safetensors_free(&file);
   rt_unmap(&mapping);
   return good;
 }
 
-static bool add_files(struct joining *joining, const json_t *root, const char *cure) {
-  const json_t *entries = json_object_get(root, "tensors");
-  int64_t ranks = json_integer_value(json_object_get(root, "ranks"));
-  int stem = (int)(strlen(joining->path) - strlen(rt_pieces_ending));
-  char path[4096 + 40];
-  if (ranks < 1 || ranks > MOST_RANKS)
-    return rt_problem(joining->problem, "%s: 'ranks' is not a number of ranks", joining->path);
+/* The same of the files of all ranks, in their order. */
+static bool take_files(const struct joined *index, const char *path,
+                       bool (*take)(void *context, const char *path, const struct stored_tensor *part), void *context,
+                       int *files, struct problem *problem) {
+  int64_t ranks = json_integer_value(json_object_get(index->index, "ranks"));
+  int stem = (int)(strlen(path) - strlen(rt_pieces_ending));
+  char part[4096 + 40];
+  if (ranks < 1 || ranks > MOST_RANKS) return rt_problem(problem, "%s: 'ranks' is not a number of ranks", path);
   for (int64_t i = 1; i <= ranks; i++) {
-    snprintf(path, sizeof path, "%.*s-%05" PRId64 "-of-%05" PRId64 ".safetensors", stem, joining->path, i, ranks);
-    if (!add_file(joining, path, entries, cure)) return false;
-    joining->joined->files++;
+    snprintf(part, sizeof part, "%.*s-%05" PRId64 "-of-%05" PRId64 ".safetensors", stem, path, i, ranks);
+    if (!take_file(part, take, context, problem)) return false;
+    (*files)++;
   }
-  for (int i = 0; i < joining->joined->count; i++)
-    if (joining->filled[i] != joining->joined->tensors[i].size)
-      return rt_problem(joining->problem, "%s: the parts of '%.200s' end before it does", joining->path,
-                        joining->joined->tensors[i].name);
   return true;
 }
 
-static bool join(struct joining *joining, json_t *root, const char *cure) {
+static bool add_files(struct joining *joining) {
+  struct joined *joined = joining->joined;
+  if (!take_files(joined, joining->path, add_part, joining, &joined->files, joining->problem)) return false;
+  for (int i = 0; i < joined->count; i++)
+    if (joining->filled[i] != joined->tensors[i].size)
+      return rt_problem(joining->problem, "%s: the parts of '%.200s' end before it does", joining->path,
+                        joined->tensors[i].name);
+  return true;
+}
+
+/* ---- Some of each tensor ---- */
+
+/* Of a tensor, the elements from `first` up to `end`, of which those before `next` are there. */
+struct wanted {
+  char name[1024];
+  int64_t first, end, next;
+};
+
+struct filling {
+  const struct tensor_list *list;
+  struct wanted *wanted;
+  struct problem *problem;
+};
+
+/* What a part has of what is wanted goes to its place. */
+static bool fill_part(void *context, const char *path, const struct stored_tensor *part) {
+  struct filling *filling = context;
+  char name[1024];
+  int64_t first, end;
+  if (!read_name(part->name, name, sizeof name, &first, &end))
+    return rt_problem(filling->problem, "%s: '%.200s' is not a part of a tensor", path, part->name);
+  for (int i = 0; i < filling->list->count; i++) {
+    struct wanted *wanted = &filling->wanted[i];
+    const struct tensor_view *view = &filling->list->items[i];
+    if (strcmp(wanted->name, name) != 0 || first >= wanted->end || end <= wanted->next) continue;
+    size_t width = rt_dtype_size(view->dtype);
+    int64_t until = end < wanted->end ? end : wanted->end;
+    if (first > wanted->next || strcmp(part->dtype, rt_dtype_name(view->dtype)) != 0 ||
+        part->size != (size_t)(end - first) * width)
+      return rt_problem(filling->problem, "%s: '%.200s' does not go on where the parts before it end", path,
+                        part->name);
+    memcpy(view->bytes + (size_t)(wanted->next - wanted->first) * width,
+           part->bytes + (size_t)(wanted->next - first) * width, (size_t)(until - wanted->next) * width);
+    wanted->next = until;
+  }
+  return true;
+}
+
+bool rt_pieces_fill(const struct joined *index, const char *path, const struct tensor_list *list,
+                    struct problem *problem) {
+  struct filling filling = {list, calloc((size_t)list->count + 1, sizeof(struct wanted)), problem};
+  int files = 0;
+  bool good = filling.wanted != NULL || rt_problem(problem, "%s: no memory for the list of tensors", path);
+  for (int i = 0; good && i < list->count; i++) {
+    struct wanted *wanted = &filling.wanted[i];
+    good = read_name(list->items[i].name, wanted->name, sizeof wanted->name, &wanted->first, &wanted->end) ||
+           rt_problem(problem, "%s: the name '%.200s' is too long", path, list->items[i].name);
+    wanted->next = wanted->first;
+  }
+  good = good && take_files(index, path, fill_part, &filling, &files, problem);
+  for (int i = 0; good && i < list->count; i++)
+    if (filling.wanted[i].next != filling.wanted[i].end)
+      good = rt_problem(problem, "%s: there is no whole '%.200s'", path, list->items[i].name);
+  free(filling.wanted);
+  return good;
+}
+
+/* ---- All ---- */
+
+static bool open_index(struct joining *joining, const char *cure) {
+  struct mapping mapping;
+  json_error_t error;
+  if (!rt_map(&mapping, joining->path, cure, joining->problem)) return false;
+  json_t *root = json_loadb((const char *)mapping.bytes, mapping.size, JSON_REJECT_DUPLICATES, &error);
+  rt_unmap(&mapping);
+  joining->joined->index = root;
   json_t *entries = json_object_get(root, "tensors");
+  if (root == NULL)
+    return rt_problem(joining->problem, "%s: byte %d: the index is not JSON: %s", joining->path, error.position,
+                      error.text);
   if (!json_is_object(entries)) return rt_problem(joining->problem, "%s: the index has no 'tensors'", joining->path);
-  return read_tensors(joining, entries) && take_memory(joining) && add_files(joining, root, cure);
+  return read_tensors(joining, entries);
+}
+
+bool rt_pieces_open(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
+  struct joining joining = {.joined = joined, .path = path, .problem = problem};
+  *joined = (struct joined){0};
+  bool good = open_index(&joining, cure);
+  free(joining.filled);
+  if (!good) rt_pieces_free(joined);
+  return good;
 }
 
 bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
   struct joining joining = {.joined = joined, .path = path, .problem = problem};
-  struct mapping mapping;
-  json_error_t error;
   *joined = (struct joined){0};
-  if (!rt_map(&mapping, path, cure, problem)) return false;
-  json_t *root = json_loadb((const char *)mapping.bytes, mapping.size, JSON_REJECT_DUPLICATES, &error);
-  rt_unmap(&mapping);
-  if (root == NULL)
-    return rt_problem(problem, "%s: byte %d: the index is not JSON: %s", path, error.position, error.text);
-  joined->index = root;
-  bool good = join(&joining, root, "give the files of all ranks that the index names");
+  bool good = open_index(&joining, cure) && take_memory(&joining) && add_files(&joining);
   free(joining.filled);
   if (!good) rt_pieces_free(joined);
   return good;

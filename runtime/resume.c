@@ -42,9 +42,11 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
   return run->chosen = true;
 }
 
-/* What rank 0 alone does, so that a checkpoint need not lie where others see it. */
-static bool read_chosen(struct accel_run *run, struct checkpoint *what, struct problem *problem) {
-  return rt_divided_open(run->program, run->saver.own, run->saver.arrays, run->program->n_states, problem) &&
+/* What rank 0 alone does, so that a checkpoint need not lie where others see it; but ranks that write parts see them.
+ */
+static bool read_chosen(struct accel_run *run, struct checkpoint *what, bool in_parts, struct problem *problem) {
+  int n_states = run->program->n_states;
+  return (in_parts || rt_divided_open(run->program, run->saver.own, run->saver.arrays, n_states, problem)) &&
          rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
          rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
 }
@@ -54,13 +56,16 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
   struct checkpoint what = {0};
   if (!rt_resume_choose(run, problem)) return false;
   if (run->resumed[0] == '\0') return true;
-  rt_world_require(!rt_is_main() || read_chosen(run, &what, problem), problem, 1);
+  bool in_parts = program->checkpoint.by_rank && rt_is_main() && rt_checkpoint_is_in_parts(run->resumed, program);
+  rt_world_share(&in_parts, sizeof in_parts);
+  rt_world_require(!rt_is_main() || read_chosen(run, &what, in_parts, problem), problem, 1);
   rt_world_share(&what, sizeof what);
+  if (in_parts) rt_world_require(rt_checkpoint_read_part(run->resumed, program, run->saver.own, problem), problem, 1);
   for (int i = 0; i < program->n_states; i++)
-    if (rt_is_divided(program, i))
-      rt_divided_deal(program, i, run->saver.own[i], run->saver.arrays[i]);
-    else
+    if (!rt_is_divided(program, i))
       rt_world_share(run->saver.arrays[i], rt_state_bytes(&program->states[i]));
+    else if (!in_parts)
+      rt_divided_deal(program, i, run->saver.own[i], run->saver.arrays[i]);
   rt_divided_close(program, run->saver.arrays);
   run->continues = true;
   run->first_step = what.step;

@@ -2,12 +2,14 @@
 goes on, and accel-gen checkpoint makes one file of the parts. Parts that do not fit together are refused."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import unittest
 
 import numpy as np
-from ranks import CONFIG, GENERATOR, Ranks, job_of, load_file, relative, save_file, start
+from ranks import CONFIG, GENERATOR, Ranks, Running, job_of, load_file, relative, save_file, start
 
 LAYERS = {**CONFIG, "n_layer": 3}
 
@@ -67,11 +69,22 @@ class Parts(unittest.TestCase):
         self.assertEqual(command("diff", checkpoint(self.saver, 1), self.saver.folder / "on" / "checkpoints" / "checkpoint_0").returncode, 0)
 
     def test_other_ranks(self):
-        for ranks, parallelism in ((1, {}), (3, sharded("shard_grad_op")), (2, {"zero_stage": 1})):
+        for ranks, parallelism in ((1, {}), (3, sharded("full_shard")), (2, sharded("shard_grad_op")), (2, {"zero_stage": 1})):
             with self.subTest(ranks=ranks, parallelism=parallelism):
                 on = self.weights_on(built(ranks, parallelism))
                 for name, value in self.saver.weights().items():
                     self.assertLess(relative(on[name], value), 1e-4, name)
+
+    def test_signal(self):
+        """To a rank that is not the first."""
+        trainer = Ranks(2, job_of(2, 2, 100000, config=LAYERS, parallelism=sharded("full_shard"), tracking={"every": 1}))
+        trainer.build()
+        running = Running(trainer)
+        os.kill(running.ranks[1][1], signal.SIGUSR1)
+        result = running.end()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("saved", result.stdout)
+        self.assertEqual(command("verify", checkpoint(trainer, 0)).returncode, 0)
 
     def test_damage(self):
         for name, words in (("optimizer-00002-of-00002.safetensors", "its bytes have changed"), ("model.safetensors.parts.json", "its bytes have changed")):
