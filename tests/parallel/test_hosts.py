@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -14,6 +15,72 @@ from hosts import NETWORK, Hosts, missing
 from ranks import GENERATOR, Ranks, job_of, main_unless
 
 STEPS, EVERY, TIMEOUT = 200, 40, 8
+
+
+# On one host: sends back what comes; on another: sends so many datagrams, a millisecond apart, and prints how many came
+# back and the fewest seconds that one took.
+ECHO = """import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("0.0.0.0", 9))
+print("ready", flush=True)
+while True:
+    server.sendto(*server.recvfrom(64))
+"""
+ASK = """import socket, sys, time
+client, least = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 1e9
+client.settimeout(0.001)
+def hear():
+    global least
+    try:
+        sent = float(client.recv(64))
+        least = min(least, time.monotonic() - sent)
+        return 1
+    except TimeoutError:
+        return 0
+back = 0
+for _ in range(int(sys.argv[2])):
+    client.sendto(repr(time.monotonic()).encode(), (sys.argv[1], 9))
+    back += hear()
+client.settimeout(0.5)
+while hear():
+    back += 1
+print(back, least)
+"""
+
+
+class Links(unittest.TestCase):
+    """What the switch does to links, so that the other tests are about what they say."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = Hosts(2)
+        cls.addClassCleanup(cls.hosts.close)
+        cls.echo = subprocess.Popen(cls.hosts.on(1, sys.executable, "-c", ECHO), stdout=subprocess.PIPE, text=True)
+        cls.echo.stdout.readline()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.echo.kill()
+        cls.echo.communicate()
+
+    def ask(self, count, **shape):
+        self.hosts.shape(1, **shape)
+        text = subprocess.check_output(self.hosts.on(0, sys.executable, "-c", ASK, f"{NETWORK}.2", count), text=True)
+        return int(text.split()[0]), float(text.split()[1])
+
+    def test_delay(self):
+        back, least = self.ask(50)
+        self.assertEqual(back, 50)
+        self.assertLess(least, 0.02)
+        back, least = self.ask(50, delay=0.1)
+        self.assertEqual(back, 50)
+        self.assertGreaterEqual(least, 0.1)
+
+    def test_loss(self):
+        """A third of 600, within five standard deviations; and all."""
+        back, _ = self.ask(600, loss=1 / 3)
+        self.assertLess(abs(back - 400), 5 * (600 * 2 / 9) ** 0.5)
+        self.assertEqual(self.ask(20, loss=1)[0], 0)
 
 
 class Across(unittest.TestCase):
