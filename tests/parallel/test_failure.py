@@ -67,7 +67,9 @@ class Failure(unittest.TestCase):
         result = running.end()
         self.assertNotEqual(result.returncode, 0)
         self.assertLess(time.monotonic() - begin, 30)
-        self.assertIn("another rank did not come within 4 s", result.stderr)
+        self.assertEqual(len(errors(result)), 1, result.stderr)
+        self.assertIn("rank 0: error: ", errors(result)[0])
+        self.assertIn("another rank did not come within 4 s", errors(result)[0])
 
     def test_other_data(self):
         """A rank that finds another file, as on a machine of its own."""
