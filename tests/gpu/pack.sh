@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped image gpt2-124m-b4 gpt2-124m-b16 gpt2-124m-b32 gpt2-350m-b4 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute resume overflow offload profile ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -23,40 +23,57 @@ write() { # NAME MODEL CONFIG DATA REST
 }
 small="n_layer: 2, n_head: 4, n_embd: 64, vocab_size: 256, block_size: 64, bias: true"
 tokens="train: {path: $folder/train.bin, format: nanogpt}, batch_size: 8"
-steps="training: {steps: 200, seed: 7}\ntracking: {every: 1}\noptimizer: {name: adamw, lr: 1e-3, clip_grad_norm: 1.0}"
+# At a larger rate rounding grows along the 200 steps until curves of equal arithmetic part.
+steps="training: {steps: 200, seed: 7}\ntracking: {every: 1}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}"
 write float32 nanogpt "$small" "$tokens" "$steps"
 write tf32 nanogpt "$small" "$tokens" "$steps"
 write bf16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: bf16}"
 write fp16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16}"
+write resume nanogpt "$small" "$tokens" "$steps\ncheckpoint: {every: 50}"
+# Gradients of 16 bits are beyond their range until the scale has come down.
+write overflow nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16, grad_scaler: {init_scale: 1.0e+12}}"
+write offload nanogpt "$small" "$tokens" "$steps\nparallelism: {offload: {optimizer: cpu}}"
+write profile nanogpt "$small" "$tokens" "$steps\nprofile: {schedule: {skip_first: 20, active: 3}, output_trace_dir: runs/traces, nvtx: true}"
+write ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 4" \
+  "$steps\ndevices: {per_node: 2}\nparallelism: {zero_stage: 3}"
 write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
   "$tokens, sequence_length: 64" "$steps\naccumulation: {num_steps: 2}"
-write image nanogpt "$small" "$tokens, shuffle: false" "$steps\nmemory: {activation_checkpointing: full}"
+write recompute nanogpt "$small" "$tokens, shuffle: false" "$steps\nmemory: {activation_checkpointing: all}"
 for size in "124m 12 12 768" "350m 24 16 1024"; do
   # shellcheck disable=SC2086 # four words
   set -- $size
-  for batch in 4 16 32; do
+  for batch in 4 16 32 64; do
     write "gpt2-$1-b$batch" gpt2 "n_layer: $2, n_head: $3, n_embd: $4, vocab_size: 50257, block_size: 1024" \
       "train: {path: $folder/train.bin, format: nanogpt}, batch_size: $batch, sequence_length: 1024" \
       "training: {steps: 30, seed: 7}\ntracking: {every: 5}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
   done
 done
 
+# Weights that all small models of one shape begin with, and their batches for PyTorch.
+if ! python=${PYTHON:-$(sh tests/environment.sh)} || ! "$python" tests/gpu/samples.py "$folder"; then
+  echo "no samples for PyTorch: its curves will be left out"
+fi
+if [ -f "$folder/start.safetensors" ]; then cp "$folder/start.safetensors" "$folder/references"; fi
+
 for path in "$folder"/jobs/*.yaml; do
   name=$(basename "$path" .yaml)
   case $wanted in *" $name "*) ;; *) rm "$path" && continue ;; esac
   extra=
   [ "$name" != tf32 ] || extra="--set precision.tf32=true"
+  start=
+  case $name in gpt2-* | grouped | recompute) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
   # shellcheck disable=SC2086
-  if ! "$gen" build "$path" --set devices.kind=cuda $extra --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
+  if ! "$gen" build "$path" --set devices.kind=cuda $extra $start --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
     echo "$name: not generated: $(head -1 "$folder/$name.refused")"
     rm -rf "$folder/bundles/$name" && rm "$path"
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-*) continue ;; esac
-  "$gen" build "$path" -o "$folder/references/trainer"
+  case $name in gpt2-* | resume | overflow | offload | profile | ranks) continue ;; esac
+  # shellcheck disable=SC2086
+  "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)
   rm "$folder/references/trainer"
 done
-cp tests/gpu/run.sh tests/gpu/peer.py "$folder"
+cp tests/gpu/run.sh tests/gpu/peer.py tests/program/torch_gpt.py "$folder"
 echo "packed $folder: $(du -sh "$folder" | cut -f1)"

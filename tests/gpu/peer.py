@@ -1,9 +1,12 @@
 """GPT-2 as nanoGPT trains it, under Accelerate in bf16 with torch.compile and fused AdamW: tokens a second, seconds to
-the first step, peak memory. `product`: the rate of a product of 8192 x 8192 matrices in bf16.
+the first step, peak memory. `product`: the rate of a product of 8192 x 8192 matrices in bf16. `curve`: the losses of the
+small jobs of pack.sh, a line of JSON a step, from the same weights and the same batches.
 
 usage: peer.py 124m|350m BATCH default|max-autotune
-       peer.py product"""
+       peer.py product
+       peer.py curve float32|tf32|bf16|fp16"""
 
+import json
 import statistics
 import sys
 import time
@@ -76,6 +79,41 @@ def train(size, batch, mode):
     print(f"{rate:.0f} tokens/s, first step after {first:.2f} s, peak {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
 
 
+def read_tensors(path):
+    """The float32 tensors of a safetensors file, by name."""
+    data = open(path, "rb").read()
+    length = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8:8 + length]), bytearray(data[8 + length:])
+    return {name: torch.frombuffer(body, dtype=torch.float32, offset=entry["data_offsets"][0],
+                                   count=(entry["data_offsets"][1] - entry["data_offsets"][0]) // 4).reshape(entry["shape"])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def curve(precision):
+    from torch_gpt import Gpt  # of tests/program
+
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    config, steps, batch = {"n_layer": 2, "n_head": 4}, 200, 8
+    weights = {name: value.numpy() for name, value in read_tensors("start.safetensors").items()}
+    tokens = torch.frombuffer(bytearray(open("batches.bin", "rb").read()), dtype=torch.int16).long().view(steps, batch, -1)
+    torch.set_default_device("cuda")
+    model, tokens = Gpt(weights, config, "nanogpt"), tokens.cuda()
+    parameters = list(model.w.values())
+    optimizer = torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01)
+    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+    low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    for step in range(steps):
+        with torch.autocast("cuda", dtype=low or torch.bfloat16, enabled=low is not None):
+            loss = model.loss(tokens[step, :, :-1], tokens[step, :, 1:])
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        print(json.dumps({"step": step + 1, "loss": loss.item()}))
+
+
 def product():
     n = 8192
     a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -92,5 +130,7 @@ def product():
 if __name__ == "__main__":
     if sys.argv[1:] == ["product"]:
         product()
+    elif sys.argv[1] == "curve":
+        curve(sys.argv[2])
     else:
         train(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -5,6 +5,8 @@
 # usage: sh run.sh [FOLDER]    a folder that tests/gpu/pack.sh has written (default: the script's own, else build/gpu)
 #   report.json and report.txt are written there; status 1 when something is wrong
 #   LIMIT    seconds for all of it, 570
+#   LLMC     a folder of llm.c with its train_gpt2cu built, and its starter pack, to be measured too
+# A part that fails says so and leaves the others alone; whatever ends the script, there is a report of what was seen.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-}
@@ -37,11 +39,21 @@ there_is_time() {
   return 1
 }
 finish() {
+  trap - EXIT
   printf '{"seconds": %s, "results": [\n%s\n]}\n' "$(($(date +%s) - began))" "$(sed '$!s/$/,/' report.lines)" >report.json
   rm -f report.lines
   echo "$(grep -c ' ok ' report.txt || true) ok, $(grep -c ' FAILED ' report.txt || true) failed, $(grep -c ' SKIPPED ' report.txt || true) left out; $folder/report.json"
   exit "$failed"
 }
+
+# Something that no part has foreseen: the report says so.
+broken() {
+  status=$?
+  tell machine script FAILED "ended early with status $status"
+  finish
+}
+trap broken EXIT
+trap 'exit 143' TERM INT
 
 # ---- The machine ----
 
@@ -92,9 +104,10 @@ train() { # JOB RUN FLAG...
   mkdir -p "$run"
   timeout "$(left)" "bundles/$job/trainer" --data "$folder/train.bin" --project-dir "$run" "$@" >"$run.log" 2>&1
 }
+complaint() { grep -m1 error "$1" || tail -1 "$1"; }
 same() { cmp -s "runs/$1/model.safetensors" "runs/$2/model.safetensors"; }
-verdict() { # PART NAME DETAIL: by the status of the command before
-  if [ "$?" = 0 ]; then tell "$1" "$2" ok "$3"; else tell "$1" "$2" FAILED "$3"; fi
+verdict() { # PART NAME DETAIL: by $good, 0 where it went well
+  if [ "$good" = 0 ]; then tell "$1" "$2" ok "$3"; else tell "$1" "$2" FAILED "$3"; fi
 }
 
 if [ -z "$gpu" ]; then
@@ -108,101 +121,213 @@ if [ -z "$gpu" ]; then
       tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
     fi
   done
-  for part in correctness graphs repeat resume sanitizer benchmark; do tell "$part" all SKIPPED "no GPU"; done
+  for part in correctness pytorch graphs repeat resume overflow offload profile ranks sanitizer benchmark; do tell "$part" all SKIPPED "no GPU"; done
   finish
 fi
 
 # ---- Correctness: losses beside the processor's; bits beside other ways to run the same ----
 
-# The largest difference of a run's losses from the reference's, over the reference's size.
+# The largest difference of the losses of run $1 from those in the file $2, over the latter's size.
 difference() {
   awk 'function loss(line) { sub(/.*"loss": */, "", line); return line + 0 }
        function step(line) { sub(/.*"step": */, "", line); return line + 0 }
        FNR == NR { if (/"loss"/) wanted[step($0)] = loss($0); next }
        /"loss"/ && step($0) in wanted { d = loss($0) - wanted[step($0)]; if (d < 0) d = -d; d /= wanted[step($0)]; if (d > most) most = d; n++ }
-       END { if (n == 0) print "none"; else printf "%.2e", most }' "references/$1/metrics.jsonl" "runs/$1/metrics.jsonl"
+       END { if (n == 0) print "none"; else printf "%.2e", most }' "$2" "runs/$1/metrics.jsonl"
 }
-for job in float32 tf32 bf16 fp16 grouped image; do
+within() { awk -v got="$1" -v most="$2" 'BEGIN { exit !(got != "none" && got + 0 <= most + 0) }'; }
+for job in float32 tf32 bf16 fp16 grouped recompute; do
   [ -f "bundles/$job.built" ] || continue
   there_is_time 30 correctness "$job" || continue
   # Rounding grows along a run: the bounds are over 200 steps, those of 16 bits by what float64 says of such sums.
-  case $job in float32 | grouped | image) most=2e-3 ;; *) most=3e-2 ;; esac
+  case $job in float32 | grouped | recompute) most=2e-3 ;; *) most=3e-2 ;; esac
   if ! train "$job" "$job"; then
-    tell correctness "$job" FAILED "$(grep -m1 error "runs/$job.log" || tail -1 "runs/$job.log")"
+    tell correctness "$job" FAILED "$(complaint "runs/$job.log")"
     continue
   fi
-  got=$(difference "$job")
-  awk -v got="$got" -v most="$most" 'BEGIN { exit !(got != "none" && got + 0 <= most + 0) }' && true
+  got=$(difference "$job" "references/$job/metrics.jsonl")
+  within "$got" "$most" && good=0 || good=1
   verdict correctness "$job" "losses of 200 steps within $got of the processor's (at most $most)"
+  if [ -z "$torch" ] || [ ! -f batches.bin ]; then
+    tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
+  elif case $job in grouped | recompute) false ;; *) there_is_time 60 pytorch "$job" ;; esac then
+    if timeout "$(left)" "$python" peer.py curve "$job" >"runs/$job-torch.jsonl" 2>runs/peer.log; then
+      got=$(difference "$job" "runs/$job-torch.jsonl")
+      within "$got" "$most" && good=0 || good=1
+      verdict pytorch "$job" "losses of 200 steps within $got of PyTorch's on this GPU (at most $most)"
+    else
+      tell pytorch "$job" SKIPPED "$(tail -1 runs/peer.log)"
+    fi
+  fi
   if there_is_time 30 graphs "$job"; then
-    ACCEL_GRAPHS=no train "$job" "$job-no-graphs" && same "$job" "$job-no-graphs" && true
+    ACCEL_GRAPHS=no train "$job" "$job-no-graphs" && same "$job" "$job-no-graphs" && good=0 || good=1
     verdict graphs "$job" "the weights with and without graphs, bit by bit"
   fi
   if there_is_time 30 repeat "$job"; then
-    train "$job" "$job-again" && same "$job" "$job-again" && true
+    train "$job" "$job-again" && same "$job" "$job-again" && good=0 || good=1
     verdict repeat "$job" "the weights of two runs, bit by bit"
   fi
 done
-if [ -f bundles/float32.built ] && there_is_time 30 resume float32; then
-  mkdir -p runs/float32-cut
-  bundles/float32/trainer --data "$folder/train.bin" --project-dir runs/float32-cut >runs/float32-cut.log 2>&1 &
-  cut=$!
-  sleep 1
-  kill -TERM "$cut" 2>/dev/null || true
-  wait "$cut" || true
-  if [ -d runs/float32-cut/checkpoints ]; then
-    timeout "$(left)" bundles/float32/trainer --data "$folder/train.bin" --project-dir runs/float32-cut --resume auto >runs/float32-cut.log 2>&1 && same float32 float32-cut && true
-    verdict resume float32 "the weights of a run that was stopped and went on, bit by bit"
+# Whether the part $1 of one job with that name can be done.
+is_ready() {
+  [ -f "bundles/$1.built" ] && there_is_time 30 "$1" "$1"
+}
+if is_ready resume; then
+  if train resume resume && cp runs/resume/model.safetensors runs/resume.whole &&
+    timeout "$(left)" bundles/resume/trainer --data "$folder/train.bin" --project-dir runs/resume \
+      --resume runs/resume/checkpoints/checkpoint_1 >runs/resume-on.log 2>&1; then
+    cmp -s runs/resume.whole runs/resume/model.safetensors && good=0 || good=1
+    verdict resume resume "the weights of a run that went on from step 100, bit by bit"
   else
-    tell resume float32 SKIPPED "the run was over before it was stopped"
+    tell resume resume FAILED "$(complaint runs/resume.log); $(tail -1 runs/resume-on.log 2>/dev/null || true)"
   fi
+fi
+if is_ready overflow; then
+  if train overflow overflow; then
+    # Each step that was skipped has halved the scale; none was lost, and the losses are numbers.
+    awk '/"skipped"/ { line = $0; sub(/.*"skipped": */, "", line); skipped = line + 0 }
+         /"loss_scale"/ { line = $0; sub(/.*"loss_scale": */, "", line); scale = line + 0 }
+         END { wanted = 1e12 / 2 ^ skipped; d = scale / wanted - 1; printf "%d steps were skipped, the scale is %g", skipped, scale
+               exit !(skipped > 5 && skipped < 40 && d < 1e-6 && d > -1e-6) }' runs/overflow/metrics.jsonl >runs/overflow.text && good=0 || good=1
+    verdict overflow scaler "$(cat runs/overflow.text)"
+  else
+    tell overflow scaler FAILED "$(complaint runs/overflow.log)"
+  fi
+fi
+if is_ready offload; then
+  train offload offload && same float32 offload && good=0 || good=1
+  verdict offload optimizer "the weights with the optimizer's states on the host, bit by bit those of float32"
+fi
+if is_ready profile; then
+  rm -rf runs/traces
+  train profile profile && grep -q '^profile of 3 steps' runs/profile.log && grep -q '"cat": "kernel"' runs/traces/profile_0.json && same float32 profile && good=0 || good=1
+  verdict profile cupti "$(grep -c '"cat": "kernel"' runs/traces/profile_0.json 2>/dev/null || echo no) kernels in the trace of 3 steps; $(complaint runs/profile.log)"
+fi
+gpus=$(nvidia-smi -L | wc -l)
+if [ "$gpus" -lt 2 ]; then
+  tell ranks zero3 SKIPPED "one GPU"
+elif is_ready ranks; then
+  mkdir -p runs/ranks
+  RANK=1 WORLD_SIZE=2 timeout "$(left)" bundles/ranks/trainer --data "$folder/train.bin" --project-dir runs/ranks >runs/ranks-1.log 2>&1 &
+  second=$!
+  RANK=0 WORLD_SIZE=2 timeout "$(left)" bundles/ranks/trainer --data "$folder/train.bin" --project-dir runs/ranks >runs/ranks.log 2>&1 && wait "$second" &&
+    got=$(difference ranks references/float32/metrics.jsonl) && within "$got" 2e-3 && good=0 || good=1
+  verdict ranks zero3 "losses of 200 steps of two GPUs within ${got:-?} of one processor's; $(complaint runs/ranks.log)"
 fi
 
 # ---- Sanitizers ----
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
-for tool in memcheck racecheck; do
-  if [ -z "$sanitizer" ]; then
-    tell sanitizer "$tool" SKIPPED "no compute-sanitizer"
-  elif there_is_time 60 sanitizer "$tool"; then
-    rm -rf runs/sanitizer && mkdir -p runs/sanitizer
-    ACCEL_GRAPHS=no timeout 120 "$sanitizer" --tool "$tool" --error-exitcode 3 bundles/float32/trainer --data "$folder/train.bin" \
-      --project-dir runs/sanitizer --steps 2 >runs/sanitizer.log 2>&1 && true
-    verdict sanitizer "$tool" "two steps of float32: $(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' runs/sanitizer.log | tail -1)"
-  fi
+for tool in memcheck racecheck synccheck; do
+  for job in float32 bf16; do
+    if [ -z "$sanitizer" ]; then
+      tell sanitizer "$tool-$job" SKIPPED "no compute-sanitizer"
+    elif [ -f "bundles/$job.built" ] && there_is_time 90 sanitizer "$tool-$job"; then
+      rm -rf runs/sanitizer && mkdir -p runs/sanitizer
+      status=0
+      ACCEL_GRAPHS=no timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 3 "bundles/$job/trainer" --data "$folder/train.bin" \
+        --project-dir runs/sanitizer --steps 2 >runs/sanitizer.log 2>&1 || status=$?
+      case $status in
+      0) tell sanitizer "$tool-$job" ok "two steps: $(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' runs/sanitizer.log | tail -1)" ;;
+      124) tell sanitizer "$tool-$job" SKIPPED "two steps were not over after 60 s" ;;
+      *) tell sanitizer "$tool-$job" FAILED "$(grep -m1 'ERROR SUMMARY\|RACECHECK SUMMARY\|=========' runs/sanitizer.log || complaint runs/sanitizer.log)" ;;
+      esac
+    fi
+  done
 done
 
 # ---- Benchmark ----
 
+# The rate that products reach here, of which MFU is a share; measured once, before all else that is measured.
+product=
+if [ -n "$torch" ] && there_is_time 20 benchmark product-8192; then
+  product=$("$python" peer.py product 2>/dev/null || true)
+  tell benchmark product-8192 "$([ -n "$product" ] && echo ok || echo SKIPPED)" "${product:-PyTorch could not}"
+fi
+# The most of the GPU's memory that is in use while the command runs, MiB, into runs/peak.
+watch_memory() {
+  most=0
+  while [ -f runs/watching ]; do
+    used=$(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i 0 2>/dev/null || echo 0)
+    if [ "$used" -gt "$most" ] 2>/dev/null; then most=$used && echo "$most" >runs/peak; fi
+    sleep 0.2
+  done
+}
+watched() {
+  touch runs/watching
+  watch_memory >/dev/null 2>&1 &
+  watcher=$!
+  status=0
+  "$@" || status=$?
+  rm -f runs/watching
+  wait "$watcher" 2>/dev/null || true
+  return "$status"
+}
+peak() { echo "$(tail -1 runs/peak 2>/dev/null || echo '?') MiB in use"; }
+# tokens/s of a text "N tokens/s"; operations of a token of GPT-2 at T 1024 (6 N + 12 L T C), for MFU.
+rate_of() { echo "$1" | sed -n 's/\([0-9]*\) tokens\/s.*/\1/p'; }
+mfu() { # SIZE TOKENS/S
+  case $1 in 124m) each=860e6 ;; *) each=2431e6 ;; esac
+  awk -v each="$each" -v rate="$2" -v top="${product%% *}" 'BEGIN { if (top > 0 && rate > 0) printf ", MFU %.3f of the product rate", each * rate / (top * 1e12) }'
+}
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) printf ", ours is %.2f times that", a / b }'; }
 figures() { # metrics.jsonl: the middle of tokens/s without the first lines, seconds to the first step
   awk '/"tokens_per_s"/ { line = $0; sub(/.*"tokens_per_s": */, "", line); if (NR > 2) rate[n++] = line + 0 }
        /"start_to_first_step_s"/ { line = $0; sub(/.*"start_to_first_step_s": */, "", line); first = line + 0 }
        END { for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (rate[j] < rate[i]) { t = rate[i]; rate[i] = rate[j]; rate[j] = t }
              printf "%.0f tokens/s, first step after %.2f s", rate[int(n / 2)], first }' "$1"
 }
-for job in gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b4 gpt2-350m-b16 gpt2-350m-b4; do
-  [ -f "bundles/$job.built" ] || continue
-  there_is_time 40 benchmark "$job" || continue
-  if train "$job" "$job"; then
-    tell benchmark "$job" ok "$(figures "runs/$job/metrics.jsonl"); arena $(sed -n 's/.*plan \([0-9.]* [MG]iB\).*/\1/p' "runs/$job.log" | head -1)"
-  else
-    tell benchmark "$job" FAILED "$(grep -m1 error "runs/$job.log" || tail -1 "runs/$job.log")"
-  fi
-  size=$(echo "$job" | cut -d- -f2) batch=${job##*-b}
+measure_peers() { # SIZE BATCH RATE: PyTorch and llm.c beside a rate of ours
   for mode in default max-autotune; do
+    name=pytorch-$1-b$2-$mode
     if [ -z "$torch" ]; then
-      tell benchmark "pytorch-$size-b$batch-$mode" SKIPPED "no PyTorch"
-    elif there_is_time 60 benchmark "pytorch-$size-b$batch-$mode"; then
-      if text=$(timeout "$(left)" "$python" peer.py "$size" "$batch" "$mode" 2>runs/peer.log); then
-        tell benchmark "pytorch-$size-b$batch-$mode" ok "$text"
+      tell benchmark "$name" SKIPPED "no PyTorch"
+    elif there_is_time 60 benchmark "$name"; then
+      if text=$(timeout "$(left)" "$python" peer.py "$1" "$2" "$mode" 2>runs/peer.log); then
+        tell benchmark "$name" ok "$text$(mfu "$1" "$(rate_of "$text")")$(ratio "$3" "$(rate_of "$text")")"
       else
-        tell benchmark "pytorch-$size-b$batch-$mode" SKIPPED "$(tail -1 runs/peer.log)"
+        tell benchmark "$name" SKIPPED "$(tail -1 runs/peer.log)"
       fi
     fi
   done
+  if [ ! -x "${LLMC:-}/train_gpt2cu" ]; then
+    tell benchmark "llmc-$1-b$2" SKIPPED "LLMC names no folder with train_gpt2cu"
+  elif there_is_time 40 benchmark "llmc-$1-b$2"; then
+    case $1 in 124m) depth=d12 ;; *) depth=d24 ;; esac
+    data=$LLMC/dev/data/tinyshakespeare/tiny_shakespeare
+    if (cd "$LLMC" && timeout "$(left)" ./train_gpt2cu -i "${data}_train.bin" -j "${data}_val.bin" -e "$depth" -b "$2" -t 1024 \
+      -d $(($2 * 1024)) -x 30 -v 0 -s 0 -h 0) >runs/llmc.log 2>&1; then
+      rate=$(sed -n 's/.*[^0-9]\([0-9][0-9]*\) tok\/s.*/\1/p' runs/llmc.log | sort -n | awk '{ r[NR] = $1 } END { print r[int((NR + 1) / 2)] }')
+      tell benchmark "llmc-$1-b$2" ok "$rate tokens/s$(mfu "$1" "$rate")$(ratio "$3" "$rate")"
+    else
+      tell benchmark "llmc-$1-b$2" SKIPPED "$(tail -1 runs/llmc.log)"
+    fi
+  fi
+}
+# By size, from the largest batch on: the first one that fits, and the small one.
+for size in 124m 350m; do
+  fitted=
+  for batch in 64 32 16 4; do
+    job=gpt2-$size-b$batch
+    [ -f "bundles/$job.built" ] || continue
+    if [ -n "$fitted" ] && [ "$batch" != 4 ]; then continue; fi
+    there_is_time 40 benchmark "$job" || continue
+    rm -f runs/peak
+    if watched train "$job" "$job"; then
+      fitted=$batch
+      text=$(figures "runs/$job/metrics.jsonl")
+      rate=$(rate_of "$text")
+      tell benchmark "$job" ok "$text; $(peak), arena $(sed -n 's/.*plan \([0-9.]* [MG]iB\).*/\1/p' "runs/$job.log" | head -1)$(mfu "$size" "$rate")"
+      measure_peers "$size" "$batch" "$rate"
+    elif grep -q 'the plan takes' "runs/$job.log"; then
+      tell benchmark "$job" SKIPPED "$(complaint "runs/$job.log")"
+    else
+      tell benchmark "$job" FAILED "$(complaint "runs/$job.log")"
+    fi
+  done
 done
-if [ -n "$torch" ] && there_is_time 20 benchmark product-8192; then
-  tell benchmark product-8192 ok "$("$python" peer.py product 2>/dev/null || echo failed)"
+if [ -f bundles/gpt2-124m-b4.built ] && there_is_time 30 benchmark no-graphs; then
+  ACCEL_GRAPHS=no train gpt2-124m-b4 no-graphs && good=0 || good=1
+  verdict benchmark no-graphs "gpt2-124m-b4 without graphs: $(figures runs/no-graphs/metrics.jsonl 2>/dev/null || complaint runs/no-graphs.log)"
 fi
-tell benchmark llm.c SKIPPED "its source is not given"
 finish
