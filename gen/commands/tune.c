@@ -155,6 +155,14 @@ static bool has_subject(const struct program *program, const char *subject) {
   return false;
 }
 
+static bool is_part(const struct program *program, const char *subject) {
+  struct step_part parts[MAX_PARTS_AROUND];
+  int n_parts = step_parts(program, parts);
+  for (int i = 0; i < n_parts; i++)
+    if (strcmp(parts[i].subject, subject) == 0) return true;
+  return false;
+}
+
 static bool all_have(const struct tune *tune, const char *subject) {
   for (int i = 0; i < tune->n_variants; i++)
     if (!has_subject(tune->variants[i].travel.program, subject)) return false;
@@ -175,16 +183,16 @@ static void add_run(struct tune *tune, const struct variant *variant, const stru
   }
   for (int i = 0; i < program->choices.count; i++) {
     const struct choice *choice = &program->choices.items[i];
-    if (!has_subject(program, choice->subject))
+    if (!has_subject(program, choice->subject) && !is_part(program, choice->subject))
       add_sample(tune, (struct tuned){choice->subject, tune->threads, 0, 0, {0}}, choice->ways[choice->taken], others);
   }
   struct step_part parts[MAX_PARTS_AROUND + 1];
   int n_parts = step_parts(program, parts);
-  parts[n_parts++] = (struct step_part){step_rest, step_rest, 1, 0};
+  parts[n_parts++] = (struct step_part){step_rest, step_rest, "", 1, 0};
   for (int i = 0; i < n_parts; i++) {
     const struct lap_part *part = laps_find(laps, parts[i].name);
     struct tuned entry = {parts[i].subject, tune->threads, 0, parts[i].bytes, {0}};
-    if (part != NULL) add_sample(tune, entry, "", part->seconds / parts[i].times);
+    if (part != NULL) add_sample(tune, entry, parts[i].way, part->seconds / parts[i].times);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/parts.h"
 #include "gen/plan/place.h"
 #include "gen/plan/schedule.h"
 #include "gen/plan/shard.h"
@@ -233,7 +234,8 @@ struct jinja_value optimizer_value(const struct program *program) {
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
   bool stores = program->bytes.gradients > 0;
   set_bool(arena, value, "sweeps", stores);
-  set_bool(arena, value, "sweeps_all", stores && program->spans.count == 0 && program->tensors.count == 0);
+  set_bool(arena, value, "sweeps_all", updates_at_once(program));
+  set_bool(arena, value, "one_sweeps", program->one_updates);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))
     set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);

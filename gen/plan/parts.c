@@ -1,7 +1,11 @@
 #include "gen/plan/parts.h"
 
+#include <string.h>
+
 #include "gen/ir/op.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/optimizers.h"
+#include "gen/plan/target.h"
 
 const char step_rest[] = "between parts";
 
@@ -26,22 +30,51 @@ static double batch_bytes(const struct program *program) {
   return bytes;
 }
 
-int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]) {
+bool updates_at_once(const struct program *program) {
+  return program->bytes.gradients > 0 && program->spans.count == 0 && program->tensors.count == 0;
+}
+
+/* So few weights that one thread may be as fast as all; then how many they are counts. */
+static bool is_short(const struct program *program) {
+  enum { FEW = 1 << 10, MANY = 1 << 18 };
+  int64_t count = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
+  return program->kind == PROGRAM_TRAIN && program->target->chooses && updates_at_once(program) && count >= FEW &&
+         count <= MANY;
+}
+
+static const char *update_subject(const struct program *program) {
   const struct job *job = program->job;
-  const struct memory_bytes *bytes = &program->bytes;
   static const char *const states[] = {"float32", "bfloat16", "8bit"};
-  bool tree = job_has_tree(job), several = job->accumulation.num_steps > 1;
-  double gradients = (double)bytes->gradients;
-  double updated = gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
   const char *rule = arena_printf(program->arena, "update by %s, states %s", job_optimizer(job)->name,
                                   states[job->optimizer.state_dtype]);
+  if (!is_short(program)) return rule;
+  return arena_printf(program->arena, "%s, of %lld weights", rule,
+                      (long long)(program->bytes.gradients / dtype_size(DTYPE_FLOAT32)));
+}
+
+void choose_update(struct program *program) {
+  static const char *const ways[] = {"all", "one"};
+  if (is_short(program))
+    program->one_updates = strcmp(choose(program, update_subject(program), "threads", ways, 2), "one") == 0;
+}
+
+static struct step_part update_part(const struct program *program) {
+  const struct memory_bytes *bytes = &program->bytes;
+  double moved = (double)bytes->gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
+  const char *way = !is_short(program) ? "" : program->one_updates ? "one" : "all";
+  return (struct step_part){"update", update_subject(program), way, 1, moved};
+}
+
+int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]) {
+  const struct job *job = program->job;
+  bool tree = job_has_tree(job), several = job->accumulation.num_steps > 1;
+  double gradients = (double)program->bytes.gradients, times = job->accumulation.num_steps;
   int count = 0;
-  parts[count++] = (struct step_part){"load_batch", "load_batch", job->accumulation.num_steps, batch_bytes(program)};
-  if (several && !tree) parts[count++] = (struct step_part){"clear_gradients", "clear_gradients", 1, gradients};
-  if (several && tree)
-    parts[count++] = (struct step_part){"join_gradients", "join_gradients", job->accumulation.num_steps, gradients};
-  if (program->collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", 1, gradients};
-  parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", 1, gradients};
-  parts[count++] = (struct step_part){"update", rule, 1, updated};
+  parts[count++] = (struct step_part){"load_batch", "load_batch", "", times, batch_bytes(program)};
+  if (several && !tree) parts[count++] = (struct step_part){"clear_gradients", "clear_gradients", "", 1, gradients};
+  if (several && tree) parts[count++] = (struct step_part){"join_gradients", "join_gradients", "", times, gradients};
+  if (program->collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, gradients};
+  parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", "", 1, gradients};
+  parts[count++] = update_part(program);
   return count;
 }

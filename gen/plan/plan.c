@@ -24,6 +24,7 @@
 #include "gen/plan/layout.h"
 #include "gen/plan/masking.h"
 #include "gen/plan/packing.h"
+#include "gen/plan/parts.h"
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
 #include "gen/plan/recompute.h"
@@ -182,6 +183,7 @@ static bool pass_state(struct context *context) {
 
 static bool pass_figures(struct context *context) {
   count_figures(context->program);
+  choose_update(context->program);
   return check_masking(context->program, context->diags) && check_packing(context->program, context->diags);
 }
 
@@ -190,30 +192,14 @@ static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
 } passes[] = {
-    {"read", pass_read},
-    {"adapt", pass_adapt},
-    {"freeze", pass_freeze},
-    {"cast", pass_cast},
-    {"evaluate", pass_evaluate},
-    {"synchronize", pass_synchronize},
-    {"decode", pass_decode},
-    {"chunk", pass_chunk},
-    {"border", pass_border},
-    {"weigh", pass_weigh},
-    {"recompute", pass_recompute},
-    {"differentiate", pass_differentiate},
-    {"prune", pass_prune},
-    {"epilogues", pass_epilogues},
-    {"fuse", pass_fuse},
-    {"weights", pass_weights},
-    {"groups", pass_groups},
-    {"layout", pass_layout},
-    {"place", pass_place},
-    {"kernels", pass_kernels},
-    {"collectives", pass_collectives},
-    {"state", pass_state},
-    {"figures", pass_figures},
-    {0},
+    {"read", pass_read},       {"adapt", pass_adapt},         {"freeze", pass_freeze},
+    {"cast", pass_cast},       {"evaluate", pass_evaluate},   {"synchronize", pass_synchronize},
+    {"decode", pass_decode},   {"chunk", pass_chunk},         {"border", pass_border},
+    {"weigh", pass_weigh},     {"recompute", pass_recompute}, {"differentiate", pass_differentiate},
+    {"prune", pass_prune},     {"epilogues", pass_epilogues}, {"fuse", pass_fuse},
+    {"weights", pass_weights}, {"groups", pass_groups},       {"layout", pass_layout},
+    {"place", pass_place},     {"kernels", pass_kernels},     {"collectives", pass_collectives},
+    {"state", pass_state},     {"figures", pass_figures},     {0},
 };
 
 const char *pass_name(int index) {

@@ -64,7 +64,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
 static void add_part(const struct program *program, const struct step_part *part, struct rates rates,
                      struct prediction *to) {
   const struct tuned *entry = tuning_find(program->tuning, part->subject, tuned_threads(program), part->bytes);
-  double seconds = entry != NULL ? tuned_seconds(entry, "") : 0;
+  double seconds = entry != NULL ? tuned_seconds(entry, part->way) : 0;
   double scale = entry != NULL && entry->bytes > 0 ? part->bytes / entry->bytes : 1;
   double guess = seconds > 0 ? 0 : estimate(rates, 0, part->bytes);
   to->around += part->times * (seconds * scale + guess);
@@ -85,7 +85,7 @@ bool predict_step(const struct program *program, struct prediction *prediction) 
   int n_parts = step_parts(program, parts);
   for (int i = 0; i < n_parts; i++)
     if (strcmp(parts[i].name, "exchange") != 0) add_part(program, &parts[i], rates, prediction);
-  add_part(program, &(struct step_part){step_rest, step_rest, 1, 0}, rates, prediction);
+  add_part(program, &(struct step_part){step_rest, step_rest, "", 1, 0}, rates, prediction);
   prediction->seconds = prediction->kernels + prediction->around;
   return true;
 }

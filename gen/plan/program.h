@@ -369,6 +369,7 @@ struct program {
   struct kernel **kernels;
   int n_kernels, kernels_capacity;
   const struct tuning *tuning; /* NULL: nothing was measured */
+  bool one_updates;            /* the update of all weights in one sweep is one thread's */
   struct {
     struct choice *items;
     int count, capacity;

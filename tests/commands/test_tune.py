@@ -69,6 +69,7 @@ class Tune(unittest.TestCase):
         plan = self.plan("--tuning", "table.json")
         chosen = {choice["chooses"] for choice in plan["choices"]}
         self.assertLessEqual({"products", "keys of a block", "threads", "rows of a chunk"}, chosen)
+        self.assertTrue(any(choice["of"].startswith("update by adamw, ") for choice in plan["choices"]))
         for choice in plan["choices"]:
             self.assertEqual(choice["by"], "measurement", choice)
             self.assertEqual(set(choice["seconds"]), set(choice["ways"]), choice)
