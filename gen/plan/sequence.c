@@ -25,7 +25,7 @@ struct sequence {
   int awaited_sums, awaited_gathers;
 };
 
-const char *statement_text(const struct program *program, const struct step *step, int iteration) {
+const char *step_label(const struct program *program, const struct step *step, int iteration) {
   if (step->callee == NULL) return step->kernel->name;
   if (step->node->call->count == 1) return step->callee->name;
   return arena_printf(program->arena, "%s of layer %d", step->callee->name, iteration);
@@ -113,7 +113,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
       if (step->callee != NULL && step->used == NULL && count == 1) {
         walk(sequence, step->callee);
       } else {
-        note_statement(sequence, statement_text(sequence->program, step, iteration));
+        note_statement(sequence, step_label(sequence->program, step, iteration));
         exchange(sequence, step);
       }
       begin_sums(sequence, step, iteration);

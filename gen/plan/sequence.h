@@ -10,6 +10,6 @@
 void sequence_collectives(struct program *program);
 
 /* An iteration of a statement for people: "block_backward of layer 3". */
-const char *statement_text(const struct program *program, const struct step *step, int iteration);
+const char *step_label(const struct program *program, const struct step *step, int iteration);
 
 #endif

@@ -27,7 +27,7 @@ const char *traffic_summary(const struct program *program) {
 
 /* The statement of the backward behind which it begins. */
 static const char *beginning(const struct program *program, const struct collective *collective) {
-  return collective->behind != NULL ? statement_text(program, collective->behind, collective->iteration) : NULL;
+  return collective->behind != NULL ? step_label(program, collective->behind, collective->iteration) : NULL;
 }
 
 const char *traffic_text(const struct program *program) {
