@@ -6,6 +6,7 @@ import re
 import unittest
 
 import host
+from compilers import formatted  # tests/program
 from test_training import MODELS, ROWS, Comparison, case
 
 GROUPS = [{"match": "*bias", "weight_decay": 0, "lr_scale": 0.5}]
@@ -37,7 +38,9 @@ def add(name, keys, groups):
                **{"optimizer": {"name": name, **keys}, "training": {**EVALUATED, **averaged}, **groups})
 
     def test(self):
-        rows, text = self.compare(name, job)
+        rows, text, kernels = self.compare(name, job)
+        for what, why in formatted(kernels):
+            self.assertIsNone(why, what)
         self.assertEqual(set(re.findall(r"ACCEL_\w*RELU", text)), {"ACCEL_BIAS_RELU"} if width == 128 else set())
         scales = [row["loss_scale"] for row in rows if "loss_scale" in row]
         if scales:  # it falls over overflows, and grows between them

@@ -14,6 +14,8 @@ import unittest
 import numpy as np
 from host import TREE, HostTrainer, Ranks, Trainer, objects
 
+from compilers import formatted  # tests/program; isort: skip
+
 MODELS = TREE / "examples" / "models"
 TEXT = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 9}
 ROWS = {"train": {"path": "rows.csv", "format": "csv"}, "batch_size": 5, "features": 64, "eval_fraction": 0.2}
@@ -119,11 +121,14 @@ class Comparison(unittest.TestCase):
         for key in left:
             away = np.abs(right[key].astype(np.float64) - left[key])
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
-        return found, (trainers[1].folder / "trainer.c").read_text()
+        return found, *((trainers[1].folder / f"trainer.{ending}").read_text() for ending in ("c", "cu"))
 
 
 class Training(Comparison):
-    pass
+    def check(self, name, job):
+        _, _, kernels = self.compare(name, job)
+        for what, why in formatted(kernels):
+            self.assertIsNone(why, f"{name}: {what}")
 
 
 class Epilogues(unittest.TestCase):
@@ -183,7 +188,7 @@ class Runs(unittest.TestCase):
 
 
 def add(name, job):
-    setattr(Training, f"test_{name}", lambda self: self.compare(name, job))
+    setattr(Training, f"test_{name}", lambda self: self.check(name, job))
 
 
 if __name__ == "__main__":
