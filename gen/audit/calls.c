@@ -35,13 +35,14 @@ static void mark_from(struct marking *marking, struct function *function) {
 struct root_search {
   struct audit *audit;
   bool in_loop;
+  int below; /* so many calls below main */
 };
 
 static bool mark_loop_callee(struct syntax *node, void *data) {
   struct root_search *search = data;
   bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   if (loop && !search->in_loop) {
-    struct root_search inner = {search->audit, true};
+    struct root_search inner = {search->audit, true, 0};
     for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], mark_loop_callee, &inner);
     return false;
   }
@@ -55,10 +56,13 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
   return true;
 }
 
-/* The same in a function that main calls. */
+/* The same in functions that are called from here, `below` calls down. */
 static bool mark_in_callee(struct syntax *node, void *data) {
+  const struct root_search *search = data;
   struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
-  if (callee != NULL && callee->body != NULL) syntax_walk(callee->body, mark_loop_callee, data);
+  if (callee == NULL || callee->body == NULL) return true;
+  struct root_search inner = {search->audit, false, search->below - 1};
+  syntax_walk(callee->body, search->below > 1 ? mark_in_callee : mark_loop_callee, &inner);
   return true;
 }
 
@@ -69,9 +73,11 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
     audit->root = start->name;
     mark_from(&(struct marking){audit, true}, start);
   } else if (root == NULL && entry != NULL) {
-    struct root_search search = {audit, false};
+    enum { MOST_BELOW = 3 };
+    struct root_search search = {audit, false, 0};
     syntax_walk(entry->body, mark_loop_callee, &search);
-    if (audit->root == NULL) syntax_walk(entry->body, mark_in_callee, &search);
+    for (search.below = 1; audit->root == NULL && search.below <= MOST_BELOW; search.below++)
+      syntax_walk(entry->body, mark_in_callee, &search);
   }
   if (entry != NULL) mark_from(&(struct marking){audit, false}, entry);
   for (int i = 0; i < tree->n_functions; i++) {

@@ -109,9 +109,11 @@ static bool read_tuning(struct travel *travel) {
 
 static bool read_job(struct travel *travel, const struct job_override *overrides, int n_overrides) {
   const char *file = travel->options->argument, *text = travel->text;
-  travel->job = text == NULL
-                    ? job_read(travel->arena, file, overrides, n_overrides, &travel->diags)
-                    : job_parse(travel->arena, file, text, strlen(text), overrides, n_overrides, &travel->diags);
+  travel->job = text == NULL ? job_read(travel->arena, file, overrides, n_overrides, &travel->diags)
+                : travel->schema == NULL
+                    ? job_parse(travel->arena, file, text, strlen(text), overrides, n_overrides, &travel->diags)
+                    : job_parse_by(travel->arena, travel->schema, file, text, strlen(text), overrides, n_overrides,
+                                   &travel->diags);
   return travel->job != NULL && check_generate(travel) && resolve_sequence_length(travel) && read_tuning(travel);
 }
 

@@ -18,6 +18,7 @@ struct travel {
   struct job *job;
   struct tree *model;          /* set before: a model that was read before serves, and the job's hooks are good */
   struct templates *templates; /* set before: they serve */
+  struct json_t *schema;       /* the same, of a job that is given as text */
   const struct tuning *tuning; /* what was measured of kernels; NULL: nothing. Set before: it serves */
   void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
   void *context;

@@ -5,20 +5,26 @@
 #include "gen/base/difference.h"
 #include "gen/base/path.h"
 #include "gen/spec/alternatives.h"
+#include "gen/spec/schema.h"
+#include "gen/spec/source.h"
 
 struct experiment {
   const struct travel *travel;
   struct templates *templates; /* of all variations */
+  struct json_t *schema;       /* the same */
+  const char *job;             /* the text that is read again for each */
   struct {
-    struct lines lines; /* of the program as it is */
+    const char *text; /* of the program as it is */
+    struct lines lines;
     struct manifest *manifest;
   } texts[2];
   int n_texts;
 };
 
 /* The texts of the program with another value of one key; false where that is refused. The model was read before. */
-static bool program_with(const struct travel *travel, struct templates *templates, struct arena *arena,
-                         struct job_override set, const char *texts[2]) {
+static bool program_with(const struct experiment *experiment, struct arena *arena, struct job_override set,
+                         const char *texts[2]) {
+  const struct travel *travel = experiment->travel;
   const struct options *options = travel->options;
   size_t n = (size_t)options->n_overrides;
   struct options changed = *options;
@@ -31,9 +37,10 @@ static bool program_with(const struct travel *travel, struct templates *template
                          .arena = arena,
                          .diags = diagnostics_in(arena),
                          .kind = travel->kind,
-                         .text = travel->text,
+                         .text = experiment->job,
                          .model = travel->model,
-                         .templates = templates};
+                         .templates = experiment->templates,
+                         .schema = experiment->schema};
   if (travel_to_text(&again, NULL, &texts[0]) != STATUS_OK) return false;
   texts[1] = again.beside;
   return true;
@@ -48,6 +55,7 @@ static void add_key(struct arena *arena, struct manifest_line *line, int key) {
 /* Gives the key to the lines of a text that the other program does not have; without one, to all. */
 static void compare(const struct experiment *experiment, int which, int key, struct arena *arena, const char *text) {
   const struct lines *lines = &experiment->texts[which].lines;
+  if (text != NULL && strcmp(text, experiment->texts[which].text) == 0) return;
   struct lines other = lines_of(arena, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
   const int *match = lines_match(arena, lines, &other);
   for (int i = 0; i < lines->count; i++)
@@ -58,7 +66,7 @@ static void compare(const struct experiment *experiment, int which, int key, str
 static bool try_value(const struct experiment *experiment, int key, struct job_override set) {
   struct arena *arena = arena_new();
   const char *texts[2];
-  bool made = program_with(experiment->travel, experiment->templates, arena, set, texts);
+  bool made = program_with(experiment, arena, set, texts);
   for (int i = 0; i < experiment->n_texts && made; i++) compare(experiment, i, key, arena, texts[i]);
   arena_free(arena);
   return made;
@@ -72,10 +80,17 @@ static const char *where_text(struct arena *arena, const struct job_choice *choi
 
 void find_keys(const struct travel *travel, const char *text, struct manifest *manifest) {
   struct arena *arena = travel->arena;
-  struct experiment experiment = {.travel = travel, .templates = travel->templates, .n_texts = 1};
+  struct experiment experiment = {
+      .travel = travel, .templates = travel->templates, .schema = schema_of_job(), .n_texts = 1};
+  struct diagnostics unread = diagnostics_in(arena); /* it was read before */
+  size_t length;
+  experiment.job =
+      travel->text != NULL ? travel->text : source_read(arena, travel->options->argument, &length, &unread);
+  experiment.texts[0].text = text;
   experiment.texts[0].lines = lines_of(arena, text, strlen(text));
   experiment.texts[0].manifest = manifest;
   if (manifest->beside != NULL) {
+    experiment.texts[1].text = travel->beside;
     experiment.texts[1].lines = lines_of(arena, travel->beside, strlen(travel->beside));
     experiment.texts[1].manifest = manifest->beside;
     experiment.n_texts = 2;
@@ -93,6 +108,7 @@ void find_keys(const struct travel *travel, const char *text, struct manifest *m
       if (!refused) manifest_add(arena, &manifest->keys[i].tried, choice->alternatives[k].value);
     }
   }
+  json_decref(experiment.schema);
   if (manifest->beside == NULL) return;
   manifest->beside->keys = manifest->keys;
   manifest->beside->n_keys = manifest->n_keys;

@@ -36,21 +36,29 @@ static const struct spec_node *read_document(struct arena *arena, const struct s
 
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags) {
+  json_t *schema = schema_of_job();
+  struct job *job = job_parse_by(arena, schema, file, text, length, overrides, n_overrides, diags);
+  if (job != NULL) job->schema = NULL;
+  json_decref(schema);
+  return job;
+}
+
+struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char *file, const char *text, size_t length,
+                         const struct job_override *overrides, int n_overrides, struct diagnostics *diags) {
   int before = diags->errors;
   file = arena_string(arena, file);
   diag_add_source(diags, file, text);
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
   const struct spec_node *document = read_document(arena, source, overrides, n_overrides, diags);
   if (document == NULL) return NULL;
-  json_t *schema = schema_of_job();
   struct job *job = NULL;
   if (schema_validate(arena, schema, document, diags) && diags->errors == before) {
     const struct spec_node *resolved = spec_resolve(arena, schema, document);
     rules_check(arena, resolved, diags);
     job = job_bind(arena, file, resolved, diags);
     job->digest = digest(arena, job);
+    job->schema = schema;
   }
-  json_decref(schema);
   return diags->errors > before ? NULL : job;
 }
 

@@ -333,6 +333,7 @@ struct job {
   } hooks;
 
   const struct spec_node *tree; /* the resolved document behind it: gen/spec's own; NULL: there is none */
+  struct json_t *schema;        /* that it was read by, where that outlives it; NULL: it is read again when asked for */
 };
 
 /* An override of the command line: --set key=value. */
@@ -349,6 +350,10 @@ struct job *job_read(struct arena *arena, const char *file, const struct job_ove
 /* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL behind its `length` bytes. */
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
+
+/* The same by a schema that was read before, and outlives the job. */
+struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char *file, const char *text, size_t length,
+                         const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
 
 /* The metrics' names, ended by NULL: as the job and the log write them. */
 extern const char *const job_metric_names[];

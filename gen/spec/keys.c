@@ -46,7 +46,7 @@ static void list(struct lister *lister, const char *path, const struct spec_node
 }
 
 struct job_key *job_keys(struct arena *arena, const struct job *job, int *count) {
-  json_t *root = schema_of_job();
+  json_t *root = job->schema != NULL ? json_incref(job->schema) : schema_of_job();
   struct lister lister = {.arena = arena, .root = root};
   list(&lister, "", job->tree, root, false);
   json_decref(root);
