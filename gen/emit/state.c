@@ -62,12 +62,14 @@ struct jinja_value division_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   int first = 0, count = 0;
+  int64_t whole = 0;
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
     if (state->whole == 0) continue;
     if (count++ == 0) first = i;
-    set_int(arena, value, "whole", state->whole);
+    whole = state->whole;
   }
+  set_int(arena, value, "whole", whole);
   set_int(arena, value, "first_state", first);
   set_int(arena, value, "n_states", count);
   return value;

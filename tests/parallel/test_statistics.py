@@ -13,7 +13,14 @@ CONFIG = {"layer_type": "BASIC", "image_size": 4, "num_channels": 1, "num_labels
 
 class Statistics(unittest.TestCase):
     def test_evaluation_is_of_what_is_saved(self):
-        job = job_of(2, 4, 6, model="resnet", config=CONFIG, training={"eval_interval": 3, "eval_iters": "all"})
+        self.check()
+
+    def test_states_divided(self):
+        self.check(parallelism={"zero_stage": 1})
+
+    def check(self, **groups):
+        job = job_of(2, 4, 6, model="resnet", config=CONFIG, training={"eval_interval": 3, "eval_iters": "all"},
+                     **groups)
         job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 16, "batch_size": 4}
         job["optimizer"] = {"name": "sgd", "lr": 0.05}
         trainer = Ranks(2, job)
