@@ -2,12 +2,13 @@
 SyncBatchNorm, for GPUs alone, gives: losses, norms, weights and running statistics of 30 steps."""
 
 import pathlib
+import subprocess
 import unittest
 
 import torch
 import torch.nn.functional as F
-from peers import own_rows, rows_of, start, trained
-from rows import FEATURES, WIDTH, Mlp, relative
+from peers import own_rows, rows_of, trained
+from rows import GENERATOR, WIDTH, Mlp, relative
 
 MODEL = pathlib.Path(__file__).resolve().parent / "models" / "normed.c"
 STEPS, LR = 30, 0.05
@@ -68,6 +69,12 @@ class SyncBatchNorm(unittest.TestCase):
         rows = self.check(3, 2, 2)
         sums = [c for c in rows.trainer.plan()["collectives"] if c["what"].startswith("statistics")]
         self.assertEqual([(c["bytes"], c["times"]) for c in sums], [(2 * WIDTH * 8, 2)] * 2)
+
+    def test_refused(self):
+        rows = rows_of(2, 4, STEPS, parallelism={"sync_batch_norm": True})
+        done = subprocess.run([GENERATOR, rows.trainer.path, "-o", "-"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"job.yaml:\d+:\d+: error: the model has no batch normalisation that ranks could have")
 
     def test_states_divided(self):
         self.check(4, 2, parallelism={"sync_batch_norm": True, "zero_stage": 1, "dp_shard": 2})

@@ -14,13 +14,8 @@ static tensor hidden(scope s, tensor x, int width) {
   return relu(batch_norm(at(s, "norm"), linear(s, x, width)));
 }
 
-/* features [B][F] to logits [B][K]. */
-tensor predict(scope s, struct config c, tensor features) {
+tensor model(scope s, struct config c, tensor features, tensor labels) {
   tensor x = features;
   for (int i = 0; i < c.n_layer; i++) x = hidden(nth(s, "hidden", i), x, c.width);
-  return linear(at(s, "output"), x, c.n_classes);
-}
-
-tensor model(scope s, struct config c, tensor features, tensor labels) {
-  return cross_entropy(predict(s, c, features), labels);
+  return cross_entropy(linear(at(s, "output"), x, c.n_classes), labels);
 }
