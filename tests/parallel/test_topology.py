@@ -12,7 +12,7 @@ from ranks import CONFIG, GENERATOR, MODELS, Ranks, job_of, library_flags, load_
 DIVISIONS = {"1": (1, {}), "2": (2, {}), "4": (4, {}), "8": (8, {}), "2 of stage 3": (2, {"zero_stage": 3}),
              "4 of stage 1": (4, {"zero_stage": 1, "dp_shard": 2}), "4 of stage 3": (4, {"zero_stage": 3, "dp_shard": 2}),
              "8 of stage 2": (8, {"zero_stage": 2})}
-SOME = ("1", "4", "2 of stage 3", "8 of stage 2")
+SOME = ("1", "2 of stage 3", "8 of stage 2")
 STEPS, SAVED = 8, 4
 CASES = {
     "adamw_bf16": {"precision": {"mixed_precision": "bf16"}, "accumulation": {"normalize": "tokens"},
