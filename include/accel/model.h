@@ -243,6 +243,9 @@ tensor silu(tensor x);      /* x * sigmoid(x) */
 tensor gelu(tensor x);      /* x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel, arXiv:1606.08415) */
 tensor gelu_tanh(tensor x); /* its approximation by tanh, as in GPT-2 */
 
+/* Whole numbers that float32 holds, as an index from 0 on below `below`: those of a table that name rows of another. */
+tensor cast_index(tensor x, int below);
+
 /* int32 as float32. */
 tensor cast_float(tensor x);
 

@@ -2,6 +2,7 @@
 loss and every gradient agree, AdamW over the same batches gives the same losses and weights, and what ours saves loads
 into theirs."""
 
+import functools
 import os
 import pathlib
 import random
@@ -17,12 +18,27 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
 from order import masked  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
 torch.set_num_threads(2)
 logging.disable_progress_bar()
 STEPS, LR, DECAY = 20, 1e-3, 0.1
 SEED = int(os.environ.get("SEED", random.randrange(1_000_000)))
+
+
+def three(test):
+    """Three random configurations of a model a run; bits and the steps of AdamW of the first."""
+
+    @functools.wraps(test)
+    def run(self):
+        for i in range(3):
+            with self.subTest(seed=SEED + i):
+                self.draw(SEED + i)
+                self.first = i == 0
+                test(self)
+
+    return run
 
 
 class Peer(unittest.TestCase):
@@ -33,8 +49,12 @@ class Peer(unittest.TestCase):
         print(f"seed {SEED}", flush=True)
 
     def setUp(self):
-        self.random = random.Random(SEED)
-        torch.manual_seed(SEED)
+        self.first = True
+        self.draw(SEED)
+
+    def draw(self, seed):
+        self.random = random.Random(seed)
+        torch.manual_seed(seed)
 
     def check(self, source, theirs, config, data, batches, loss_of, gradient_tolerance=1e-4, training=False):
         """theirs: a class of transformers in float32; batches(n) gives the tensors of batch n, of which
@@ -46,6 +66,9 @@ class Peer(unittest.TestCase):
         buffers = {name: b.detach().clone() for name, b in theirs.named_buffers()}
         self.gradients(source, config, data, batches, loss_of, start, gradient_tolerance)
         theirs.load_state_dict(buffers, strict=False)
+        if not self.first:
+            return
+        self.bits(source, config, data, set(buffers))
         self.adamw(source, config, data, batches, loss_of)
 
     def trained(self, source, config, data, optimizer, steps):
@@ -61,11 +84,20 @@ class Peer(unittest.TestCase):
         shutil.copy(self.folder / "model.safetensors", trainer.folder / "start.safetensors")
         trainer.build()
         metrics = trainer.run()
+        self.saved = trainer.folder / "run" / "model.safetensors"
         shutil.copy(self.folder / "config.json", trainer.folder / "run")
         after, info = type(self.theirs).from_pretrained(trainer.folder / "run", output_loading_info=True)
         self.assertEqual((info["missing_keys"], info["unexpected_keys"]), (type(info["missing_keys"])(), type(info["unexpected_keys"])()))
         self.buffers = dict(after.named_buffers())
         return metrics, dict(after.named_parameters())
+
+    def bits(self, source, config, data, buffers):
+        """What is loaded comes back bit for bit: a rate that moves nothing leaves the file that theirs saved."""
+        self.trained(source, config, data, {"name": "sgd", "lr": 1e-300, "weight_decay": 0}, 1)
+        ours = load_file(self.saved)
+        for name, tensor in load_file(self.folder / "model.safetensors").items():
+            if name not in buffers:
+                self.assertTrue(torch.equal(ours[name], tensor), f"{name} comes back as it was")
 
     def gradients(self, source, config, data, batches, loss_of, start, tolerance):
         """One step of plain descent: what the weights moved by is the gradient."""
@@ -121,22 +153,23 @@ class Text(Peer):
 
 
 class Images(Peer):
-    """Classifiers of images, rows of a table."""
+    """Classifiers of rows of a table, such as images."""
 
     BATCH = 5
 
     def images(self, channels, size, classes):
         rng = np.random.default_rng(SEED)
         rows, labels = rng.standard_normal((60, channels * size * size)).astype(np.float32), rng.integers(0, classes, 60)
+        data, at = self.table(rows, labels)
+        return data, lambda n: (torch.tensor(rows[at(n)]).reshape(-1, channels, size, size), torch.tensor(labels[at(n)]))
+
+    def table(self, rows, labels):
+        """The data of a job, and which rows make batch n."""
         text = "".join(",".join(f"{x:.9g}" for x in row) + f",{label}\n" for row, label in zip(rows, labels))
-        order = Order(1, TRAIN, True, 0, 60)
-
-        def batches(n):
-            at = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
-            return torch.tensor(rows[at]).reshape(-1, channels, size, size), torch.tensor(labels[at])
-
-        return {"train": {"path": "rows.csv", "format": "csv"}, "features": rows.shape[1], "batch_size": self.BATCH,
-                "eval_fraction": 0, "files": {"rows.csv": text.encode()}}, batches
+        order = Order(1, TRAIN, True, 0, len(rows))
+        data = {"train": {"path": "rows.csv", "format": "csv"}, "features": rows.shape[1], "batch_size": self.BATCH,
+                "eval_fraction": 0, "files": {"rows.csv": text.encode()}}
+        return data, lambda n: [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
 
     def classifier(self, source, theirs, config, channels, size, classes, **how):
         data, batches = self.images(channels, size, classes)
@@ -144,4 +177,4 @@ class Images(Peer):
                    lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
 
 
-__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "TRAIN", "Text", "Trainer", "masked", "SEED"]
+__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "TRAIN", "Text", "Trainer", "masked", "SEED", "three"]

@@ -3,13 +3,15 @@
 import subprocess
 import unittest
 
+import numpy as np
 import torch
-from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked
-from transformers import (BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
+from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked, three
+from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
 
 class Bert(Text):
+    @three
     def test_bert(self):
         heads, length = self.random.randint(1, 3), self.random.randint(3, 30)
         same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(8, 16),
@@ -53,7 +55,27 @@ class Bert(Text):
         self.assertIn("error: 'mask_token' is 256, which is not below the model's vocabulary of 256", said)
 
 
+class BertClassifier(Images):
+    @three
+    def test_bert_classifier(self):
+        """Rows of tokens of which some end in padding, which is token 0."""
+        heads, length, classes = self.random.randint(1, 3), self.random.randint(3, 20), self.random.randint(2, 5)
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(4, 12),
+                "intermediate_size": self.random.randint(5, 40), "vocab_size": self.random.randint(30, 90),
+                "max_position_embeddings": length + 2}
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        rows, labels = rng.integers(1, same["vocab_size"], (60, length)), rng.integers(0, classes, 60)
+        rows[np.arange(length) >= rng.integers(1, length + 1, 60)[:, None]] = 0
+        data, at = self.table(rows, labels)
+        theirs = BertForSequenceClassification(BertConfig(**same, num_labels=classes, initializer_range=0.1, pad_token_id=None))
+        self.check("bert_classifier.c", theirs, {**same, "num_labels": classes, "pad_token_id": 0}, data,
+                   lambda n: (torch.tensor(rows[at(n)]), torch.tensor(labels[at(n)])),
+                   lambda model, tokens, labels: torch.nn.functional.cross_entropy(
+                       model(tokens, attention_mask=(tokens != 0).long()).logits, labels))
+
+
 class Vit(Images):
+    @three
     def test_vit(self):
         heads, patch, along = self.random.randint(1, 3), self.random.randint(2, 4), self.random.randint(2, 3)
         channels, classes = self.random.randint(1, 3), 4
@@ -74,6 +96,7 @@ class T5(Text):
         self.check("t5.c", theirs, {**same, "gated": gated}, data, batches,
                    lambda model, tokens, targets: model(input_ids=tokens, labels=targets).loss)
 
+    @three
     def test_t5(self):
         self.compare(self.random.randint(3, 30), False)
 

@@ -58,6 +58,7 @@ KINDS = {
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
     "cast": lambda a: a,
+    "cast_index": lambda a: np.trunc(np.clip(a, 0, 2)),
     "copy": lambda a: a,
     "broadcast": lambda a: a,
     "constant": lambda: np.float64(-1.5),
@@ -92,7 +93,7 @@ def text_of(kind, arity, attributes):
 
 def main():
     rng = np.random.default_rng(3)
-    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7})()
+    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7, "last": 2})()
     helpers, body, failures = [], "", 0
     for kind, truth in KINDS.items():
         helpers += [name for name in kit.support_of(kind) if name not in helpers]
