@@ -37,10 +37,11 @@ static void add_figures(struct arena *arena, struct pairs *pairs, const char *pa
   if (!json_is_object(value) && !json_is_array(value)) add_pair(arena, pairs, path, figure_text(arena, value));
 }
 
-/* Memory first, then the rest as it comes. */
+/* Memory first, then the rest as it comes. Which way each kernel is written shows in its text. */
 struct pairs figures_of(struct arena *arena, const char *json) {
   struct pairs all = {0}, ordered = {0};
   json_t *root = json_loads(json, 0, NULL);
+  json_object_del(root, "choices");
   add_figures(arena, &all, "", root);
   json_decref(root);
   for (int memory = 1; memory >= 0; memory--)

@@ -64,6 +64,7 @@ class Diff(unittest.TestCase):
         keys = {key for key in jobs[0].keys() | jobs[1].keys() if jobs[0].get(key) != jobs[1].get(key)}
         self.assertEqual({change["name"] for change in found["job"]}, keys)
         plans = [flat(json.loads(run("plan", name, "--json", cwd=self.folder).stdout)) for name in (a, b)]
+        plans = [{key: value for key, value in plan.items() if key != "choices"} for plan in plans]  # they show in the hot loop's text
         figures = {key for key in plans[0].keys() | plans[1].keys() if plans[0].get(key) != plans[1].get(key)}
         self.assertEqual({change["name"] for change in found["plan"]}, figures)
         texts = [run(name, "-o", "-", cwd=self.folder).stdout for name in (a, b)]
