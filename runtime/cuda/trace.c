@@ -10,15 +10,10 @@
 
 #if __has_include(<cupti.h>)
 
-#include <cupti.h>
+#include "runtime/cuda/records.h"
+
 #include <pthread.h>
 #include <string.h>
-
-#if CUPTI_API_VERSION >= 130000
-typedef CUpti_ActivityKernel10 kernel_record;
-#else
-typedef CUpti_ActivityKernel9 kernel_record;
-#endif
 
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                            CUPTI_ACTIVITY_KIND_MEMSET};
@@ -51,16 +46,16 @@ static void CUPTIAPI ask_for_buffer(uint8_t **buffer, size_t *size, size_t *most
 static void add_record(const CUpti_Activity *record) {
   struct device_event event = {.step = step};
   if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-    const kernel_record *kernel = (const kernel_record *)record;
+    const cupti_kernel *kernel = (const cupti_kernel *)record;
     event.name = rt_kernel_name(kernel->name);
     event.stream = kernel->streamId, event.start = kernel->start, event.end = kernel->end;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
-    const CUpti_ActivityMemcpy6 *copy = (const CUpti_ActivityMemcpy6 *)record;
+    const cupti_copy *copy = (const cupti_copy *)record;
     bool in = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, out = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
     event.name = strdup(in ? "copy from the host" : out ? "copy to the host" : "copy");
     event.stream = copy->streamId, event.start = copy->start, event.end = copy->end, event.bytes = copy->bytes;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
-    const CUpti_ActivityMemset4 *fill = (const CUpti_ActivityMemset4 *)record;
+    const cupti_fill *fill = (const cupti_fill *)record;
     event.name = strdup("fill");
     event.stream = fill->streamId, event.start = fill->start, event.end = fill->end, event.bytes = fill->bytes;
   } else {

@@ -11,8 +11,10 @@ GENERATOR = TREE / "build" / "accel-gen"
 JOBS = TREE / "examples" / "jobs"
 # Under the data that the jobs name, which need not be there.
 SMALL = ["model.config.n_layer=2", "model.config.n_embd=64", "model.config.n_head=2"]
+DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu",
+           "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true"]
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", *SMALL], ["90a"]),
-         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *SMALL], ["80"])]
+         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
@@ -32,9 +34,11 @@ def compile_one(folder, job, settings, architectures, nvcc):
     targets = [f"-gencode=arch=compute_{name},code=sm_{name}" for name in architectures]
     subprocess.run([*nvcc, "-std=c++17", "-O3", "-Werror", "all-warnings", *targets, include, "-c", f"{program}.cu", "-o",
                     f"{program}.cu.o"], check=True)
-    libraries = tool("--libs", "cudart", "cublasLt", "cudnn").stdout.split()
     built = TREE / "build"
-    subprocess.run(["c++", f"{program}.o", f"{program}.cu.o", built / "libaccel-cuda.a", built / "libaccel-runtime.a",
+    many, profiled = "devices.per_node=2" in settings, "profile.nvtx=true" in settings
+    libraries = tool("--libs", "cudart", "cublasLt", "cudnn", *["nccl"] * many, *["cupti"] * profiled).stdout.split()
+    ranks = [built / "libaccel-nccl.a", built / "libaccel-tcp.a"] if many else []
+    subprocess.run(["c++", f"{program}.o", f"{program}.cu.o", *ranks, built / "libaccel-cuda.a", built / "libaccel-runtime.a",
                     *libraries, "-ljansson", "-ldnnl", "-fopenmp", "-lm", "-o", program], check=True)
 
 

@@ -12,13 +12,7 @@ static uint64_t now(void) {
 
 #if __has_include(<cupti.h>)
 
-#include <cupti.h>
-
-#if CUPTI_API_VERSION >= 130000
-typedef CUpti_ActivityKernel10 kernel_record;
-#else
-typedef CUpti_ActivityKernel9 kernel_record;
-#endif
+#include "runtime/cuda/records.h"
 
 enum { ENABLED = 64 };
 static bool enabled[ENABLED];
@@ -78,8 +72,8 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 }
 
 static size_t size_of(const CUpti_Activity *record) {
-  if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) return sizeof(CUpti_ActivityMemcpy6);
-  return record->kind == CUPTI_ACTIVITY_KIND_MEMSET ? sizeof(CUpti_ActivityMemset4) : sizeof(kernel_record);
+  if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) return sizeof(cupti_copy);
+  return record->kind == CUPTI_ACTIVITY_KIND_MEMSET ? sizeof(cupti_fill) : sizeof(cupti_kernel);
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *from, size_t valid, CUpti_Activity **record) {
@@ -108,15 +102,15 @@ void cupti_work_begins(void) {
 void cupti_work_ends(const char *name, int actor) {
   uint32_t stream = (uint32_t)actor;
   if (strncmp(name, "cudaMemcpy", 10) == 0) {
-    CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .bytes = 4, .start = began, .end = now()};
+    cupti_copy copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .bytes = 4, .start = began, .end = now()};
     copy.streamId = stream;
     if (enabled[copy.kind]) put(&copy, sizeof copy);
   } else if (strncmp(name, "cudaMemset", 10) == 0) {
-    CUpti_ActivityMemset4 fill = {.kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 4, .start = began, .end = now()};
+    cupti_fill fill = {.kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 4, .start = began, .end = now()};
     fill.streamId = stream;
     if (enabled[fill.kind]) put(&fill, sizeof fill);
   } else {
-    kernel_record kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .start = began, .end = now(), .name = name};
+    cupti_kernel kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .start = began, .end = now(), .name = name};
     kernel.streamId = stream;
     if (enabled[kernel.kind]) put(&kernel, sizeof kernel);
   }
