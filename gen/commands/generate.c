@@ -91,7 +91,10 @@ int command_plan(const struct options *options) {
   int status = begin(&travel, options);
   if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  const struct network *network = options->predicts ? &options->network : NULL;
+  struct network over = options->network;
+  struct prediction step;
+  if (over.step <= 0 && predict_step(travel.program, &step)) over.step = step.seconds;
+  const struct network *network = options->predicts ? &over : NULL;
   const char *people =
       arena_printf(travel.arena, "%s%s%s%s%s%s", report_text(travel.program), traffic_text(travel.program),
                    network != NULL ? cost_text(travel.program, network) : "", target_products(travel.program),

@@ -84,6 +84,9 @@ class Tune(unittest.TestCase):
         self.assertNotIn("predicted_step", self.plan())
         twice = self.plan("--tuning", "table.json", "--set", "accumulation.num_steps=2")["predicted_step"]
         self.assertGreater(twice["seconds"], 1.2 * predicted["seconds"])
+        among = self.plan("--tuning", "table.json", "--nodes", "4")
+        self.assertAlmostEqual(among["predicted"]["step"], among["predicted_step"]["seconds"])
+        self.assertGreater(among["predicted"]["communication"], 0)
         other = self.plan("--tuning", "table.json", "--set", "data.batch_size=3")["predicted_step"]
         self.assertLess(other["measured"], other["of"])
         self.assertGreater(other["estimated"], 0)
