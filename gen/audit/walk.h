@@ -164,6 +164,7 @@ struct walk {
     struct stored *items;
     int count, capacity;
   } stored;
+  uint64_t choosers;           /* the loops of the launch at hand over the grid's z and y */
   uint64_t guards;             /* what to blame when it is not sure that the place at hand is reached: as value.blame */
   bool strays;                 /* something may have been written that is not followed */
   const struct syntax *lost;   /* in the hot loop, the first access to what is not known; NULL: none */

@@ -70,6 +70,14 @@ struct turns {
   const struct value *assigned; /* what the integers that the body assigns are at the start of each turn; NULL: any */
 };
 
+/* Whether this loop goes next: the outermost one that is open. Threads of a kernel are many and start alike, so of its
+ * loops the innermost one does, but for the two that choose a matrix or a row of a table, the grid's y and z. */
+static bool halving_helps(const struct walk *walk, const struct turns *turns, uint64_t loops) {
+  if ((loops & turns->bit) == 0) return false;
+  uint64_t choosers = walk->frame->function->is_device ? loops & walk->choosers : loops;
+  return choosers == 0 || (choosers & (turns->bit - 1)) == 0;
+}
+
 /* The body for turns first .. first + count - 1 at once; in halves where that proves too little and `halves` allows. */
 static void run_turns(struct walk *walk, const struct turns *turns, int64_t first, int64_t count, bool halves) {
   int failures = walk->failures.count, effects = walk->effects.count, objects = walk->n_objects;
@@ -93,9 +101,7 @@ static void run_turns(struct walk *walk, const struct turns *turns, int64_t firs
   bool helps = false;
   for (int i = failures; i < walk->failures.count; i++) { /* the outermost loop that helps goes first */
     uint64_t loops = walk->failures.items[i].loops;
-    /* Threads are many and start alike: of a kernel, the innermost one does. */
-    helps =
-        helps || ((loops & turns->bit) != 0 && (walk->frame->function->is_device || (loops & (turns->bit - 1)) == 0));
+    helps = helps || halving_helps(walk, turns, loops);
   }
   bool again = helps && halves && count > 1 && walk->budget >= 0;
   if (again)
@@ -277,7 +283,10 @@ enum flow walk_loop(struct walk *walk, struct syntax *node) {
   if (node->kind == SYNTAX_DO) walk_statement(walk, part(node, 3));
   struct counting counting = {0};
   bool counts = walk_read_counting(walk, node, &counting);
-  if (counts && walk_starts_launch(walk, counting.counter)) walk->budget = 4000;
+  if (counts && walk_starts_launch(walk, counting.counter)) {
+    walk->budget = 4000;
+    walk->choosers = (uint64_t)3 << walk->n_loops;
+  }
   if (walk_takes_bits(node)) {
     note->turns = node->parts[1]->type->size * 8;
     run_unknown(walk, node, note, NULL);
