@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 import torch
-from peer import GENERATOR, Images, MODELS, Trainer, three
+from peer import GENERATOR, Images, MODELS, Trainer
 from test_recurrent import Saved
 from unet import UNet, noised
 
@@ -42,7 +42,6 @@ class Denoiser(Saved, UNet):
 
 
 class Diffusion(Images):
-    @three
     def test_unet(self):
         same = {"in_channels": self.random.randint(1, 3), "layers_per_block": self.random.randint(1, 2), "norm_num_groups": 4,
                 "attention_head_dim": self.random.choice([4, 8]), "num_class_embeds": self.random.choice([0, 4])}
