@@ -348,7 +348,11 @@ struct value walk_call(struct walk *walk, struct syntax *node) {
   if (!hot && function->role->is_hot) walk->guards = 0; /* the claims are about what a step does when it is taken */
   walk->hot = function->role->is_hot;
   int kernel_base = walk->kernel_base;
-  if (function->role->is_launched && kernel_base == 0) walk->kernel_base = walk->n_objects;
+  if (function->role->is_launched && kernel_base == 0) {
+    walk->kernel_base = walk->n_objects;
+    for (int i = 0; i < function->n_parameters && i + 1 < node->n_parts; i++)
+      if (arguments[i].kind == VALUE_POINTER) walk_check_side(walk, arguments[i], node->parts[i + 1]);
+  }
   int64_t budget = walk->budget;
   struct value result = walk_is_kernel(function) && !walk->in_kernel ? call_kernel(walk, node, function, arguments)
                                                                      : call_in_place(walk, function, arguments);
