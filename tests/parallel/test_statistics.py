@@ -18,8 +18,11 @@ class Statistics(unittest.TestCase):
     def test_states_divided(self):
         self.check(parallelism={"zero_stage": 1})
 
-    def check(self, **groups):
-        job = job_of(2, 4, 6, model="resnet", config=CONFIG, training={"eval_interval": 3, "eval_iters": "all"},
+    def test_averages(self):
+        self.check("ema", {"ema": {"decay": 0.5, "evaluate": True}})
+
+    def check(self, saved="model", training=None, **groups):
+        job = job_of(2, 4, 6, model="resnet", config=CONFIG, training={"eval_interval": 3, "eval_iters": "all", **(training or {})},
                      **groups)
         job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 16, "batch_size": 4}
         job["optimizer"] = {"name": "sgd", "lr": 0.05}
@@ -32,7 +35,7 @@ class Statistics(unittest.TestCase):
         trainer.job["devices"] = {}
         trainer.write()
         subprocess.run([GENERATOR, "build", "--program", "evaluate", trainer.path, "-o", program], check=True)
-        result = subprocess.run([program, "--format", "json", "--weights", trainer.folder / "run" / "model.safetensors"],
+        result = subprocess.run([program, "--format", "json", "--weights", trainer.folder / "run" / f"{saved}.safetensors"],
                                 cwd=trainer.folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLess(abs(json.loads(result.stdout)["loss"] / told - 1), 1e-6)
