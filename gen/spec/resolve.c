@@ -56,12 +56,11 @@ static void normalise_number(struct spec_node *node, const char *type) {
 }
 
 /* A value that the job does not write: its default, or a group of defaults; NULL when it stays away. */
-static struct spec_node *absent(struct resolver *r, const json_t *schema, const json_t *value, struct location where) {
+static struct spec_node *absent(struct resolver *r, const json_t *schema, struct spec_node *value,
+                                struct location where) {
   const char *type = json_string_value(schema_keyword(r->root, schema, "type"));
-  struct spec_node *node = NULL;
-  if (value != NULL)
-    node = from_json(r, value, where);
-  else if (type != NULL && strcmp(type, "object") == 0 && schema_allows_empty(r->arena, r->root, schema))
+  struct spec_node *node = value;
+  if (node == NULL && type != NULL && strcmp(type, "object") == 0 && schema_allows_empty(r->arena, r->root, schema))
     node = new_node(r, SPEC_MAP, where);
   if (node == NULL) return NULL;
   node->is_default = true;
@@ -86,10 +85,12 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
     const struct spec_entry *written = spec_entry(node, key);
     struct spec_node *value = NULL;
     struct location there = written != NULL ? written->key_where : where;
+    const json_t *other = schema_default(r->arena, r->root, conditions, node, key);
+    struct spec_node *own = other != NULL ? from_json(r, other, where) : NULL;
     if (written != NULL)
       value = resolve(r, property, written->value, there);
-    else if (!schema_forbids(r->arena, r->root, conditions, node, key))
-      value = absent(r, property, schema_default(r->arena, r->root, conditions, node, key), where);
+    else if (!schema_forbids(r->arena, r->root, conditions, node, key, own))
+      value = absent(r, property, own, where);
     if (value != NULL) push(result, arena_string(r->arena, key), value, there);
   }
   for (int i = 0; i < node->count; i++) {

@@ -233,11 +233,11 @@ bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *
 }
 
 bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
-                    const char *key) {
+                    const char *key, struct spec_node *value) {
   struct check c = {.arena = arena, .root = root};
   struct spec_node *with = spec_copy_map(arena, group, 1);
-  struct spec_node *probe = arena_alloc(arena, sizeof *probe);
-  probe->text = "";
+  struct spec_node *probe = value != NULL ? value : arena_alloc(arena, sizeof *probe);
+  if (value == NULL) probe->text = "";
   /* An empty group, for the conditions on what a group holds. */
   const json_t *type = schema_keyword(root, json_object_get(json_object_get(schema, "properties"), key), "type");
   if (json_is_string(type) && strcmp(json_string_value(type), "object") == 0) probe->kind = SPEC_MAP;

@@ -4,7 +4,8 @@
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
  * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere, at the root, says what a name that other
- * trainers have for a key is here, and noun what messages call the document. A number that is not finite is none, as in JSON. */
+ * trainers have for a key is here, and noun what messages call the document. A number that is not finite is none, as in
+ * JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
 
@@ -35,9 +36,10 @@ bool schema_validate(struct arena *arena, const json_t *root, const struct spec_
 /* Whether a group without a key is one that its schema allows. */
 bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *schema);
 
-/* Whether the conditions of a group's schema forbid a key, given the other keys that `group` holds. */
+/* Whether the conditions of a group's schema forbid a key, given the other keys that `group` holds: any value of it
+ * (value: NULL), or this one. */
 bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schema, const struct spec_node *group,
-                    const char *key);
+                    const char *key, struct spec_node *value);
 
 /* The default of a group's key, given the keys that `group` holds: the last of its schema's allOf whose condition holds
  * and that has one for it, else the key's own. NULL for none. */

@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, f4eb2c106b06ed16a1457efd8ef54ed407246a8dbd3aa2b7ea869dcc306f31d2
+ * job    job.yaml, 9db228efeed8a4e33d70fb823ce7a65e26babdd27b305d11b20338114bdc6a05
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1761,6 +1761,7 @@ static const struct accel_key keys[] = {
     {"precision.mixed_precision", "bf16", false},
     {"precision.autocast.enabled", "true", false},
     {"precision.autocast.cache_enabled", "true", false},
+    {"precision.param_dtype", "fp32", false},
     {"precision.reduce_dtype", "fp32", false},
     {"precision.buffer_dtype", "fp32", false},
     {"precision.keep_in_fp32", "[]", false},
@@ -1781,6 +1782,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.comm_wrapper", "no", true},
     {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
@@ -1820,7 +1822,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "f4eb2c106b06ed16a1457efd8ef54ed407246a8dbd3aa2b7ea869dcc306f31d2",
+    .job_digest = "9db228efeed8a4e33d70fb823ce7a65e26babdd27b305d11b20338114bdc6a05",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1838,7 +1840,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 78,
+    .n_keys = 80,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, af7575a48b7b12d5814ba9d917c68cf44201c64fc4179e71dbf7956818ef7a53
+ * job    job.yaml, 5ec74438e6f75a892e0d270e9e2a195862d7a34d2816bb54b3ffb1636bbcde5b
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -820,6 +820,7 @@ static const struct accel_key keys[] = {
     {"parallelism.reproducible", "off", true},
     {"parallelism.sync_batch_norm", "false", true},
     {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.comm_wrapper", "no", true},
     {"parallelism.ddp.divide_by_initial_world_size", "true", true},
     {"parallelism.ddp.bucket_cap_mb", "25.0", true},
     {"optimizer.name", "adamw", false},
@@ -858,7 +859,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "af7575a48b7b12d5814ba9d917c68cf44201c64fc4179e71dbf7956818ef7a53",
+    .job_digest = "5ec74438e6f75a892e0d270e9e2a195862d7a34d2816bb54b3ffb1636bbcde5b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -875,7 +876,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 74,
+    .n_keys = 75,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,
