@@ -29,7 +29,7 @@ SOURCES = ["value", "value_text", "value_bytes", "store", "elements", "operation
 
 def tensor(dtype, shape, data):
     """data: a torch tensor."""
-    return {"tensor": [dtype, list(shape), data.contiguous().flatten().view(torch.uint8).numpy().tobytes().hex()
+    return {"tensor": [dtype, list(shape), data.flatten().clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy().tobytes().hex()
                        if data.numel() else ""]}
 
 
