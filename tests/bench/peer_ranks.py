@@ -72,7 +72,10 @@ def main():
             print(json.dumps({"step": at + 1, "loss": loss, "step_ms": ms}), flush=at == 0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     quiet = [step(at % 2 == 0)[1] for at in range(int(steps) if mode == "ddp" else 0)][1::2]
-    print(json.dumps({"rank": accelerator.process_index, "peak_mib": peak, "quiet_ms": quiet}), flush=True)
+    sys.stdout.flush()
+    accelerator.wait_for_everyone()
+    # In one piece: the ranks write into one pipe.
+    os.write(1, (json.dumps({"rank": accelerator.process_index, "peak_mib": peak, "quiet_ms": quiet}) + "\n").encode())
     torch.distributed.destroy_process_group()
 
 
