@@ -43,4 +43,4 @@ show "$work/trainer"
 
 say "5. What it writes now"
 show build/accel-gen build examples/jobs/quickstart.yaml --program generate -o "$work/writer"
-show "$work/writer" --prompt 'static int ' --tokens 600 --temperature 0.7 --seed 1
+show "$work/writer" --prompt 'static int ' --tokens 600 --temperature 0.7 --seed 3
