@@ -4,45 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/audit/device_source.h"
+#include "gen/audit/device_code.h"
 #include "gen/audit/ptx_read.h"
-#include "gen/base/file.h"
-
-struct names {
-  const char **items;
-  int count, capacity;
-};
 
 struct ptx_check {
-  struct audit *audit;
-  struct arena *arena;
-  const char *file;
-  const char *function; /* that is read; NULL: none */
-  struct names defined; /* functions with a body */
-  struct names labels;  /* of the function so far */
+  struct device_code code;
   struct ptx_files files;
-  struct device_sources sources;
-  int n_kernels, n_instructions, n_calls, loops, others;
   int64_t shared, local; /* bytes of the function */
   int64_t most_shared, most_local;
-  int branches, indirect, externals, memory, clock, order; /* places of the claims in the list */
 };
+
+static struct device_place place_of(const struct ptx_statement *statement) {
+  return (struct device_place){statement->where, statement->line};
+}
 
 static void find(struct ptx_check *check, int claim, enum verdict verdict, const struct ptx_statement *statement,
                  const char *message) {
-  struct location where = statement->where;
-  if (where.line == 0) where = (struct location){.file = check->file, .line = statement->line, .column = 1};
-  claim_finding(check->audit, &check->audit->claims[claim], verdict, where, "%s: %s",
-                check->function != NULL ? check->function : "outside of functions", message);
+  const struct device_place place = place_of(statement);
+  device_find(&check->code, claim, verdict, &place, message);
 }
-
-static bool has_name(const struct names *names, const char *name) {
-  for (int i = 0; i < names->count; i++)
-    if (strcmp(names->items[i], name) == 0) return true;
-  return false;
-}
-
-/* ---- Branches ---- */
 
 /* What the toolkit adds of its own for functions of numbers; it has no lines. */
 static bool is_toolkits(const char *function) {
@@ -50,29 +30,8 @@ static bool is_toolkits(const char *function) {
 }
 
 static void check_branch(struct ptx_check *check, const struct ptx_statement *statement) {
-  struct audit *audit = check->audit;
-  bool back = has_name(&check->labels, statement->operands);
-  check->loops += back;
-  check->others += !back;
-  if (is_toolkits(check->function)) {
-    claim_fact(audit, &audit->claims[check->branches], statement->where, "%s: the toolkit's mathematics",
-               check->function);
-    return;
-  }
-  if (statement->where.line == 0) {
-    find(check, check->branches, VERDICT_CANNOT_TELL, statement, "a branch without a line: compile with -lineinfo");
-    return;
-  }
-  enum explanation why = device_explains(&check->sources, statement->where);
-  if (why == LINE_IS_NOT_THERE) {
-    find(check, check->branches, VERDICT_CANNOT_TELL, statement, "the source of this branch cannot be read");
-    return;
-  }
-  if (why == LINE_EXPLAINS)
-    claim_fact(audit, &audit->claims[check->branches], statement->where, "%s: %s", check->function,
-               back ? "a loop" : "a choice, or a guard or remainder of a loop");
-  else
-    find(check, check->branches, VERDICT_BROKEN, statement, "a branch at a line without a loop and without a choice");
+  const struct device_place place = place_of(statement);
+  device_branch(&check->code, &place, statement->operands, is_toolkits(check->code.function));
 }
 
 /* ---- Instructions ---- */
@@ -86,13 +45,9 @@ static const char *called(struct arena *arena, const char *operands) {
 }
 
 static void check_call(struct ptx_check *check, const struct ptx_statement *statement) {
-  const char *name = called(check->arena, statement->operands);
-  check->n_calls++;
-  if (name[0] == '%')
-    find(check, check->indirect, VERDICT_BROKEN, statement, "a call to where a register says");
-  else if (!has_name(&check->defined, name))
-    find(check, check->externals, VERDICT_BROKEN, statement,
-         arena_printf(check->arena, "a call of %s, which is not defined here", name));
+  const char *name = called(check->code.arena, statement->operands);
+  const struct device_place place = place_of(statement);
+  device_call(&check->code, &place, name[0] == '%' ? NULL : name);
 }
 
 static bool reads_clock(const char *operands) {
@@ -112,17 +67,17 @@ static bool is_unordered(const char *name) {
 static void check_instruction(struct ptx_check *check, const struct ptx_statement *statement) {
   const char *name = statement->name;
   bool branch = strcmp(name, "bra") == 0 || strncmp(name, "bra.", 4) == 0;
-  check->n_instructions++;
+  check->code.n_instructions++;
   if (branch && statement->is_guarded) check_branch(check, statement);
   if (strncmp(name, "brx", 3) == 0)
-    find(check, check->indirect, VERDICT_BROKEN, statement, "a jump to where a register says");
+    find(check, check->code.indirect, VERDICT_BROKEN, statement, "a jump to where a register says");
   if (strcmp(name, "call") == 0 || strncmp(name, "call.", 5) == 0) check_call(check, statement);
   if (strncmp(name, "alloca", 6) == 0)
-    find(check, check->memory, VERDICT_BROKEN, statement, "memory of a size that is not known before");
+    find(check, check->code.memory, VERDICT_BROKEN, statement, "memory of a size that is not known before");
   if (reads_clock(statement->operands))
-    find(check, check->clock, VERDICT_BROKEN, statement,
-         arena_printf(check->arena, "%s %s", name, statement->operands));
-  if (is_unordered(name)) find(check, check->order, VERDICT_BROKEN, statement, name);
+    find(check, check->code.clock, VERDICT_BROKEN, statement,
+         arena_printf(check->code.arena, "%s %s", name, statement->operands));
+  if (is_unordered(name)) find(check, check->code.order, VERDICT_BROKEN, statement, name);
 }
 
 /* ---- Memory and functions ---- */
@@ -141,7 +96,7 @@ static void check_declaration(struct ptx_check *check, const struct ptx_statemen
   if (!shared && !local) return;
   int64_t bytes = declared_bytes(statement->text);
   if (bytes < 0)
-    find(check, check->memory, VERDICT_CANNOT_TELL, statement, "memory of a size that the launch chooses");
+    find(check, check->code.memory, VERDICT_CANNOT_TELL, statement, "memory of a size that the launch chooses");
   else if (shared)
     check->shared += bytes;
   else
@@ -149,45 +104,47 @@ static void check_declaration(struct ptx_check *check, const struct ptx_statemen
 }
 
 static void close_function(struct ptx_check *check) {
-  struct audit *audit = check->audit;
+  struct audit *audit = check->code.audit;
   if (check->shared + check->local > 0)
-    claim_fact(audit, &audit->claims[check->memory], (struct location){.file = check->file},
-               "%s: %lld bytes shared, %lld bytes of a thread", check->function, (long long)check->shared,
+    claim_fact(audit, &audit->claims[check->code.memory], (struct location){.file = check->code.file},
+               "%s: %lld bytes shared, %lld bytes of a thread", check->code.function, (long long)check->shared,
                (long long)check->local);
   if (check->shared > check->most_shared) check->most_shared = check->shared;
   if (check->local > check->most_local) check->most_local = check->local;
   check->shared = check->local = 0;
-  check->labels.count = 0;
-  check->function = NULL;
+  check->code.labels.count = 0;
+  check->code.function = NULL;
 }
 
 /* What is defined where, and which sources there are. */
-static bool collect(struct ptx_check *check, const char *text, size_t length, struct diagnostics *diags) {
-  struct ptx_reader reader = ptx_open(check->arena, check->file, text, length);
+static bool collect(struct ptx_check *check, struct diagnostics *diags) {
+  struct device_code *code = &check->code;
+  struct ptx_reader reader = ptx_open(code->arena, code->file, code->text, code->length);
   for (;;) {
     struct ptx_statement statement = ptx_next(&reader);
     check->files = reader.files;
     if (statement.kind == PTX_END) return true;
     if (statement.kind == PTX_FUNCTION) {
-      ARENA_PUSH(check->arena, check->defined, statement.name);
-      check->n_kernels += statement.is_kernel;
+      ARENA_PUSH(check->code.arena, check->code.defined, statement.name);
+      check->code.n_kernels += statement.is_kernel;
     }
     if (statement.kind != PTX_BROKEN) continue;
-    diag_error(diags, (struct location){check->file, statement.line, 1, 0}, "this is no PTX");
+    diag_error(diags, (struct location){check->code.file, statement.line, 1, 0}, "this is no PTX");
     diag_help(diags, "give what 'nvcc -ptx -lineinfo' makes of the program's .cu");
     return false;
   }
 }
 
-static void check_all(struct ptx_check *check, const char *text, size_t length) {
-  struct ptx_reader reader = ptx_open(check->arena, check->file, text, length);
+static void check_all(struct ptx_check *check) {
+  struct device_code *code = &check->code;
+  struct ptx_reader reader = ptx_open(code->arena, code->file, code->text, code->length);
   reader.files = check->files;
   for (;;) {
     struct ptx_statement statement = ptx_next(&reader);
     if (statement.kind == PTX_END) return;
-    if (statement.kind == PTX_FUNCTION) check->function = statement.name;
+    if (statement.kind == PTX_FUNCTION) check->code.function = statement.name;
     if (statement.kind == PTX_CLOSE) close_function(check);
-    if (statement.kind == PTX_LABEL) ARENA_PUSH(check->arena, check->labels, statement.name);
+    if (statement.kind == PTX_LABEL) ARENA_PUSH(check->code.arena, check->code.labels, statement.name);
     if (statement.kind == PTX_DECLARATION) check_declaration(check, &statement);
     if (statement.kind == PTX_INSTRUCTION) check_instruction(check, &statement);
   }
@@ -195,35 +152,14 @@ static void check_all(struct ptx_check *check, const char *text, size_t length) 
 
 /* ---- The claims ---- */
 
-static int claim(struct ptx_check *check, const char *id, const char *sentence) {
-  audit_claim(check->audit, id, sentence);
-  return check->audit->n_claims - 1;
-}
-
-static void make_claims(struct ptx_check *check) {
-  check->branches = claim(check, "ptx-branches",
-                          "Every conditional branch of device code stands at a line of the source with a loop, a "
-                          "choice, or a function of numbers that is made of choices.");
-  check->indirect = claim(check, "ptx-no-indirect", "No device code jumps or calls where a register says.");
-  check->externals = claim(check, "ptx-externals",
-                           "Device code calls only functions that this file defines: it allocates and prints nothing "
-                           "and starts no kernels.");
-  check->memory = claim(check, "ptx-memory", "The memory of a thread and of a block is bounded.");
-  check->clock = claim(check, "ptx-no-clock", "Device code asks no clock, and not where it runs.");
-  check->order =
-      claim(check, "ptx-order", "No sum of floating-point numbers hangs on the order in which threads come to it.");
-}
-
-static void add_evidence(struct ptx_check *check) {
-  struct audit *audit = check->audit;
-  claim_evidence(audit, &audit->claims[check->branches], "%d branches back, %d others", check->loops, check->others);
-  claim_evidence(audit, &audit->claims[check->indirect], "%d calls by name", check->n_calls);
-  claim_evidence(audit, &audit->claims[check->externals], "%d calls", check->n_calls);
-  claim_evidence(audit, &audit->claims[check->memory], "at most %lld bytes of a thread, %lld of a block",
-                 (long long)check->most_local, (long long)check->most_shared);
-  claim_evidence(audit, &audit->claims[check->clock], "%d instructions", check->n_instructions);
-  claim_evidence(audit, &audit->claims[check->order], "%d instructions", check->n_instructions);
-}
+static const struct device_words words = {
+    .prefix = "ptx",
+    .code = "device code",
+    .subject = "Device code",
+    .branches = "branch of device code",
+    .memory = "ptx-memory",
+    .memory_sentence = "The memory of a thread and of a block is bounded.",
+};
 
 bool is_ptx(const char *file) {
   size_t length = strlen(file);
@@ -231,22 +167,16 @@ bool is_ptx(const char *file) {
 }
 
 struct audit *ptx_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
-  size_t length = text != NULL ? strlen(text) : 0;
-  if (text == NULL) text = read_bytes(arena, file, &length);
-  if (text == NULL) {
-    diag_error(diags, (struct location){.file = file}, "cannot be read");
-    return NULL;
-  }
-  struct tree *tree = arena_alloc(arena, sizeof *tree);
-  struct audit *audit = arena_alloc(arena, sizeof *audit);
-  *tree = (struct tree){.file = file, .text = text, .n_lines = lines_of(arena, text, length).count};
-  *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .hot = "kernels"};
-  struct ptx_check check = {.audit = audit, .arena = arena, .file = file, .sources = {.arena = arena, .file = file}};
-  if (!collect(&check, text, length, diags)) return NULL;
-  audit->n_functions = check.defined.count;
-  audit->n_hot = check.n_kernels;
-  make_claims(&check);
-  check_all(&check, text, length);
-  add_evidence(&check);
+  struct ptx_check check = {0};
+  struct device_code *code = &check.code;
+  if (!device_code_open(arena, file, text, diags, code) || !collect(&check, diags)) return NULL;
+  struct audit *audit = code->audit;
+  audit->n_functions = code->defined.count;
+  audit->n_hot = code->n_kernels;
+  device_claims(code, &words);
+  check_all(&check);
+  device_evidence(code);
+  claim_evidence(audit, &audit->claims[code->memory], "at most %lld bytes of a thread, %lld of a block",
+                 (long long)check.most_local, (long long)check.most_shared);
   return audit;
 }

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/audit/device_source.h"
-#include "gen/base/file.h"
+#include "gen/audit/device_code.h"
 
 struct sass_instruction {
   const char *name, *operands;
@@ -15,38 +14,22 @@ struct sass_instruction {
   int line; /* of the text */
 };
 
-struct sass_names {
-  const char **items;
-  int count, capacity;
-};
-
 struct sass_check {
-  struct audit *audit;
-  struct arena *arena;
-  const char *file;
+  struct device_code code;
   struct lines lines;
-  const char *function;      /* whose code is read; NULL: none */
-  struct sass_names labels;  /* so far */
-  struct sass_names defined; /* labels of the whole text */
-  struct device_sources sources;
   struct location where; /* line 0: the text does not say */
   int64_t frame, most_frame;
-  int n_kernels, n_instructions, n_calls, n_spills, loops, others;
-  int branches, indirect, externals, memory, clock, order; /* places of the claims in the list */
+  int n_spills;
 };
+
+static struct device_place place_of(const struct sass_check *check, const struct sass_instruction *instruction) {
+  return (struct device_place){check->where, instruction->line};
+}
 
 static void find(struct sass_check *check, int claim, enum verdict verdict, const struct sass_instruction *instruction,
                  const char *message) {
-  struct location where = check->where;
-  if (where.line == 0) where = (struct location){.file = check->file, .line = instruction->line, .column = 1};
-  claim_finding(check->audit, &check->audit->claims[claim], verdict, where, "%s: %s",
-                check->function != NULL ? check->function : "outside of functions", message);
-}
-
-static bool has_name(const struct sass_names *names, const char *name) {
-  for (int i = 0; i < names->count; i++)
-    if (strcmp(names->items[i], name) == 0) return true;
-  return false;
+  const struct device_place place = place_of(check, instruction);
+  device_find(&check->code, claim, verdict, &place, message);
 }
 
 static bool starts_with(const char *text, const char *start) {
@@ -72,7 +55,7 @@ static bool line_has(const struct sass_check *check, int line, const char *word)
  * finds hard. */
 static bool passes_over_mathematics(const struct sass_check *check, const struct sass_instruction *instruction,
                                     const char *target) {
-  const char *label = target == NULL ? NULL : arena_printf(check->arena, "%s:", target);
+  const char *label = target == NULL ? NULL : arena_printf(check->code.arena, "%s:", target);
   bool calls = false;
   for (int i = instruction->line; label != NULL && i < check->lines.count; i++) {
     if (strncmp(check->lines.starts[i], label, strlen(label)) == 0) return calls;
@@ -82,37 +65,16 @@ static bool passes_over_mathematics(const struct sass_check *check, const struct
 }
 
 static void check_branch(struct sass_check *check, const struct sass_instruction *instruction) {
-  const char *target = target_of(check->arena, instruction->operands);
-  bool back = target != NULL && has_name(&check->labels, target);
-  check->loops += back;
-  check->others += !back;
-  struct claim *claim = &check->audit->claims[check->branches];
-  if (strstr(check->function, "__internal_") != NULL || passes_over_mathematics(check, instruction, target)) {
-    claim_fact(check->audit, claim, check->where, "%s: the toolkit's mathematics", check->function);
-    return;
-  }
-  if (check->where.line == 0) {
-    find(check, check->branches, VERDICT_CANNOT_TELL, instruction, "a branch without a line: compile with -lineinfo");
-    return;
-  }
-  enum explanation why = device_explains(&check->sources, check->where);
-  if (why == LINE_EXPLAINS)
-    claim_fact(check->audit, claim, check->where, "%s: %s", check->function,
-               back ? "a loop" : "a choice, or a guard or remainder of a loop");
-  else if (why == LINE_IS_NOT_THERE)
-    find(check, check->branches, VERDICT_CANNOT_TELL, instruction, "the source of this branch cannot be read");
-  else
-    find(check, check->branches, VERDICT_BROKEN, instruction, "a branch at a line without a loop and without a choice");
+  const char *target = target_of(check->code.arena, instruction->operands);
+  const struct device_place place = place_of(check, instruction);
+  bool mathematics =
+      strstr(check->code.function, "__internal_") != NULL || passes_over_mathematics(check, instruction, target);
+  device_branch(&check->code, &place, target, mathematics);
 }
 
 static void check_call(struct sass_check *check, const struct sass_instruction *instruction) {
-  const char *target = target_of(check->arena, instruction->operands);
-  check->n_calls++;
-  if (target == NULL)
-    find(check, check->indirect, VERDICT_BROKEN, instruction, "a call to where a register says");
-  else if (!has_name(&check->defined, target))
-    find(check, check->externals, VERDICT_BROKEN, instruction,
-         arena_printf(check->arena, "a call of %s, which is not defined here", target));
+  const struct device_place place = place_of(check, instruction);
+  device_call(&check->code, &place, target_of(check->code.arena, instruction->operands));
 }
 
 /* R1 is the stack's end: it is taken from the launch, then moved by constants. */
@@ -125,7 +87,7 @@ static void check_stack(struct sass_check *check, const struct sass_instruction 
   const char *by = strstr(operands, "0x");
   bool moves = starts_with(operands, "R1, R1, ") && by != NULL && strstr(instruction->name, "ADD") != NULL;
   if (!moves) {
-    find(check, check->memory, VERDICT_BROKEN, instruction, "a stack of a size that is not known before");
+    find(check, check->code.memory, VERDICT_BROKEN, instruction, "a stack of a size that is not known before");
     return;
   }
   int64_t bytes = strtoll(by, NULL, 16);
@@ -156,19 +118,19 @@ static bool is_operation(const char *name, const char *operation) {
 
 static void check_instruction(struct sass_check *check, const struct sass_instruction *instruction) {
   const char *name = instruction->name;
-  check->n_instructions++;
+  check->code.n_instructions++;
   if (instruction->is_guarded && (is_operation(name, "BRA") || is_operation(name, "EXIT")))
     check_branch(check, instruction);
   if (is_operation(name, "BRX") || is_operation(name, "BRXU") || is_operation(name, "JMX") ||
       is_operation(name, "JMXU"))
-    find(check, check->indirect, VERDICT_BROKEN, instruction, "a jump to where a register says");
+    find(check, check->code.indirect, VERDICT_BROKEN, instruction, "a jump to where a register says");
   if (is_operation(name, "CALL")) check_call(check, instruction);
   if (is_operation(name, "LDL") || is_operation(name, "STL")) check->n_spills++;
   check_stack(check, instruction);
   if (reads_clock(instruction->operands))
-    find(check, check->clock, VERDICT_BROKEN, instruction,
-         arena_printf(check->arena, "%s %s", name, instruction->operands));
-  if (is_unordered(name)) find(check, check->order, VERDICT_BROKEN, instruction, name);
+    find(check, check->code.clock, VERDICT_BROKEN, instruction,
+         arena_printf(check->code.arena, "%s %s", name, instruction->operands));
+  if (is_unordered(name)) find(check, check->code.order, VERDICT_BROKEN, instruction, name);
 }
 
 /* ---- Lines ---- */
@@ -204,60 +166,39 @@ static void read_place(struct sass_check *check, const char *line) {
   int number = 0;
   if (close == NULL || sscanf(close, "\", line %d", &number) != 1 || strstr(line, "//## File") == NULL) return;
   check->where = (struct location){
-      .file = arena_copy(check->arena, open + 1, (size_t)(close - open - 1)), .line = number, .column = 1};
+      .file = arena_copy(check->code.arena, open + 1, (size_t)(close - open - 1)), .line = number, .column = 1};
 }
 
 static void enter(struct sass_check *check, const char *label) {
   bool local = starts_with(label, ".L") || starts_with(label, ".text.");
-  ARENA_PUSH(check->arena, check->labels, label);
+  ARENA_PUSH(check->code.arena, check->code.labels, label);
   if (local) return;
-  check->function = label;
+  check->code.function = label;
   check->frame = 0;
   check->where.line = 0;
 }
 
 static void check_line(struct sass_check *check, const char *line, int number) {
   struct sass_instruction instruction = {.line = number};
-  const char *label = read_label(check->arena, line);
+  const char *label = read_label(check->code.arena, line);
   if (label != NULL)
     enter(check, label);
   else if (strstr(line, "//## File") != NULL)
     read_place(check, line);
-  else if (check->function != NULL && read_instruction(check->arena, line, &instruction))
+  else if (check->code.function != NULL && read_instruction(check->code.arena, line, &instruction))
     check_instruction(check, &instruction);
 }
 
 /* ---- The claims ---- */
 
-static int claim(struct sass_check *check, const char *id, const char *sentence) {
-  audit_claim(check->audit, id, sentence);
-  return check->audit->n_claims - 1;
-}
-
-static void make_claims(struct sass_check *check) {
-  check->branches = claim(check, "sass-branches",
-                          "Every conditional branch and end of machine code stands at a line of the source with a "
-                          "loop, a choice, or a function of numbers that is made of choices.");
-  check->indirect = claim(check, "sass-no-indirect", "No machine code jumps or calls where a register says.");
-  check->externals = claim(check, "sass-externals",
-                           "Machine code calls only functions that this file defines: it allocates and prints nothing "
-                           "and starts no kernels.");
-  check->memory = claim(check, "sass-stack", "The stack of a thread is moved by constants alone.");
-  check->clock = claim(check, "sass-no-clock", "Machine code asks no clock, and not where it runs.");
-  check->order =
-      claim(check, "sass-order", "No sum of floating-point numbers hangs on the order in which threads come to it.");
-}
-
-static void add_evidence(struct sass_check *check) {
-  struct audit *audit = check->audit;
-  claim_evidence(audit, &audit->claims[check->branches], "%d branches back, %d others", check->loops, check->others);
-  claim_evidence(audit, &audit->claims[check->indirect], "%d calls by name", check->n_calls);
-  claim_evidence(audit, &audit->claims[check->externals], "%d calls", check->n_calls);
-  claim_evidence(audit, &audit->claims[check->memory], "at most %lld bytes, %d accesses to a thread's own memory",
-                 (long long)check->most_frame, check->n_spills);
-  claim_evidence(audit, &audit->claims[check->clock], "%d instructions", check->n_instructions);
-  claim_evidence(audit, &audit->claims[check->order], "%d instructions", check->n_instructions);
-}
+static const struct device_words words = {
+    .prefix = "sass",
+    .code = "machine code",
+    .subject = "Machine code",
+    .branches = "branch and end of machine code",
+    .memory = "sass-stack",
+    .memory_sentence = "The stack of a thread is moved by constants alone.",
+};
 
 bool is_sass(const char *file) {
   size_t length = strlen(file);
@@ -267,35 +208,29 @@ bool is_sass(const char *file) {
 static void check_all(struct sass_check *check) {
   const struct lines *lines = &check->lines;
   for (int i = 0; i < lines->count; i++) {
-    const char *line = arena_copy(check->arena, lines->starts[i], (size_t)lines->lengths[i]);
-    const char *label = read_label(check->arena, line);
-    if (label != NULL) ARENA_PUSH(check->arena, check->defined, label);
-    check->n_kernels += strstr(line, "STO_CUDA_ENTRY") != NULL;
-    check->audit->n_functions += label != NULL && !starts_with(label, ".");
+    const char *line = arena_copy(check->code.arena, lines->starts[i], (size_t)lines->lengths[i]);
+    const char *label = read_label(check->code.arena, line);
+    if (label != NULL) ARENA_PUSH(check->code.arena, check->code.defined, label);
+    check->code.n_kernels += strstr(line, "STO_CUDA_ENTRY") != NULL;
+    check->code.audit->n_functions += label != NULL && !starts_with(label, ".");
   }
   for (int i = 0; i < lines->count; i++)
-    check_line(check, arena_copy(check->arena, lines->starts[i], (size_t)lines->lengths[i]), i + 1);
+    check_line(check, arena_copy(check->code.arena, lines->starts[i], (size_t)lines->lengths[i]), i + 1);
 }
 
 struct audit *sass_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
-  size_t length = text != NULL ? strlen(text) : 0;
-  if (text == NULL) text = read_bytes(arena, file, &length);
-  if (text == NULL) {
-    diag_error(diags, (struct location){.file = file}, "cannot be read");
-    return NULL;
-  }
-  struct lines lines = lines_of(arena, text, length);
-  struct tree *tree = arena_alloc(arena, sizeof *tree);
-  struct audit *audit = arena_alloc(arena, sizeof *audit);
-  *tree = (struct tree){.file = file, .text = text, .n_lines = lines.count};
-  *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .hot = "kernels"};
-  struct sass_check check = {
-      .audit = audit, .arena = arena, .file = file, .lines = lines, .sources = {.arena = arena, .file = file}};
-  make_claims(&check);
+  struct sass_check check = {0};
+  struct device_code *code = &check.code;
+  if (!device_code_open(arena, file, text, diags, code)) return NULL;
+  check.lines = lines_of(arena, code->text, code->length);
+  device_claims(code, &words);
   check_all(&check);
-  audit->n_hot = check.n_kernels;
-  add_evidence(&check);
-  if (check.n_kernels > 0 && check.n_instructions > 0) return audit;
+  struct audit *audit = code->audit;
+  audit->n_hot = code->n_kernels;
+  device_evidence(code);
+  claim_evidence(audit, &audit->claims[code->memory], "at most %lld bytes, %d accesses to a thread's own memory",
+                 (long long)check.most_frame, check.n_spills);
+  if (code->n_kernels > 0 && code->n_instructions > 0) return audit;
   diag_error(diags, (struct location){.file = file}, "this is no machine code of kernels");
   diag_help(diags, "give what 'nvdisasm -g -c' writes of what 'nvcc -cubin -lineinfo' makes of the program's .cu");
   return NULL;
