@@ -85,12 +85,13 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
     const struct spec_entry *written = spec_entry(node, key);
     struct spec_node *value = NULL;
     struct location there = written != NULL ? written->key_where : where;
-    const json_t *other = schema_default(r->arena, r->root, conditions, node, key);
-    struct spec_node *own = other != NULL ? from_json(r, other, where) : NULL;
-    if (written != NULL)
+    if (written != NULL) {
       value = resolve(r, property, written->value, there);
-    else if (!schema_forbids(r->arena, r->root, conditions, node, key, own))
-      value = absent(r, property, own, where);
+    } else {
+      const json_t *other = schema_default(r->arena, r->root, conditions, node, key);
+      struct spec_node *own = other != NULL ? from_json(r, other, where) : NULL;
+      if (!schema_forbids(r->arena, r->root, conditions, node, key, own)) value = absent(r, property, own, where);
+    }
     if (value != NULL) push(result, arena_string(r->arena, key), value, there);
   }
   for (int i = 0; i < node->count; i++) {
