@@ -1,9 +1,7 @@
 #include "gen/commands/bundle.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "gen/base/embedded.h"
@@ -31,17 +29,6 @@ struct needs needs_of(const struct options *options) {
 }
 
 /* ---- Files ---- */
-
-/* The folders that a file lies in. */
-static bool make_folders(struct arena *arena, const char *path) {
-  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-    const char *folder = arena_copy(arena, path, (size_t)(slash - path));
-    if (mkdir(folder, 0777) == 0 || errno == EEXIST) continue;
-    perror(folder);
-    return false;
-  }
-  return true;
-}
 
 static bool put(struct arena *arena, const char *folder, const char *name, const char *bytes, size_t length) {
   const char *path = arena_printf(arena, "%s/%s", folder, name);

@@ -7,11 +7,6 @@
 #include "gen/commands/process.h"
 #include "gen/commands/runtime.h"
 
-static const char *environment(const char *name, const char *otherwise) {
-  const char *value = getenv(name);
-  return value != NULL && value[0] != '\0' ? value : otherwise;
-}
-
 const char *compiler_name(void) {
   return environment("CC", "cc");
 }

@@ -114,3 +114,13 @@ const char *shell_word(struct arena *arena, const char *word) {
   text_puts(&text, "'");
   return text_string(&text);
 }
+
+bool make_folders(struct arena *arena, const char *path) {
+  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    const char *folder = arena_copy(arena, path, (size_t)(slash - path));
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST) continue;
+    perror(folder);
+    return false;
+  }
+  return true;
+}

@@ -78,9 +78,13 @@ const char *process_read(const struct words *words) {
   return child > 0 && wait_for(child) ? text_string(&text) : NULL;
 }
 
+const char *environment(const char *name, const char *otherwise) {
+  const char *value = getenv(name);
+  return value != NULL && value[0] != '\0' ? value : otherwise;
+}
+
 const char *make_folder(struct arena *arena) {
-  const char *above = getenv("TMPDIR");
-  char *folder = arena_printf(arena, "%s/accel-gen.XXXXXX", above != NULL && above[0] != '\0' ? above : "/tmp");
+  char *folder = arena_printf(arena, "%s/accel-gen.XXXXXX", environment("TMPDIR", "/tmp")); /* mkdtemp's letters */
   if (mkdtemp(folder) != NULL) return folder;
   perror(folder);
   return NULL;

@@ -31,6 +31,9 @@ bool process_run(const struct words *words);
 /* Runs the command and gives its standard output; NULL when it did not end with 0. */
 const char *process_read(const struct words *words);
 
+/* A variable of the environment; `otherwise` where it is empty or not there. */
+const char *environment(const char *name, const char *otherwise);
+
 /* A new empty folder below $TMPDIR or /tmp; NULL once a message stands on standard error. */
 const char *make_folder(struct arena *arena);
 

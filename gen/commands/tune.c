@@ -3,11 +3,9 @@
  * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. Then
  * comes one in which each choice takes the way that was fastest: the least of several numbers is too small by chance,
  * and this one's are not. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
@@ -279,15 +277,6 @@ static struct tuning *open_table(const struct tune *tune, const char *file) {
   fprintf(stderr, "accel-gen: %s was measured %s: it is begun anew\n", file,
           there != NULL ? "with another compiler, other flags or another library" : "elsewhere or by another version");
   return fresh;
-}
-
-static bool make_folders(struct arena *arena, const char *path) {
-  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
-    if (mkdir(arena_copy(arena, path, (size_t)(slash - path)), 0777) != 0 && errno != EEXIST) {
-      perror(path);
-      return false;
-    }
-  return true;
 }
 
 /* Writes the table; then says what follows for the job. */

@@ -12,7 +12,8 @@ import tempfile
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 from matrix import CASES  # noqa: E402
-from test_ptx import CLAIM, GENERATOR, SOURCE  # noqa: E402
+import test_ptx  # noqa: E402
+from test_ptx import GENERATOR, SOURCE, audit, report  # noqa: E402
 
 SASS = """	.target	sm_80
 	.section	.text.add,"ax",@progbits
@@ -54,19 +55,6 @@ EDITS = {
     "where it runs": ("sass-no-clock", "SR_TID.X", "SR_VIRTUALSMID"),
     "sums in any order": ("sass-order", "FADD R3, R3, R2", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R3"),
 }
-count = failed = 0
-
-
-def report(name, good, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {name}" + ("" if good else f"\n  {why}"), flush=True)
-
-
-def audit(path):
-    result = subprocess.run([GENERATOR, "audit", path], capture_output=True, text=True)
-    return result, {claim for verdict, claim in CLAIM.findall(result.stdout) if verdict != "holds"}
 
 
 def edits(folder):
@@ -115,5 +103,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="accel-sass-") as name:
         edits(pathlib.Path(name))
         compiled(pathlib.Path(name))
-    print(f"1..{count}")
-    sys.exit(failed > 0)
+    print(f"1..{test_ptx.count}")
+    sys.exit(test_ptx.failed > 0)
