@@ -27,7 +27,13 @@ compile() { # FOLDER ARCHIVE FLAG...
   sh tools/compile.sh "$archive" "$folder" "$clang" $flags $instrument "$@"
 }
 
-compile runtime "$out/lib/runtime.a" -fopenmp
+for folder in runtime/*/; do
+  folder=${folder%/}
+  case $folder in runtime/cuda | runtime/mpi | runtime/nccl | runtime/tcp) continue ;; esac
+  compile "$folder" "$out/lib/runtime/${folder##*/}.a" -fopenmp
+done
+rm -f "$out/lib/runtime.a"
+ar rcs "$out/lib/runtime.a" "$out"/lib/runtime/*/*.o
 compile runtime/tcp "$out/lib/tcp.a"
 for folder in gen/*/ gen/*/*/; do
   folder=${folder%/}

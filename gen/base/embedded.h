@@ -12,7 +12,7 @@ struct embedded_file {
 extern const struct embedded_file accel_templates[];
 extern const int accel_template_count;
 
-/* What a bundle takes along, by its path in the source tree: "runtime/start.c", "share/bundle/build.sh". */
+/* What a bundle takes along, by its path in the source tree: "runtime/run/start.c", "share/bundle/build.sh". */
 extern const struct embedded_file accel_sources[];
 extern const int accel_source_count;
 

@@ -45,6 +45,7 @@ static bool is_needed(const char *name, const struct needs *needs) {
   if (begins(name, "runtime/cuda/") || begins(name, "tools/")) return gpu;
   if (begins(name, "runtime/nccl/") || begins(name, "runtime/tcp/")) return gpu && many;
   if (begins(name, "runtime/mpi/")) return !gpu && many;
+  if (begins(name, "runtime/onednn/")) return !gpu;
   return true;
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "gen/commands/checkpoint_report.h"
-#include "runtime/checkpoint.h"
-#include "runtime/half.h"
-#include "runtime/shards.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/values/half.h"
+#include "runtime/weights/shards.h"
 
 /* Two checkpoints, verified. */
 struct pair {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/checkpoint.h"
-#include "runtime/folders.h"
-#include "runtime/shards.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/folders.h"
+#include "runtime/weights/shards.h"
 
 static json_int_t bytes_of(const struct manifest *manifest) {
   uint64_t bytes = 0;

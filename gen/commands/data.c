@@ -7,8 +7,8 @@
 #include "gen/commands/commands.h"
 #include "gen/commands/text.h"
 #include "gen/commands/tokenize.h"
-#include "runtime/mapping.h"
-#include "runtime/token_file.h"
+#include "runtime/data/token_file.h"
+#include "runtime/files/mapping.h"
 
 static const char usage[] =
     "usage: accel-gen data FILE... -o FILE.tok [--format F]\n"

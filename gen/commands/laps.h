@@ -19,7 +19,7 @@ struct laps {
   int n_steps;
 };
 
-/* Reads a trace (runtime/laps.h). False when it cannot be read or has no step. */
+/* Reads a trace (runtime/report/laps.h). False when it cannot be read or has no step. */
 bool laps_read(struct arena *arena, const char *path, struct laps *laps);
 
 /* A part by its name; NULL when no step ran it. */

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "runtime/data.h"
-#include "runtime/share.h"
+#include "runtime/data/data.h"
+#include "runtime/data/share.h"
 
 /* The same as the runtime has it; NULL without memory. */
 static struct accel_part *parts_of(const struct data_source *source) {

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/digits.h"
-#include "runtime/stopwatch.h"
+#include "runtime/report/digits.h"
+#include "runtime/report/stopwatch.h"
 
 enum { BAR = 30 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gen/tokenizer/decode.h"
-#include "runtime/mapping.h"
+#include "runtime/files/mapping.h"
 
 static const char standard[] = "standard input";
 

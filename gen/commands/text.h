@@ -3,7 +3,7 @@
 #ifndef ACCEL_COMMANDS_TEXT_H
 #define ACCEL_COMMANDS_TEXT_H
 
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 /* Prints the tokens of the text on standard input as numbers in a line, by a tokenizer.json. False with a problem. */
 bool text_encode(const char *tokenizer, struct problem *problem);

@@ -8,9 +8,9 @@
 
 #include "gen/commands/progress.h"
 #include "gen/tokenizer/tokenizer.h"
-#include "runtime/mapping.h"
-#include "runtime/stopwatch.h"
-#include "runtime/token_file.h"
+#include "runtime/data/token_file.h"
+#include "runtime/files/mapping.h"
+#include "runtime/report/stopwatch.h"
 
 /* Seconds from one note of the progress to the next: what a killed run loses at most. */
 static const double note_pace = 1.0;

@@ -2,7 +2,7 @@
 #ifndef ACCEL_COMMANDS_TOKENIZE_H
 #define ACCEL_COMMANDS_TOKENIZE_H
 
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 struct tokenizing {
   const char *tokenizer; /* the tokenizer.json */

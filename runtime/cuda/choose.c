@@ -1,6 +1,6 @@
 /* Which GPU, and whether it will do. */
 #include "runtime/cuda/state.h"
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 #include <stdlib.h>
 #include <string.h>

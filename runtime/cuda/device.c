@@ -1,6 +1,6 @@
 /* The device: start, end, streams and the order between them. */
 #include "runtime/cuda/state.h"
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/events.h"
-#include "runtime/files.h"
-#include "runtime/world.h"
+#include "runtime/files/files.h"
+#include "runtime/process/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

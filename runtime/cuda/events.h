@@ -2,7 +2,7 @@
 #ifndef RUNTIME_CUDA_EVENTS_H
 #define RUNTIME_CUDA_EVENTS_H
 
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What outlives a step, between the host's arena and the device's, which have one layout. */
 #include "runtime/cuda/state.h"
-#include "runtime/run.h"
+#include "runtime/run/run.h"
 
 #include <string.h>
 

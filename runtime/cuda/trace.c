@@ -2,9 +2,9 @@
 #include "runtime/cuda/trace.h"
 #include "runtime/cuda/events.h"
 #include "runtime/cuda/state.h"
-#include "runtime/laps.h"
-#include "runtime/run.h"
-#include "runtime/world.h"
+#include "runtime/process/world.h"
+#include "runtime/report/laps.h"
+#include "runtime/run/run.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "runtime/mpi/begun.h"
 
 #include "runtime/mpi/channel.h"
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 #include <stdlib.h>
 

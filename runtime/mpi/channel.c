@@ -1,8 +1,8 @@
 #include "runtime/mpi/channel.h"
 
 #include "runtime/mpi/shared.h"
-#include "runtime/problem.h"
-#include "runtime/world.h"
+#include "runtime/process/problem.h"
+#include "runtime/process/world.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Collectives over MPI. */
 #include "runtime/collectives.h"
 
-#include "runtime/half.h"
 #include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/begun.h"
 #include "runtime/mpi/channel.h"
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
+#include "runtime/values/half.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_MPI_PROCESSORS_H
 #define RUNTIME_MPI_PROCESSORS_H
 
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 /* As rt_world_take_processors. */
 bool rt_processors_take(bool bind, struct processors *own, struct problem *problem);

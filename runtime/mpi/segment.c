@@ -2,7 +2,7 @@
 #include "runtime/mpi/segment.h"
 
 #include "runtime/mpi/channel.h"
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 #include <fcntl.h>
 #include <stdio.h>

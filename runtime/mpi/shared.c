@@ -3,7 +3,7 @@
 #include "runtime/mpi/channel.h"
 #include "runtime/mpi/segment.h"
 #include "runtime/mpi/sum.h"
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 #include <stdlib.h>
 #include <string.h>

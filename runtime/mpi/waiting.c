@@ -1,9 +1,9 @@
 #include "runtime/mpi/waiting.h"
 
 #include "runtime/collectives.h"
-#include "runtime/problem.h"
-#include "runtime/stopwatch.h"
-#include "runtime/world.h"
+#include "runtime/process/problem.h"
+#include "runtime/process/world.h"
+#include "runtime/report/stopwatch.h"
 
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 /* The processes of a run over MPI. One channel of MPI for what is told between steps, one for each group of the mesh.
  */
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 #include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/channel.h"

@@ -2,7 +2,7 @@
 #include "runtime/cuda/collectives.h"
 #include "runtime/cuda/state.h"
 #include "runtime/nccl/groups.h"
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 #include <assert.h>
 #include <math.h>

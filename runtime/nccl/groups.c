@@ -2,7 +2,7 @@
 
 #include "runtime/cuda/collectives.h"
 #include "runtime/cuda/state.h"
-#include "runtime/world.h"
+#include "runtime/process/world.h"
 
 #include <stdlib.h>
 

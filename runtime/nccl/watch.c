@@ -1,5 +1,5 @@
 #include "runtime/nccl/groups.h"
-#include "runtime/problem.h"
+#include "runtime/process/problem.h"
 
 #include <errno.h>
 #include <pthread.h>

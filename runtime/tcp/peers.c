@@ -1,7 +1,7 @@
 #define _DEFAULT_SOURCE /* gethostname */
 #include "runtime/tcp/peers.h"
 
-#include "runtime/stopwatch.h"
+#include "runtime/report/stopwatch.h"
 #include "runtime/tcp/socket.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef RUNTIME_TCP_PEERS_H
 #define RUNTIME_TCP_PEERS_H
 
+#include "runtime/process/world.h"
 #include "runtime/tcp/frame.h"
-#include "runtime/world.h"
 
 struct peers {
   int (*sockets)[CHANNELS]; /* by rank; of a rank but 0 only that of rank 0 */

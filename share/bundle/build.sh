@@ -51,17 +51,16 @@ fi
 attention='runtime/cuda/attention runtime/cuda/attention_graph'
 
 # What the program needs beside a C compiler.
-flags='' libs='' folders=runtime left_out=''
+flags='' libs='' folders='' left_out=''
 case $kind in
 cuda)
   toolkit="sh tools/cuda-toolkit.sh"
   flags=$($toolkit --cflags)
   nvcc=$($toolkit --nvcc)
-  folders="runtime runtime/cuda" parts="cudart cublasLt"
-  left_out="runtime/product runtime/convolution runtime/onednn"
-  if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out="$left_out $attention"; fi
+  parts="cudart cublasLt"
+  if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out=$attention; fi
   if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
-  if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
+  if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp" parts="$parts nccl"; fi
   # shellcheck disable=SC2086
   libs="$($toolkit --libs $parts) -lstdc++"
   ;;
@@ -70,7 +69,7 @@ cuda)
   echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" $include -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev) for $machine"
   libs="${LDFLAGS:-} -ldnnl"
   if [ "$ranks" -gt 1 ]; then
-    folders="runtime/mpi $folders"
+    folders=runtime/mpi
     if [ -n "$tools" ]; then
       flags=$("$pkg_config" --cflags ompi-c) || fail "no MPI (libopenmpi-dev) for $machine, which several ranks need"
       libs="$libs $("$pkg_config" --libs ompi-c)"
@@ -91,7 +90,12 @@ shift 2
 exec "$@" -c -o "$object" "$source"
 SCRIPT
 
-# An archive of each folder: one that comes earlier in the link answers for one that comes later.
+# An archive of each folder: one that comes earlier in the link answers for one that comes later. What carries the
+# traffic of several ranks comes first.
+for folder in runtime/*/; do
+  folder=${folder%/}
+  case " $folders " in *" $folder "*) ;; *) folders="$folders $folder" ;; esac
+done
 archives=
 for folder in $folders; do
   name=$(echo "$folder" | tr / -)

@@ -2,7 +2,7 @@
  * builds are attention and its gradient, against sums in float64 and their central differences. That cuDNN has engines
  * for them can be seen on a GPU alone. */
 #include "runtime/cuda/attention.h"
-#include "runtime/half.h"
+#include "runtime/values/half.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"

@@ -27,7 +27,7 @@ MEMORY = ["output.weight", "output.bias", "hidden.0.weight", "hidden.0.bias"]  #
 
 
 def normals(seed, number, count):
-    """runtime/draw.c in float64."""
+    """runtime/random/draw.c in float64."""
     values = np.empty(-(-count // 64) * 64)
     for block in range(len(values) // 4):
         words = [random_word(seed, DRAW | number, 4 * block + i) for i in range(4)]

@@ -1,5 +1,5 @@
 /* Any bytes as a table of 1 to 8 columns. */
-#include "runtime/rows.h"
+#include "runtime/data/rows.h"
 
 #include <math.h>
 

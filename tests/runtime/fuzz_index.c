@@ -1,6 +1,6 @@
 /* Any bytes as the index of shards, beside one whole shard, and as that of parts, beside those of one rank: what is
  * accepted holds that shard's tensors, each once, or is made of those parts. */
-#include "runtime/shards.h"
+#include "runtime/weights/shards.h"
 
 #include <stdio.h>
 #include <stdlib.h>

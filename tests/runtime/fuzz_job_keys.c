@@ -1,5 +1,5 @@
 /* Any bytes as the job.json of a checkpoint: it is refused, or its keys are compared. */
-#include "runtime/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>

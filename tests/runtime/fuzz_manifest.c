@@ -1,5 +1,5 @@
 /* Any bytes as a manifest, as they are and with the sum that closes one: what is accepted holds plain names. */
-#include "runtime/manifest.h"
+#include "runtime/files/manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>

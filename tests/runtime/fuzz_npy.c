@@ -1,6 +1,6 @@
 /* Any bytes as a .npy file; what is accepted is read to its last element, as rows and as tokens. */
-#include "runtime/rows.h"
-#include "runtime/tokens.h"
+#include "runtime/data/rows.h"
+#include "runtime/data/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

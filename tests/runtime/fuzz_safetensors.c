@@ -1,5 +1,5 @@
 /* Any bytes as a safetensors file: read, and when accepted, every byte that its tensors claim is touched. */
-#include "runtime/safetensors.h"
+#include "runtime/weights/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

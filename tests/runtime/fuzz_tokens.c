@@ -1,6 +1,6 @@
 /* Any bytes as a token file of each format; what is accepted is loaded window by window. */
-#include "runtime/order.h"
-#include "runtime/tokens.h"
+#include "runtime/data/order.h"
+#include "runtime/data/tokens.h"
 
 #include <string.h>
 

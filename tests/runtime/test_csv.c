@@ -1,7 +1,7 @@
 /* Tables: what is read, and what every bad text is told. */
 #include "cmocka_all.h"
 
-#include "runtime/rows.h"
+#include "runtime/data/rows.h"
 
 #include <string.h>
 

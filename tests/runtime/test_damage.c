@@ -1,9 +1,9 @@
 /* A checkpoint of which any byte has changed, or which was cut anywhere, is refused, with the file and the place. */
 #include "cmocka_all.h"
 
-#include "runtime/checkpoint.h"
-#include "runtime/folders.h"
-#include "runtime/mapping.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/folders.h"
+#include "runtime/files/mapping.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Writing: whole or not at all, whatever happens meanwhile. */
 #include "cmocka_all.h"
 
-#include "runtime/files.h"
-#include "runtime/mapping.h"
-#include "runtime/safetensors.h"
+#include "runtime/files/files.h"
+#include "runtime/files/mapping.h"
+#include "runtime/weights/safetensors.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* A checkpoint's manifest and the sum that it holds: published values, round trips, and what is refused. */
 #include "cmocka_all.h"
 
-#include "runtime/checksum.h"
-#include "runtime/manifest.h"
-#include "runtime/mapping.h"
+#include "runtime/files/checksum.h"
+#include "runtime/files/manifest.h"
+#include "runtime/files/mapping.h"
 
 #include <inttypes.h>
 #include <stdio.h>

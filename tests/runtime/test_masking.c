@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/masking.h"
+#include "runtime/data/masking.h"
 
 enum { LENGTH = 50000, VOCABULARY = 1000, MASK = 3 };
 

@@ -1,8 +1,8 @@
 /* Which window or row a position is. */
 #include "cmocka_all.h"
 
-#include "runtime/mixture.h"
-#include "runtime/share.h"
+#include "runtime/data/mixture.h"
+#include "runtime/data/share.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /* Philox against the published vectors, permutations as bijections, the distribution of initialisers. */
 #include "cmocka_all.h"
 
-#include "runtime/init.h"
-#include "runtime/normal.h"
-#include "runtime/permutation.h"
-#include "runtime/philox.h"
+#include "runtime/random/normal.h"
+#include "runtime/random/permutation.h"
+#include "runtime/random/philox.h"
 #include "runtime/trainer.h"
+#include "runtime/weights/init.h"
 
 #include <math.h>
 #include <omp.h>

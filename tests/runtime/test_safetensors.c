@@ -1,10 +1,10 @@
 /* Safetensors: round trips, conversions, names, and a file for everything that a header can get wrong. */
 #include "cmocka_all.h"
 
-#include "runtime/half.h"
-#include "runtime/mapping.h"
-#include "runtime/safetensors.h"
-#include "runtime/weights.h"
+#include "runtime/files/mapping.h"
+#include "runtime/values/half.h"
+#include "runtime/weights/safetensors.h"
+#include "runtime/weights/weights.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -33,8 +33,8 @@ class Sampling(unittest.TestCase):
         print(f"seed {SEED}", flush=True)
         with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
             library = pathlib.Path(folder) / "sampler.so"
-            sources = [TREE / "runtime" / name for name in ("sampler.c", "philox.c")]
-            subprocess.run(["cc", "-std=c17", "-O2", "-shared", "-fPIC", *sources, "-o", library, "-lm"], check=True)
+            sources = [TREE / "runtime" / name for name in ("run/sampler.c", "random/philox.c")]
+            subprocess.run(["cc", "-std=c17", "-O2", "-shared", "-fPIC", "-I", TREE, *sources, "-o", library, "-lm"], check=True)
             cls.library = ctypes.CDLL(library)
         cls.library.rt_least_logit.restype = ctypes.c_float
         cls.library.rt_sample.restype = ctypes.c_int64

@@ -1,5 +1,5 @@
 /* Signals that ask a run to end: where they are taken, and that none is missed. */
-#include "runtime/signals.h"
+#include "runtime/process/signals.h"
 #include "tests/runtime/cmocka_all.h"
 
 #include <pthread.h>

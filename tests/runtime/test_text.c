@@ -1,10 +1,10 @@
 /* What goes in and out as text: flags, figures, the choice of a token. */
 #include "cmocka_all.h"
 
-#include "runtime/digits.h"
-#include "runtime/flags.h"
-#include "runtime/log.h"
-#include "runtime/sampler.h"
+#include "runtime/process/flags.h"
+#include "runtime/report/digits.h"
+#include "runtime/report/log.h"
+#include "runtime/run/sampler.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Token files: what is found in their bytes, and what damaged ones are told. */
 #include "cmocka_all.h"
 
-#include "runtime/tokens.h"
+#include "runtime/data/tokens.h"
 
 #include <string.h>
 

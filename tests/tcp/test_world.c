@@ -1,8 +1,8 @@
 /* Ranks that start without MPI: they meet, tell each other things, and end together, whatever happens to one of them.
  */
-#include "runtime/stopwatch.h"
+#include "runtime/process/world.h"
+#include "runtime/report/stopwatch.h"
 #include "runtime/tcp/socket.h"
-#include "runtime/world.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"
 

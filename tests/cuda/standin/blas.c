@@ -1,7 +1,7 @@
 /* cuBLASLt: products as its documentation states them, column by column, added up in double. */
 #include "tests/cuda/standin/core.h"
 
-#include "runtime/half.h"
+#include "runtime/values/half.h"
 
 #include <cublasLt.h>
 #include <math.h>

@@ -25,7 +25,8 @@ SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
 OPENED = ("product", "convolution")
-RUNTIME = [ROOT / "runtime" / f"{name}.c" for name in ("problem", "world", "world_self", "onednn", "lines", "product", "convolution")]
+RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
+           *(ROOT / "runtime" / "process" / f"{name}.c" for name in ("problem", "world", "world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_product_by_blocks", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
@@ -136,7 +137,7 @@ def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), ki
     if not target.exists():
         source.write_text(text)
         made = CACHE / f"{key}.{os.getpid()}.tmp"
-        result = subprocess.run([*command, str(source), *map(str, sources), "-o", str(made), *libraries], capture_output=True, text=True)
+        result = subprocess.run([*command, f"-I{ROOT}", str(source), *map(str, sources), "-o", str(made), *libraries], capture_output=True, text=True)
         if result.returncode:
             raise RuntimeError(f"{' '.join(command)} {source}\n{result.stderr[:4000]}")
         made.rename(target)

@@ -1,6 +1,6 @@
 /* Prints which samples each batch of an epoch has. From standard input, a case a line: samples, batch, ranks, rank,
  * keeps_last, even, dispatches, the first batch to print. A case gives a line, its batches between semicolons. */
-#include "runtime/dealing.h"
+#include "runtime/data/dealing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

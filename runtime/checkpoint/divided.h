@@ -1,0 +1,24 @@
+/* What ranks divide: states of which each rank along dp_shard has its part, made whole to be saved and parted when
+ * loaded. */
+#ifndef RUNTIME_CHECKPOINT_DIVIDED_H
+#define RUNTIME_CHECKPOINT_DIVIDED_H
+
+#include "runtime/process/problem.h"
+#include "runtime/trainer.h"
+
+/* Memory for the whole of a divided state, on the one rank that reads and writes, and in other states' places what they
+ * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */
+bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+                     struct problem *problem);
+void rt_divided_close(const struct accel_program *program, char **arrays);
+
+/* Whether ranks have parts of a state. */
+bool rt_is_divided(const struct accel_program *program, int state);
+
+/* Collects what the ranks have of these into the arrays of that rank; all ranks call it. */
+void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states);
+
+/* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
+void rt_divided_deal(const struct accel_program *program, int which, char *own, const char *whole);
+
+#endif

@@ -1,0 +1,283 @@
+#include "runtime/data/data.h"
+
+#include "runtime/report/digits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const split_names[ACCEL_SPLITS] = {"train", "eval"};
+
+static bool no_memory(struct problem *problem) {
+  return rt_problem(problem, "no memory for the list of data files");
+}
+
+/* ---- A source: its files ---- */
+
+/* What a source names: one path, or parts of several. */
+static int count_of(const struct accel_program *program, enum accel_split split) {
+  return program->parts[split].count > 0 ? program->parts[split].count : program->source[split].path != NULL;
+}
+
+static struct accel_part part_of(const struct accel_program *program, enum accel_split split, int index) {
+  if (program->parts[split].count > 0) return program->parts[split].items[index];
+  return (struct accel_part){.path = program->source[split].path};
+}
+
+/* A part's weight is shared by its files as their sizes are, once these are known: here every file has the whole. */
+static bool expand(struct data_files *source, const struct accel_part *part, const char *cure,
+                   struct problem *problem) {
+  size_t before = source->paths.count, labels = source->labels.count;
+  if (!rt_paths_add(&source->paths, part->path, cure, problem) ||
+      (part->labels != NULL && !rt_paths_add(&source->labels, part->labels, cure, problem)))
+    return false;
+  size_t found = source->paths.count - before, with = source->labels.count - labels;
+  if (part->labels != NULL && found != with) {
+    rt_problem(problem, "%s: %zu files of labels for the %zu files of %s", part->labels, with, found, part->path);
+    return rt_help(problem, "give each file of rows a file of labels, in the same order");
+  }
+  double *weights = realloc(source->weights, source->paths.count * sizeof *weights);
+  if (weights == NULL) return no_memory(problem);
+  source->weights = weights;
+  for (size_t i = before; i < source->paths.count; i++) weights[i] = part->weight;
+  return true;
+}
+
+static bool open_files(struct data_files *source, const struct accel_program *program, enum accel_format format,
+                       const char *cure, struct problem *problem) {
+  source->files = calloc(source->paths.count, sizeof *source->files);
+  if (source->files == NULL) return no_memory(problem);
+  for (size_t i = 0; i < source->paths.count; i++) {
+    const char *labels = source->labels.count > 0 ? source->labels.items[i] : NULL;
+    if (!rt_data_file_open(&source->files[i], source->paths.items[i], labels, format, program, cure, problem))
+      return false;
+    source->count += rt_data_file_count(&source->files[i]);
+  }
+  return true;
+}
+
+/* The weights of the parts become those of their files; none is left when none was given. */
+static void share_weights(struct data_files *source, const struct accel_program *program, enum accel_split split,
+                          const size_t *ends) {
+  for (int part = 0, first = 0; part < count_of(program, split); first = (int)ends[part++]) {
+    int64_t all = 0;
+    for (size_t i = (size_t)first; i < ends[part]; i++) all += rt_data_file_count(&source->files[i]);
+    for (size_t i = (size_t)first; i < ends[part]; i++)
+      source->weights[i] *= all > 0 ? (double)rt_data_file_count(&source->files[i]) / (double)all : 0;
+  }
+  if (part_of(program, split, 0).weight > 0) return;
+  free(source->weights);
+  source->weights = NULL;
+}
+
+static bool open_source(struct data_files *source, const struct accel_program *program, enum accel_split split,
+                        const char *instead, struct problem *problem) {
+  char cure[96];
+  snprintf(cure, sizeof cure, "correct data.%s.path in the job%s", split_names[split],
+           split == ACCEL_TRAIN ? ", or name a file with --data FILE" : "");
+  int count = instead != NULL ? 1 : count_of(program, split);
+  size_t *ends = calloc((size_t)count + 1, sizeof *ends);
+  bool good = ends != NULL || no_memory(problem);
+  for (int i = 0; good && i < count; i++) {
+    struct accel_part part = instead != NULL ? (struct accel_part){.path = instead} : part_of(program, split, i);
+    good = expand(source, &part, cure, problem);
+    ends[i] = source->paths.count;
+  }
+  good = good && (count == 0 || open_files(source, program, program->source[split].format, cure, problem));
+  if (good && instead == NULL && count > 0) share_weights(source, program, split, ends);
+  if (good && instead != NULL) free(source->weights), source->weights = NULL;
+  free(ends);
+  return good;
+}
+
+static void close_source(struct data_files *source) {
+  for (size_t i = 0; source->files != NULL && i < source->paths.count; i++) rt_data_file_close(&source->files[i]);
+  free(source->files);
+  free(source->weights);
+  rt_paths_free(&source->paths);
+  rt_paths_free(&source->labels);
+}
+
+/* ---- A split: the samples of a source's files, or of a part of each ---- */
+
+static struct dealing dealing_of(const struct accel_program *program, struct data_rank own) {
+  const struct accel_rest *rest = &program->rest;
+  int64_t round = program->round > 0 ? program->round : own.size;
+  return (struct dealing){program->batch_size, round, rest->kept, rest->even, rest->dispatched, rest->joined};
+}
+
+static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
+                             int64_t first, int64_t count) {
+  if (rt_format_is_rows(file->format) || file->padded)
+    return rt_order_of_rows(program->data_seed, split, program->shuffle, first, count);
+  return rt_order_of_windows(program->data_seed, split, program->shuffle, first, count, program->sequence_length);
+}
+
+/* A file that no sample fits into can have no weight. */
+static bool check_parts(const struct data_files *source, const struct order *parts, struct problem *problem) {
+  for (size_t i = 0; source->weights != NULL && i < source->paths.count; i++)
+    if (parts[i].samples == 0) {
+      rt_problem(problem, "%s: too few tokens or rows for a sample, but a weight", source->paths.items[i]);
+      return rt_help(problem, "leave the file out of data.train.path");
+    }
+  return true;
+}
+
+/* Of each file what is trained on, or, `tail`, the end that is kept for evaluation. */
+static bool cut(struct data *data, const struct data_files *source, const struct accel_program *program,
+                enum accel_split split, double kept, bool tail, struct problem *problem) {
+  struct data_split *to = &data->split[split];
+  int64_t count = (int64_t)source->paths.count;
+  struct order *parts = calloc((size_t)count, sizeof *parts);
+  if (parts == NULL) return no_memory(problem);
+  for (int64_t i = 0; i < count; i++) {
+    const struct data_file *file = &source->files[i];
+    int64_t all = rt_data_file_count(file), head = (int64_t)((double)all * kept); /* as nanoGPT cuts: int(n * 0.9) */
+    parts[i] = order_of(file, program, split, tail ? head : 0, tail ? all - head : head);
+  }
+  to->source = source;
+  bool good = (split == ACCEL_EVAL || check_parts(source, parts, problem)) &&
+              (rt_mixture_make(&to->mixture, parts, source->weights, count, dealing_of(program, data->own)) ||
+               no_memory(problem));
+  free(parts);
+  return good;
+}
+
+/* What of the training source is trained on: all but the tail, where that is the evaluation split. */
+static double kept_of(const struct data *data, const struct accel_program *program) {
+  return data->source[ACCEL_EVAL].files == NULL && program->eval_fraction > 0 ? 1.0 - program->eval_fraction : 1.0;
+}
+
+static bool cut_eval(struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct data_files *train = &data->source[ACCEL_TRAIN], *eval = &data->source[ACCEL_EVAL];
+  double kept = kept_of(data, program);
+  if (eval->files != NULL) return cut(data, eval, program, ACCEL_EVAL, 1.0, false, problem);
+  return kept == 1.0 || train->files == NULL || cut(data, train, program, ACCEL_EVAL, kept, true, problem);
+}
+
+static bool cut_splits(struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct data_files *train = &data->source[ACCEL_TRAIN];
+  return cut_eval(data, program, problem) &&
+         (train->files == NULL || cut(data, train, program, ACCEL_TRAIN, kept_of(data, program), false, problem));
+}
+
+/* ---- Whether there is enough ---- */
+
+/* "corpus.txt", or "corpus-0.txt and 7 more". */
+static void name_files(const struct data_files *source, char *out, size_t size) {
+  if (source->paths.count == 1)
+    snprintf(out, size, "%s", source->paths.items[0]);
+  else
+    snprintf(out, size, "%s and %zu more", source->paths.items[0], source->paths.count - 1);
+}
+
+/* What a sample is called. */
+static const char *unit_of(const struct data_split *split) {
+  const struct data_file *file = &split->source->files[0];
+  return rt_format_is_rows(file->format) ? "row" : file->padded ? "document" : "window";
+}
+
+static bool is_window(const struct data_split *split) {
+  return strcmp(unit_of(split), "window") == 0;
+}
+
+static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
+                       int64_t needed, struct problem *problem) {
+  char name[400];
+  if (split->source == NULL) {
+    rt_problem(problem, "no data to %s", which == ACCEL_TRAIN ? "train on" : "evaluate on");
+    return rt_help(problem, which == ACCEL_TRAIN ? "name a file with --data FILE, or set data.train.path in the job"
+                                                 : "set data.eval.path or data.eval_fraction in the job");
+  }
+  if (split->mixture.samples >= needed) return true;
+  name_files(split->source, name, sizeof name);
+  if (!is_window(split))
+    rt_problem(problem, "%s: %" PRId64 " %ss for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
+               unit_of(split), split_names[which], needed);
+  else
+    rt_problem(problem, "%s: %" PRId64 " windows for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
+               name, split->mixture.samples, split_names[which], program->sequence_length, needed);
+  return rt_help(problem, which == ACCEL_TRAIN ? "give a larger file with --data, or make the batch or a window smaller"
+                                               : "give a larger file, or a larger data.eval_fraction");
+}
+
+/* Steps that were counted in epochs are those of so many samples alone. */
+static bool check_counted(const struct data *data, const struct accel_program *program, struct problem *problem) {
+  char name[400];
+  const struct data_split *split = &data->split[ACCEL_TRAIN];
+  if (program->samples == 0 || split->mixture.samples == program->samples) return true;
+  name_files(split->source, name, sizeof name);
+  rt_problem(problem,
+             "%s: %" PRId64 " %ss to train on, but the %" PRId64 " steps of this program were counted from %" PRId64,
+             name, split->mixture.samples, unit_of(split), program->steps, program->samples);
+  return rt_help(problem, "generate the program again with this data, or give the job training.steps");
+}
+
+static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
+  const struct dealing *dealing = &data->split[ACCEL_TRAIN].mixture.dealing;
+  int64_t round = program->rest.kept ? 1 : dealing->batch * dealing->ranks;
+  if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
+  if (!check_counted(data, program, problem)) return false;
+  return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
+}
+
+int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position) {
+  const struct data_split *split = &data->split[which];
+  const struct dealing *dealing = &split->mixture.dealing;
+  if (which == ACCEL_EVAL) return position;
+  int64_t number = position / dealing->batch * data->own.size + data->own.rank; /* among the batches of all ranks */
+  return rt_dealt_first(dealing, number / dealing->ranks, number % dealing->ranks) + position % dealing->batch +
+         split->shift;
+}
+
+static bool refuse_rows(const char *path, const char *split, struct problem *problem) {
+  rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", path);
+  return rt_help(problem, "name both in the job, as data.%s.path and data.%s.labels", split, split);
+}
+
+bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
+                  struct problem *problem) {
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = own};
+  if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY)
+    return refuse_rows(train_path, "train", problem);
+  for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
+    if (!open_source(&data->source[split], program, split, split == ACCEL_TRAIN ? train_path : NULL, problem))
+      return false;
+  return cut_splits(data, program, problem) && check_sizes(data, program, problem);
+}
+
+bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
+                       struct problem *problem) {
+  const struct data_rank alone = {.rank = 0, .size = 1};
+  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = alone};
+  bool own = path != NULL || count_of(program, ACCEL_EVAL) > 0;
+  if (path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) return refuse_rows(path, "eval", problem);
+  struct accel_program named = *program;
+  if (count_of(program, ACCEL_EVAL) == 0) named.source[ACCEL_EVAL].format = named.source[ACCEL_TRAIN].format;
+  if (own || program->eval_fraction > 0) {
+    enum accel_split split = own ? ACCEL_EVAL : ACCEL_TRAIN;
+    if (!open_source(&data->source[split], &named, split, path, problem)) return false;
+  }
+  return cut_eval(data, program, problem) && check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
+}
+
+void rt_data_describe(const struct data *data, char *out, size_t size) {
+  const struct data_split *split = &data->split[ACCEL_TRAIN], *other = &data->split[ACCEL_EVAL];
+  const char *sample = unit_of(split), *unit = is_window(split) ? "token" : sample;
+  char name[400], all[32], train[32], eval[32];
+  name_files(split->source, name, sizeof name);
+  rt_digits(all, sizeof all, split->source->count);
+  rt_digits(train, sizeof train, split->mixture.samples);
+  rt_digits(eval, sizeof eval, other->mixture.samples);
+  int length = snprintf(out, size, "%s: %s %ss, %s %ss to train on", name, all, unit, train, sample);
+  if (other->source == NULL || length < 0 || (size_t)length >= size) return;
+  snprintf(out + length, size - (size_t)length, ", %s to evaluate", eval);
+}
+
+void rt_data_close(struct data *data) {
+  for (int i = 0; i < ACCEL_SPLITS; i++) {
+    close_source(&data->source[i]);
+    rt_mixture_free(&data->split[i].mixture);
+  }
+}

@@ -1,0 +1,73 @@
+#include "runtime/data/data_file.h"
+
+#include "runtime/data/token_file.h"
+
+bool rt_format_is_rows(enum accel_format format) {
+  return format == ACCEL_CSV || format == ACCEL_NPY;
+}
+
+int64_t rt_data_file_count(const struct data_file *file) {
+  if (rt_format_is_rows(file->format)) return file->rows.count;
+  return file->padded ? file->tokens.documents : file->tokens.count;
+}
+
+static bool open_table(struct data_file *file, const struct accel_program *program, struct problem *problem) {
+  int columns = program->features + 1;
+  if (!rt_csv_read(&file->table, columns, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
+    return false;
+  rt_unmap(&file->mapping); /* the text is not needed any more */
+  file->rows = rt_rows_of_table(&file->table);
+  return true;
+}
+
+static bool open_arrays(struct data_file *file, const char *labels_path, const struct accel_program *program,
+                        const char *cure, struct problem *problem) {
+  struct npy features, labels;
+  return rt_npy_find(&features, file->path, file->mapping.bytes, file->mapping.size, problem) &&
+         rt_map(&file->labels, labels_path, cure, problem) &&
+         rt_npy_find(&labels, labels_path, file->labels.bytes, file->labels.size, problem) &&
+         rt_rows_of_arrays(&file->rows, &features, file->path, &labels, labels_path, program->features, problem);
+}
+
+/* Looks at every token once, and lets go of what was looked at. */
+static bool check_tokens(const struct data_file *file, int64_t vocabulary, struct problem *problem) {
+  enum { AT_ONCE = 16 << 20 };
+  const struct tokens *tokens = &file->tokens;
+  if (file->format == ACCEL_TOKENS &&
+      !rt_token_file_verify(file->path, file->mapping.bytes, file->mapping.size, rt_map_forget, problem))
+    return false;
+  if (rt_tokens_need_no_check(tokens, vocabulary)) return true;
+  for (int64_t first = 0; first < tokens->count; first += AT_ONCE) {
+    int64_t count = tokens->count - first < AT_ONCE ? tokens->count - first : AT_ONCE;
+    if (!rt_tokens_check(tokens, first, count, file->path, vocabulary, problem)) return false;
+    if (tokens->count > AT_ONCE) rt_map_forget(tokens->bytes + first * tokens->width, (size_t)(count * tokens->width));
+  }
+  return true;
+}
+
+static bool check_documents(const struct data_file *file, struct problem *problem) {
+  if (file->tokens.documents > 0) return true;
+  rt_problem(problem, "%s: the file does not say where documents begin", file->path);
+  return rt_help(problem, "write it with accel-gen data, from a file for each document; or leave data.packing out");
+}
+
+bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
+                       const struct accel_program *program, const char *cure, struct problem *problem) {
+  *file = (struct data_file){.path = path, .format = format, .padded = program->packing == ACCEL_PADDED};
+  const struct mapping *mapping = &file->mapping;
+  if (!rt_map(&file->mapping, path, cure, problem)) return false;
+  if (!rt_format_is_rows(format))
+    return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
+           check_tokens(file, program->vocabulary, problem) &&
+           (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
+  if (format == ACCEL_CSV ? !open_table(file, program, problem) : !open_arrays(file, labels, program, cure, problem))
+    return false;
+  return !program->label_is_class ||
+         rt_rows_check_classes(&file->rows, program->classes, labels != NULL ? labels : path, problem);
+}
+
+void rt_data_file_close(struct data_file *file) {
+  rt_unmap(&file->mapping);
+  rt_unmap(&file->labels);
+  rt_table_free(&file->table);
+}

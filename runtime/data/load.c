@@ -1,0 +1,178 @@
+/* Samples for a step. No allocation, no system call: the files are mapped, the tables are in memory. */
+#include "runtime/data/masking.h"
+#include "runtime/random/philox.h"
+#include "runtime/run/run.h"
+
+#include <inttypes.h>
+
+/* From here on waking the other threads is worth it. */
+enum { MANY_ROWS = 512 };
+
+/* The data was checked at the start; a file that is written to meanwhile must still not lead a gather astray. */
+static void fail_changed(const struct accel_run *run, const struct data_file *file, int64_t token) {
+  struct problem problem;
+  rt_problem(&problem, "%s: token %" PRId64 ", not below the vocabulary of %" PRId64 ", was not there at the start",
+             file->path, token, run->data.vocabulary);
+  rt_help(&problem, "start again, and leave the file as it is while the program runs");
+  rt_fail(&problem, 1);
+}
+
+static void fail_no_split(void) {
+  struct problem problem;
+  rt_problem(&problem, "no data to evaluate on");
+  rt_help(&problem, "set data.eval.path or data.eval_fraction in the job");
+  rt_fail(&problem, 1);
+}
+
+static const struct data_split *split_of(const struct accel_run *run, enum accel_split which) {
+  const struct data_split *split = &run->data.split[which];
+  if (split->source == NULL || split->mixture.samples == 0) fail_no_split();
+  return split;
+}
+
+struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
+  return rt_share(&run->sharing, at);
+}
+
+struct accel_joined accel_joined_in(const struct accel_run *run, int64_t number) {
+  const struct mixture *mixture = &run->data.split[ACCEL_TRAIN].mixture;
+  int64_t ranks = rt_dealt_ranks(&mixture->dealing, mixture->samples, number);
+  return (struct accel_joined){ranks, run->data.own.rank < ranks ? 1.0f : 0.0f};
+}
+
+/* A batch for a step begins, at `position`; what it takes until batch_ends is what the step waits for its input. */
+static double batch_begins(struct accel_run *run, enum accel_split which, int64_t position) {
+  if (which == ACCEL_TRAIN) rt_prefetch_tell(&run->prefetch, position);
+  return rt_now();
+}
+
+static void batch_ends(struct accel_run *run, enum accel_split which, double begun) {
+  if (which == ACCEL_TRAIN) run->watch->waited += rt_now() - begun;
+}
+
+/* The targets of a place without a sample. */
+static void forget(const struct accel_run *run, int64_t count, int32_t *targets) {
+  for (int64_t i = 0; i < count; i++) targets[i] = run->program->no_target;
+}
+
+static void load_windows(const struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                         int32_t *tokens, int32_t *targets) {
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  position = rt_data_position(&run->data, which, position);
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct data_file *file = &split->source->files[place.part];
+    int64_t most = rt_tokens_copy(&file->tokens, place.start, length, tokens + i * length);
+    int64_t next = rt_tokens_copy(&file->tokens, place.start + 1, length, targets + i * length);
+    if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
+    if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
+    if (!place.counts) forget(run, length, targets + i * length);
+  }
+}
+
+void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
+                        int32_t *targets) {
+  double begun = batch_begins(run, which, position);
+  load_windows(run, which, position, count, tokens, targets);
+  batch_ends(run, which, begun);
+}
+
+/* What a window's places have of their documents: `first` is its first token. */
+static void mark_documents(const struct accel_run *run, const struct tokens *tokens, int64_t first, int32_t *targets,
+                           int32_t *starts, int32_t *positions) {
+  int64_t length = run->data.sequence_length, begin = 0, document = rt_tokens_document(tokens, first);
+  int64_t next = rt_tokens_start(tokens, document + 1) - first; /* the place where the next one begins */
+  for (int64_t t = 0; t < length; t++) {
+    if (t == next) {
+      begin = t;
+      next = rt_tokens_start(tokens, ++document + 1) - first;
+    }
+    if (t + 1 == next) targets[t] = run->program->no_target;
+    if (starts != NULL) starts[t] = (int32_t)begin;
+    if (positions != NULL) positions[t] = (int32_t)(t - begin);
+  }
+}
+
+/* A document in a window of its own, as far as it fits. */
+static void load_padded(const struct accel_run *run, const struct data_file *file, int64_t document, int32_t *tokens,
+                        int32_t *targets, int32_t *starts, int32_t *positions) {
+  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  int64_t first = rt_tokens_start(&file->tokens, document);
+  int64_t has = rt_tokens_start(&file->tokens, document + 1) - first;
+  int64_t with_target = has - 1 < length ? has - 1 : length;
+  int64_t most = rt_tokens_copy(&file->tokens, first, has < length ? has : length, tokens);
+  int64_t next = rt_tokens_copy(&file->tokens, first + 1, with_target, targets);
+  if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
+  if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
+  for (int64_t t = has; t < length; t++) tokens[t] = 0;
+  forget(run, length - with_target, targets + with_target);
+  for (int64_t t = 0; starts != NULL && t < length; t++) starts[t] = 0;
+  for (int64_t t = 0; positions != NULL && t < length; t++) positions[t] = (int32_t)t;
+}
+
+void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions) {
+  double begun = batch_begins(run, which, position);
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length, first = rt_data_position(&run->data, which, position);
+  bool padded = run->program->packing == ACCEL_PADDED;
+  if (!padded) load_windows(run, which, position, count, tokens, targets);
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, first + i);
+    const struct data_file *file = &split->source->files[place.part];
+    int32_t *starts_of = starts != NULL ? starts + i * length : NULL;
+    int32_t *positions_of = positions != NULL ? positions + i * length : NULL;
+    if (padded)
+      load_padded(run, file, place.start, tokens + i * length, targets + i * length, starts_of, positions_of);
+    else
+      mark_documents(run, &file->tokens, place.start, targets + i * length, starts_of, positions_of);
+    if (!place.counts) forget(run, length, targets + i * length);
+  }
+  batch_ends(run, which, begun);
+}
+
+void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
+                       int32_t *targets) {
+  const struct accel_program *program = run->program;
+  const struct data_split *split = split_of(run, which);
+  int64_t length = run->data.sequence_length;
+  double begun = batch_begins(run, which, position);
+  load_windows(run, which, position, count, tokens, targets);
+  position = rt_data_position(&run->data, which, position);
+  for (int64_t i = 0; i < count; i++) {
+    rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + i, length,
+            program->vocabulary, tokens + i * length, targets + i * length);
+    if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets + i * length);
+  }
+  batch_ends(run, which, begun);
+}
+
+void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                        int32_t *labels) {
+  const struct data_split *split = split_of(run, which);
+  double begun = batch_begins(run, which, position);
+  position = rt_data_position(&run->data, which, position);
+#pragma omp parallel for if (count >= MANY_ROWS)
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct rows *rows = &split->source->files[place.part].rows;
+    labels[i] = (int32_t)rt_rows_load(rows, place.start, features + i * rows->width);
+    if (!place.counts) forget(run, 1, labels + i);
+  }
+  batch_ends(run, which, begun);
+}
+
+void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                       float *labels) {
+  const struct data_split *split = split_of(run, which);
+  double begun = batch_begins(run, which, position);
+  position = rt_data_position(&run->data, which, position);
+#pragma omp parallel for if (count >= MANY_ROWS)
+  for (int64_t i = 0; i < count; i++) {
+    struct place place = rt_mixture_find(&split->mixture, position + i);
+    const struct rows *rows = &split->source->files[place.part].rows;
+    labels[i] = (float)rt_rows_load(rows, place.start, features + i * rows->width);
+  }
+  batch_ends(run, which, begun);
+}

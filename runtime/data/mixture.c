@@ -1,0 +1,92 @@
+#include "runtime/data/mixture.h"
+
+#include "runtime/random/permutation.h"
+#include "runtime/random/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const double *weights, int64_t count,
+                     struct dealing dealing) {
+  *mixture = (struct mixture){.seed = parts[0].seed,
+                              .split = parts[0].split,
+                              .shuffle = parts[0].shuffle,
+                              .weights = parts[0].split == ACCEL_TRAIN ? weights : NULL,
+                              .count = count,
+                              .dealing = parts[0].split == ACCEL_TRAIN ? dealing : (struct dealing){1, 1, 0, 0, 0, 0}};
+  mixture->parts = calloc((size_t)count, sizeof *mixture->parts);
+  mixture->before = calloc((size_t)count, sizeof *mixture->before);
+  if (mixture->parts == NULL || mixture->before == NULL) return rt_mixture_free(mixture), false;
+  memcpy(mixture->parts, parts, (size_t)count * sizeof *parts);
+  for (int64_t i = 0; i < count; i++) {
+    mixture->before[i] = mixture->samples;
+    mixture->samples += parts[i].samples;
+    if (mixture->weights != NULL) mixture->parts[i].stream = RT_STREAM(RT_USE_PART, (uint64_t)i << 40);
+  }
+  mixture->taken = rt_dealt_positions(&mixture->dealing, mixture->samples);
+  return true;
+}
+
+void rt_mixture_free(struct mixture *mixture) {
+  free(mixture->parts);
+  free(mixture->before);
+  *mixture = (struct mixture){0};
+}
+
+/* The last part that begins at or before a sample; parts without samples are passed over. */
+static int64_t part_of(const struct mixture *mixture, int64_t sample) {
+  int64_t low = 0, high = mixture->count;
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    if (mixture->before[middle] <= sample)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static double weight_of(const struct mixture *mixture, int64_t low, int64_t high) {
+  double weight = 0;
+  for (int64_t i = low; i < high; i++) weight += mixture->weights[i];
+  return weight;
+}
+
+/* The part that gives draw *draw, which becomes the number of that part's own draw. Parts are halved until one is left;
+ * of the first p draws of a group of which one half weighs the share f, that half has ⌊p f⌋. */
+static int64_t drawn_from(const struct mixture *mixture, int64_t *draw) {
+  int64_t low = 0, high = mixture->count;
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    double share = weight_of(mixture, low, middle) / weight_of(mixture, low, high);
+    int64_t before = (int64_t)floor((double)*draw * share), with = (int64_t)floor((double)(*draw + 1) * share);
+    if (with > before) {
+      *draw = before;
+      high = middle;
+    } else {
+      *draw -= before;
+      low = middle;
+    }
+  }
+  return low;
+}
+
+struct place rt_mixture_find(const struct mixture *mixture, int64_t position) {
+  struct place place;
+  /* Evaluation always sees the same samples: its epoch is 0. */
+  int64_t epoch = mixture->split == ACCEL_EVAL ? 0 : position / mixture->taken;
+  int64_t index = rt_dealt_sample(&mixture->dealing, mixture->samples, position % mixture->taken, &place.counts);
+  if (mixture->shuffle)
+    index = (int64_t)rt_permute(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch),
+                                (uint64_t)mixture->samples, (uint64_t)index);
+  if (mixture->weights != NULL) {
+    int64_t draw = epoch * mixture->samples + index;
+    place.part = drawn_from(mixture, &draw);
+    place.start = rt_order_start(&mixture->parts[place.part], draw);
+  } else {
+    place.part = part_of(mixture, index);
+    place.start = rt_order_at(&mixture->parts[place.part], (uint64_t)epoch, index - mixture->before[place.part]);
+  }
+  return place;
+}

@@ -1,0 +1,41 @@
+/* Which sample of which file a position is: a pure function of (seed, split, position, ranks).
+ *
+ * Without weights an epoch has every sample of every file once; shuffled, in one order over all files. With weights it
+ * has as many samples as all files together, of which each file gives its share, going round in its own epochs. */
+#ifndef RUNTIME_DATA_MIXTURE_H
+#define RUNTIME_DATA_MIXTURE_H
+
+#include "runtime/data/dealing.h"
+#include "runtime/data/order.h"
+
+struct mixture {
+  uint64_t seed;
+  enum accel_split split;
+  bool shuffle;
+  struct order *parts;   /* a file's samples each */
+  const double *weights; /* of the parts, above 0; NULL: none */
+  int64_t *before;       /* samples of the parts before each */
+  int64_t count;         /* of parts */
+  int64_t samples;       /* of an epoch */
+  int64_t taken;         /* positions of an epoch: what is left out of one is another when shuffled */
+  struct dealing dealing;
+};
+
+/* A sample: where it begins in its file, a token or a row. At a position without a sample it is another one, which is
+ * not to count. */
+struct place {
+  int64_t part, start;
+  bool counts;
+};
+
+/* A mixture of `count` parts, at least 1, dealt out in batches. It takes copies of the parts; `weights` stays the
+ * caller's. False when there is no memory. */
+bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const double *weights, int64_t count,
+                     struct dealing dealing);
+
+void rt_mixture_free(struct mixture *mixture);
+
+/* The sample at `position` >= 0. taken >= 1. */
+struct place rt_mixture_find(const struct mixture *mixture, int64_t position);
+
+#endif

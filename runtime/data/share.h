@@ -1,0 +1,21 @@
+/* Which micro-batches a step takes: a pure function of the step's number. Micro-batches are counted from the start of
+ * the run; an epoch has as many as fit into it whole. */
+#ifndef RUNTIME_DATA_SHARE_H
+#define RUNTIME_DATA_SHARE_H
+
+#include "runtime/trainer.h"
+
+/* How steps take them. */
+struct sharing {
+  int64_t in_epoch; /* micro-batches of an epoch, at least 1 */
+  int64_t in_step;  /* of a step, at least 1 */
+  bool with_epochs; /* a step ends where an epoch does, with fewer micro-batches when no more are left of it */
+};
+
+/* The micro-batches of step `at`, counted from 0. */
+struct accel_share rt_share(const struct sharing *sharing, int64_t at);
+
+/* Steps that `micro_batches` of them make, the last one perhaps short. */
+int64_t rt_share_steps(const struct sharing *sharing, int64_t micro_batches);
+
+#endif

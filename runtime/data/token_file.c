@@ -1,0 +1,101 @@
+#include "runtime/data/token_file.h"
+
+#include "runtime/files/checksum.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { HEADER_BYTES = 64, VERSION = 1, SUM_AT = 32 };
+static const char magic[8] = {'A', 'C', 'C', 'E', 'L', 'T', 'O', 'K'};
+
+static uint64_t read_word(const uint8_t *at, int bytes) {
+  uint64_t value = 0;
+  for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
+  return value;
+}
+
+static bool cut(const char *path, struct problem *problem) {
+  (void)path;
+  return rt_help(problem, "the file was cut or changed: copy it or write it again");
+}
+
+static bool check_head(const char *path, const uint8_t *bytes, size_t size, struct problem *problem) {
+  if (size < HEADER_BYTES) {
+    rt_problem(problem, "%s: %zu bytes are too few for a token file's header of %d", path, size, HEADER_BYTES);
+    return cut(path, problem);
+  }
+  if (memcmp(bytes, magic, sizeof magic) != 0) {
+    rt_problem(problem, "%s: byte 0: not a token file, which begins with ACCELTOK", path);
+    return rt_help(problem, "write it with 'accel-gen data', or name the format that it has");
+  }
+  uint64_t version = read_word(bytes + 8, 4), width = read_word(bytes + 12, 4);
+  if (version != VERSION) {
+    rt_problem(problem, "%s: byte 8: version %" PRIu64 " of the format; %d is read", path, version, VERSION);
+    return rt_help(problem, "write the file again with this version of accel-gen");
+  }
+  if (width == 1 || width == 2 || width == 4) return true;
+  rt_problem(problem, "%s: byte 12: a token of %" PRIu64 " bytes; 1, 2 and 4 are read", path, width);
+  return cut(path, problem);
+}
+
+/* Bytes behind the header of so many tokens and documents; more than any file's when they cannot be. */
+static uint64_t body_bytes(uint64_t count, uint64_t width, uint64_t documents) {
+  static const uint64_t most = (uint64_t)1 << 56;
+  if (count > most || documents > count) return UINT64_MAX;
+  return documents == 0 ? count * width : (count * width + 7) / 8 * 8 + 8 * documents;
+}
+
+static bool check_documents(const char *path, const uint8_t *at, uint64_t documents, uint64_t count,
+                            struct problem *problem) {
+  for (uint64_t i = 0; i < documents; i++) {
+    uint64_t first = read_word(at + 8 * i, 8);
+    if (i == 0 ? first == 0 : first > read_word(at + 8 * (i - 1), 8) && first < count) continue;
+    rt_problem(problem, "%s: document %" PRIu64 " begins at token %" PRIu64 ", out of order", path, i, first);
+    return cut(path, problem);
+  }
+  return true;
+}
+
+bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,
+                        struct problem *problem) {
+  if (!check_head(path, bytes, size, problem)) return false;
+  uint64_t width = read_word(bytes + 12, 4), count = read_word(bytes + 16, 8), documents = read_word(bytes + 40, 8);
+  uint64_t body = body_bytes(count, width, documents);
+  if (body != size - HEADER_BYTES) {
+    rt_problem(problem,
+               "%s: byte 16: the header says %" PRIu64 " tokens of %" PRIu64 " bytes and %" PRIu64
+               " documents, but %zu bytes follow it",
+               path, count, width, documents, size - HEADER_BYTES);
+    return cut(path, problem);
+  }
+  const uint8_t *starts = bytes + HEADER_BYTES + body - 8 * documents;
+  if (!check_documents(path, starts, documents, count, problem)) return false;
+  *tokens = (struct tokens){.bytes = bytes + HEADER_BYTES,
+                            .count = (int64_t)count,
+                            .width = (int)width,
+                            .bytes_before = HEADER_BYTES,
+                            .vocabulary = read_word(bytes + 24, 8),
+                            .documents = (int64_t)documents,
+                            .starts = starts};
+  return true;
+}
+
+bool rt_token_file_verify(const char *path, const uint8_t *bytes, size_t size,
+                          void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
+  static const size_t piece = (size_t)16 << 20;
+  uint8_t header[HEADER_BYTES];
+  struct checksum sum = rt_checksum_start();
+  memcpy(header, bytes, sizeof header);
+  memset(header + SUM_AT, 0, 8);
+  for (size_t at = HEADER_BYTES; at < size; at += piece) {
+    size_t part = size - at < piece ? size - at : piece;
+    rt_checksum_add(&sum, bytes + at, part);
+    if (forget != NULL) forget(bytes + at, part);
+  }
+  rt_checksum_add(&sum, header, sizeof header);
+  uint64_t said = read_word(bytes + SUM_AT, 8);
+  if (rt_checksum_end(&sum) == said) return true;
+  rt_problem(problem, "%s: byte %d: the sum of the file is %016" PRIx64 ", the header says %016" PRIx64, path, SUM_AT,
+             rt_checksum_end(&sum), said);
+  return cut(path, problem);
+}

@@ -1,0 +1,52 @@
+/* The project's own token file: a header of 64 bytes, little endian, then the tokens, then where documents begin.
+ *
+ *    0  "ACCELTOK"
+ *    8  uint32   version: 1
+ *   12  uint32   bytes of a token: 1, 2 or 4
+ *   16  uint64   tokens
+ *   24  uint64   vocabulary: every token is below it
+ *   32  uint64   XXH64 of all that follows the header, and then of the header, this field being 0
+ *   40  uint64   documents; their first tokens' numbers, uint64 each and rising from 0, follow the tokens at the next
+ *                multiple of 8. 0: not known
+ *   48  16 bytes of 0 */
+#ifndef RUNTIME_DATA_TOKEN_FILE_H
+#define RUNTIME_DATA_TOKEN_FILE_H
+
+#include "runtime/data/tokens.h"
+#include "runtime/files/files.h"
+#include "runtime/process/problem.h"
+
+/* Finds the tokens in the `size` bytes of such a file. The sum is not looked at. */
+bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,
+                        struct problem *problem);
+
+/* Compares the file with its sum; `forget` is called behind each piece that was read, unless it is NULL. */
+bool rt_token_file_verify(const char *path, const uint8_t *bytes, size_t size,
+                          void (*forget)(const uint8_t *from, size_t size), struct problem *problem);
+
+/* A file on its way. */
+struct token_writer {
+  struct writer writer;
+  int width;
+  uint64_t tokens, highest;
+  uint64_t *documents;
+  int64_t n_documents, capacity;
+};
+
+/* Begins a file of tokens of `width` bytes. */
+bool rt_token_writer_open(struct token_writer *out, const char *path, int width, struct problem *problem);
+
+/* Goes on with a file that was not finished: out->width, ->tokens, ->highest and ->documents are as they were. */
+bool rt_token_writer_resume(struct token_writer *out, const char *path, struct problem *problem);
+
+/* The next token begins a document. */
+bool rt_token_writer_document(struct token_writer *out, struct problem *problem);
+
+/* Adds tokens, which must fit the width. */
+bool rt_token_writer_add(struct token_writer *out, const uint32_t *tokens, size_t count, struct problem *problem);
+
+/* Writes what follows the tokens and the header, and puts the file in its place. `vocabulary` 0: one more than the
+ * largest token. */
+bool rt_token_writer_commit(struct token_writer *out, uint64_t vocabulary, struct problem *problem);
+
+#endif

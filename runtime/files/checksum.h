@@ -1,0 +1,23 @@
+/* XXH64 (Yann Collet, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), seed 0: against damage, not
+ * against malice, and faster than a disk. `xxhsum -H1` prints the same. */
+#ifndef RUNTIME_FILES_CHECKSUM_H
+#define RUNTIME_FILES_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The sum of bytes that come in pieces. */
+struct checksum {
+  uint64_t lane[4], total;
+  uint8_t rest[32]; /* what does not fill a stripe yet */
+  size_t n_rest;
+};
+
+struct checksum rt_checksum_start(void);
+void rt_checksum_add(struct checksum *sum, const void *bytes, size_t size);
+uint64_t rt_checksum_end(const struct checksum *sum);
+
+/* The sum of bytes that are all there. */
+uint64_t rt_checksum(const void *bytes, size_t size);
+
+#endif

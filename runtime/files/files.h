@@ -1,0 +1,61 @@
+/* Files that are whole or absent: written beside their place, synced, renamed. */
+#ifndef RUNTIME_FILES_FILES_H
+#define RUNTIME_FILES_FILES_H
+
+#include "runtime/files/stream.h"
+#include "runtime/files/trail.h"
+#include "runtime/process/problem.h"
+
+#include <stddef.h>
+
+/* What is known of a written file. */
+struct file_sum {
+  uint64_t size, xxh64;
+  struct marks marks;
+};
+
+/* Where a file is written until it is whole: beside its place, or in it, when its folder has not come to its place. */
+enum placing { BESIDE, IN_PLACE };
+
+struct writer {
+  char path[4096];    /* where the file will stand */
+  char partial[4112]; /* where it is written until then: BESIDE, the same name with ".partial" */
+  int file;
+  struct stream *stream; /* through which it is written; NULL: none */
+  struct trail trail;    /* of what was added */
+};
+
+/* Begins to write `path`; a partial file that a killed run left is written over. */
+bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem);
+
+/* Goes on with a partial file beside `path` of which the first `size` bytes are good; the rest is cut off. What was
+ * added before is not in the sum. */
+bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem);
+
+/* From here on, what is added goes through a stream (stream.h), as is worth it for a large file. */
+void rt_writer_stream(struct writer *writer);
+
+/* Adds bytes. On failure the partial file is removed and the writer is closed. */
+bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem);
+
+/* Puts the file in its place: sync, rename, sync of the folder; IN_PLACE, sync alone. After a failure what stood there
+ * is untouched. */
+bool rt_writer_commit(struct writer *writer, struct problem *problem);
+
+/* What was added so far. */
+struct file_sum rt_writer_sum(const struct writer *writer);
+
+/* Writes a whole file; its size and sum in *sum unless that is NULL. */
+bool rt_write_file(const char *path, enum placing placing, const void *bytes, size_t size, struct file_sum *sum,
+                   struct problem *problem);
+
+/* Makes what happened to the names in a folder durable. */
+bool rt_sync_folder(const char *path, struct problem *problem);
+
+/* Makes a folder and the folders above it where they are missing. */
+bool rt_make_folders(const char *path, struct problem *problem);
+
+/* `folder`/`name` in `out`. */
+bool rt_join(char *out, size_t size, const char *folder, const char *name, struct problem *problem);
+
+#endif

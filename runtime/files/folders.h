@@ -1,0 +1,37 @@
+/* Folders of files: removed, replaced, and found by number. One that is being written or removed is called
+ * NAME.partial, so that every other one is whole. */
+#ifndef RUNTIME_FILES_FOLDERS_H
+#define RUNTIME_FILES_FOLDERS_H
+
+#include "runtime/process/problem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "NAME.partial" */
+bool rt_partial_name(char *out, size_t size, const char *folder, struct problem *problem);
+
+/* Removes a folder and the files in it; one that is not there is removed already. */
+bool rt_folder_remove(const char *folder, struct problem *problem);
+
+/* Puts the folder `from` in the place of `to`, durably. What stood there is removed. */
+bool rt_folder_replace(const char *from, const char *to, struct problem *problem);
+
+/* The numbers of the folders PREFIXn in `folder`, in rising order. */
+struct numbers {
+  int64_t *items;
+  int count;
+};
+
+/* None when there is no such folder. */
+bool rt_numbers_find(struct numbers *numbers, const char *folder, const char *prefix, struct problem *problem);
+
+void rt_numbers_free(struct numbers *numbers);
+
+/* Removes what killed processes left of such folders: PREFIXn.partial. */
+bool rt_folders_sweep(const char *folder, const char *prefix, struct problem *problem);
+
+/* Removes the lowest numbers of PREFIXn until `limit` are left. */
+bool rt_folders_limit(const char *folder, const char *prefix, int64_t limit, struct problem *problem);
+
+#endif

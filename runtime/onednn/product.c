@@ -1,0 +1,198 @@
+#include "runtime/product.h"
+
+#include "runtime/onednn/lines.h"
+#include "runtime/onednn/onednn.h"
+#include "runtime/process/problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct accel_primitive {
+  dnnl_primitive_t primitive;
+  dnnl_stream_t stream;
+  dnnl_memory_t a, b, y;
+};
+
+void accel_note(const char *what) {
+  rt_warn("%s", what);
+}
+
+/* ---- oneDNN's primitives ---- */
+
+static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
+
+static dnnl_status_t choose(dnnl_primitive_desc_t *to, const rt_description matrices[3],
+                            dnnl_primitive_attr_t attributes) {
+  dnnl_engine_t engine = rt_onednn_engine();
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl_matmul_primitive_desc_create(to, engine, matrices[0], matrices[1], NULL, matrices[2], attributes);
+#else
+  dnnl_matmul_desc_t matmul;
+  dnnl_status_t made = dnnl_matmul_desc_init(&matmul, &matrices[0], &matrices[1], NULL, &matrices[2]);
+  return made != dnnl_success ? made : dnnl_primitive_desc_create(to, &matmul, attributes, engine, NULL);
+#endif
+}
+
+/* a, b and y as oneDNN sees them: the batch, then rows and columns. */
+static dnnl_status_t describe_all(const struct accel_product *p, rt_description matrices[3]) {
+  const int64_t extents[3][2] = {{p->rows, p->depth}, {p->depth, p->columns}, {p->rows, p->columns}};
+  const int64_t inner[3][2] = {{p->a_row, p->a_column}, {p->b_row, p->b_column}, {p->y_row, 1}};
+  const int64_t *outer[3] = {p->a_step, p->b_step, p->y_step};
+  int rank = p->batch_rank + 2;
+  for (int m = 0; m < 3; m++) {
+    dnnl_dims_t shape, steps;
+    for (int i = 0; i < p->batch_rank; i++) {
+      bool shared = outer[m][i] == 0; /* one matrix for all of that dimension */
+      shape[i] = shared ? 1 : p->batch[i];
+      steps[i] = shared ? 1 : outer[m][i];
+    }
+    for (int i = 0; i < 2; i++) {
+      shape[p->batch_rank + i] = extents[m][i];
+      steps[p->batch_rank + i] = inner[m][i];
+    }
+    dnnl_status_t made = rt_describe(&matrices[m], rank, shape, types[m == 2 ? p->result : p->type], steps);
+    if (made != dnnl_success) return made;
+  }
+  return dnnl_success;
+}
+
+/* The best way that oneDNN has for the product; NULL when that is only its portable one. */
+static dnnl_primitive_desc_t chosen(const struct accel_product *p, const rt_description matrices[3]) {
+  dnnl_primitive_attr_t attributes;
+  dnnl_post_ops_t sums;
+  if (dnnl_primitive_attr_create(&attributes) != dnnl_success) return NULL;
+  if (dnnl_post_ops_create(&sums) != dnnl_success) return NULL;
+  if (p->accumulate) rt_add_sum(sums);
+  dnnl_primitive_attr_set_post_ops(attributes, sums);
+  dnnl_primitive_desc_t found = NULL;
+  if (choose(&found, matrices, attributes) != dnnl_success) found = NULL;
+  const char *name = "ref";
+  if (found != NULL) dnnl_primitive_desc_query(found, dnnl_query_impl_info_str, 0, (void *)&name);
+  if (found != NULL && strncmp(name, "ref", 3) == 0) {
+    dnnl_primitive_desc_destroy(found);
+    found = NULL;
+  }
+  dnnl_post_ops_destroy(sums);
+  dnnl_primitive_attr_destroy(attributes);
+  return found;
+}
+
+/* NULL when the processor has nothing for the product. */
+static struct accel_primitive *make_primitive(const struct accel_product *p) {
+  rt_description matrices[3];
+  if (describe_all(p, matrices) != dnnl_success) return NULL;
+  dnnl_primitive_desc_t found = chosen(p, matrices);
+  struct accel_primitive *made = found != NULL ? calloc(1, sizeof *made) : NULL;
+  if (made != NULL) {
+    made->stream = rt_onednn_stream();
+    bool whole = dnnl_primitive_create(&made->primitive, found) == dnnl_success &&
+                 rt_make_memory(&made->a, rt_described_by(&matrices[0])) == dnnl_success &&
+                 rt_make_memory(&made->b, rt_described_by(&matrices[1])) == dnnl_success &&
+                 rt_make_memory(&made->y, rt_described_by(&matrices[2])) == dnnl_success;
+    if (!whole) {
+      free(made);
+      made = NULL;
+    }
+  }
+  if (found != NULL) dnnl_primitive_desc_destroy(found);
+  for (int m = 0; m < 3; m++) rt_forget(&matrices[m]);
+  return made;
+}
+
+bool accel_open_product(struct accel_product *product) {
+  if (product->in_blocks) return true;
+  product->primitive = make_primitive(product);
+  return product->primitive != NULL || product->type == ACCEL_F32;
+}
+
+/* ---- In float32, block by block ---- */
+
+enum { ROWS = 128, COLUMNS = 128, DEPTH = 256 };
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* One block of y, from row r and column c on. */
+static void multiply_block(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b, int64_t r,
+                           int64_t c) {
+  _Alignas(64) float left[ROWS * DEPTH], right[DEPTH * COLUMNS], sum[ROWS * COLUMNS];
+  int64_t rows = least(ROWS, p->rows - r), columns = least(COLUMNS, p->columns - c);
+  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1; /* by rows, or by columns */
+  for (int64_t k = 0; k < p->depth; k += DEPTH) {
+    int64_t depth = least(DEPTH, p->depth - k);
+    const uint16_t *from_a = a + r * p->a_row + k * p->a_column, *from_b = b + k * p->b_row + c * p->b_column;
+    rt_widen_lines(p->type, left, a_lines ? DEPTH : ROWS, from_a, a_lines ? p->a_row : p->a_column,
+                   a_lines ? rows : depth, a_lines ? depth : rows);
+    rt_widen_lines(p->type, right, b_lines ? COLUMNS : DEPTH, from_b, b_lines ? p->b_row : p->b_column,
+                   b_lines ? depth : columns, b_lines ? columns : depth);
+    rt_onednn_note(dnnl_sgemm(a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', rows, columns, depth, 1.0f, left,
+                              a_lines ? DEPTH : ROWS, right, b_lines ? COLUMNS : DEPTH, k > 0 ? 1.0f : 0.0f, sum,
+                              COLUMNS));
+  }
+  char *place = (char *)y + (r * p->y_row + c) * (p->result == ACCEL_F32 ? 4 : 2);
+  rt_store_lines(p->result, p->accumulate, place, p->y_row, sum, COLUMNS, rows, columns);
+}
+
+/* Where the matrices of one of the batch begin, in elements. */
+struct begins {
+  int64_t y, a, b;
+};
+
+static int64_t matrices_of(const struct accel_product *p) {
+  int64_t matrices = 1;
+  for (int i = 0; i < p->batch_rank; i++) matrices *= p->batch[i];
+  return matrices;
+}
+
+static struct begins begins_of(const struct accel_product *p, int64_t matrix) {
+  struct begins begins = {0};
+  for (int i = p->batch_rank - 1; i >= 0; i--) {
+    int64_t at = matrix % p->batch[i];
+    matrix /= p->batch[i];
+    begins.y += at * p->y_step[i];
+    begins.a += at * p->a_step[i];
+    begins.b += at * p->b_step[i];
+  }
+  return begins;
+}
+
+static void emulate(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b) {
+  int64_t down = (p->rows + ROWS - 1) / ROWS, across = (p->columns + COLUMNS - 1) / COLUMNS;
+  int64_t blocks = matrices_of(p) * down * across;
+#pragma omp parallel for
+  for (int64_t block = 0; block < blocks; block++) {
+    const struct begins at = begins_of(p, block / (down * across));
+    char *matrix = (char *)y + at.y * (p->result == ACCEL_F32 ? 4 : 2);
+    multiply_block(p, matrix, a + at.a, b + at.b, block / across % down * ROWS, block % across * COLUMNS);
+  }
+}
+
+/* Of floats, where oneDNN has no primitive for the shape. */
+static void multiply_floats(const struct accel_product *p, float *y, const float *a, const float *b) {
+  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1;
+  for (int64_t matrix = 0; matrix < matrices_of(p); matrix++) {
+    const struct begins at = begins_of(p, matrix);
+    rt_onednn_note(dnnl_sgemm(a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', p->rows, p->columns, p->depth, 1.0f, a + at.a,
+                              a_lines ? p->a_row : p->a_column, b + at.b, b_lines ? p->b_row : p->b_column,
+                              p->accumulate ? 1.0f : 0.0f, y + at.y, p->y_row));
+  }
+}
+
+void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
+  const struct accel_primitive *primitive = product->primitive;
+  if (primitive == NULL && product->type == ACCEL_F32) {
+    multiply_floats(product, y, a, b);
+    return;
+  }
+  if (primitive == NULL) {
+    emulate(product, y, a, b);
+    return;
+  }
+  const dnnl_exec_arg_t arguments[] = {
+      {DNNL_ARG_SRC, primitive->a}, {DNNL_ARG_WEIGHTS, primitive->b}, {DNNL_ARG_DST, primitive->y}};
+  rt_onednn_note(dnnl_memory_set_data_handle(primitive->a, (void *)(uintptr_t)a));
+  rt_onednn_note(dnnl_memory_set_data_handle(primitive->b, (void *)(uintptr_t)b));
+  rt_onednn_note(dnnl_memory_set_data_handle(primitive->y, y));
+  rt_onednn_note(dnnl_primitive_execute(primitive->primitive, primitive->stream, 3, arguments));
+}

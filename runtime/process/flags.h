@@ -1,0 +1,37 @@
+/* Flags of a program: "--name VALUE" or "--name=VALUE". A wrong one ends the process with status 2. */
+#ifndef RUNTIME_PROCESS_FLAGS_H
+#define RUNTIME_PROCESS_FLAGS_H
+
+#include "runtime/process/problem.h"
+#include "runtime/trainer.h"
+
+#include <stdint.h>
+
+enum flag_kind { FLAG_TEXT, FLAG_COUNT, FLAG_SEED, FLAG_REAL };
+
+/* One flag; the member of `target` that its kind uses is set when it is given. */
+struct flag {
+  const char *name;  /* "--steps" */
+  const char *value; /* "N": what its value is called in the help */
+  const char *help;
+  enum flag_kind kind;
+  int64_t least; /* of a FLAG_COUNT */
+  union {
+    const char **text;
+    int64_t *count;
+    uint64_t *seed;
+    double *real; /* finite, not negative */
+  } target;
+};
+
+/* Sets the targets from argv. False with a problem for an unknown flag or a bad value. --help and --version are not
+ * handled here but must be asked for with rt_flags_asked first. */
+bool rt_flags_parse(const struct flag *flags, int count, int argc, char **argv, struct problem *problem);
+
+/* Whether `name`, a flag without a value, is among the arguments. */
+bool rt_flags_asked(int argc, char **argv, const char *name);
+
+/* Handles --help and --version (both end the process with 0), then the flags (a bad one ends it with 2). */
+void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv);
+
+#endif

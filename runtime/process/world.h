@@ -1,0 +1,106 @@
+/* The processes of a run: started together, each with a rank. Which engine carries what they tell each other is chosen
+ * when a trainer is linked: world_self.c is one process alone, runtime/mpi is MPI. Both also define what
+ * runtime/collectives.h declares.
+ *
+ * What is here runs between steps and on a channel of its own, apart from the collectives of steps. All ranks call it
+ * in the same order. */
+#ifndef RUNTIME_PROCESS_WORLD_H
+#define RUNTIME_PROCESS_WORLD_H
+
+#include "runtime/process/problem.h"
+#include "runtime/trainer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+struct world {
+  int rank, ranks;
+  int local_rank, local_ranks; /* on this machine */
+};
+
+/* Joins the other processes, before anything else is done. */
+void rt_world_join(void);
+
+/* The same object at each call; one process alone before rt_world_join. */
+const struct world *rt_world(void);
+
+/* The ranks that a program is for. */
+int64_t rt_mesh_ranks(const struct accel_program *program);
+
+/* Ranks of it that train on batches of their own. */
+int64_t rt_data_ranks(const struct accel_program *program);
+
+/* Which of the ranks that differ along this axis alone this one is. */
+int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
+
+/* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
+bool rt_world_divide(const struct accel_program *program, struct problem *problem);
+
+/* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for
+ * that. All ranks call it, behind rt_world_divide. */
+void rt_world_open_arena(void *arena, size_t bytes);
+
+/* What this process has of its machine's processors. */
+struct processors {
+  int cores;         /* of its share; 0: it is alone with what its launcher left to it */
+  char machine[400]; /* on local rank 0: what each rank of the machine is bound to; empty: none is */
+};
+
+/* This process's share: processes of a machine that may run on the same processors share those out, by cores and nodes
+ * of memory that lie together; with `bind` each stays on its share. All ranks call it. */
+bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem);
+
+/* The bytes of rank 0 become those of all. */
+void rt_world_share(void *bytes, size_t size);
+
+/* The largest `value` of all ranks. */
+int64_t rt_world_largest(int64_t value);
+
+/* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
+void rt_world_gather(const void *own, void *all, size_t size);
+
+/* The pieces at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
+ * 0: `piece` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once. */
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last);
+
+/* How many seconds a rank waits for others, from now on. */
+void rt_world_wait_at_most(int seconds);
+
+/* ---- For user code, on a channel of its own: a call that a rank leaves out meets no call of the run ----
+ *
+ * `what` names the call when others do not come to it. */
+
+/* As rt_world_gather. */
+void rt_user_gather(const void *own, void *all, size_t size, const char *what);
+
+/* The bytes of rank `from` become those of all. */
+void rt_user_share(void *bytes, size_t size, int from, const char *what);
+
+/* ---- The end ---- */
+
+/* Leaves the others, at a good end. */
+void rt_world_leave(void);
+
+/* Ends all processes. This one ends with `status`. */
+noreturn void rt_world_end(int status);
+
+/* Waits to be ended by another rank, that has told what is wrong; ends with `status` when none does. */
+noreturn void rt_world_await_end(int status);
+
+/* ---- On top of these ---- */
+
+/* Goes on when all ranks are `good`. Else the first one that is not tells its problem, and all end with `status`. */
+void rt_world_require(bool good, const struct problem *problem, int status);
+
+/* Ends all with one message when ranks do not run the same program, of the same job, on the same data. */
+struct data;
+void rt_world_compare(const struct accel_program *program, const struct data *data);
+
+/* Ends all over a problem that all ranks have: one tells it. */
+noreturn void rt_fail_together(const struct problem *problem, int status);
+
+/* Whether this process is the one that writes and tells. */
+bool rt_is_main(void);
+
+#endif

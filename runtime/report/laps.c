@@ -1,0 +1,107 @@
+#include "runtime/report/laps.h"
+
+#include "runtime/files/files.h"
+#include "runtime/process/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- The table ---- */
+
+struct row {
+  const struct accel_measured *part; /* NULL: none of them */
+  int64_t calls;
+  double seconds;
+};
+
+static int by_seconds(const void *a, const void *b) {
+  double x = ((const struct row *)a)->seconds, y = ((const struct row *)b)->seconds;
+  return (x < y) - (x > y);
+}
+
+static void add_rate(char *text, size_t size, double work, double seconds) {
+  if (work > 0 && seconds > 0)
+    snprintf(text, size, "%10.1f", work / seconds / 1e9);
+  else
+    snprintf(text, size, "%10s", "");
+}
+
+static void print_row(const struct accel_profile *profile, const struct row *row, int64_t steps, double whole) {
+  char flops[24] = "", bytes[24] = "";
+  double calls = row->part != NULL ? (double)row->calls : 0;
+  if (profile->with_flops) {
+    add_rate(flops, sizeof flops, calls > 0 ? row->part->flops * calls : 0, row->seconds);
+    add_rate(bytes, sizeof bytes, calls > 0 ? row->part->bytes * calls : 0, row->seconds);
+  }
+  printf("%10.1f%10.3f%7.1f%s%s   %s\n", (double)row->calls / (double)steps, 1e3 * row->seconds / (double)steps,
+         whole > 0 ? 100 * row->seconds / whole : 0, flops, bytes,
+         row->part != NULL ? row->part->name : "between parts");
+}
+
+void rt_laps_print(const struct accel_program *program) {
+  const struct accel_profile *profile = &program->profile;
+  const struct laps *laps = rt_laps();
+  struct row *rows = calloc((size_t)profile->n_parts + 1, sizeof *rows);
+  int64_t steps = 0;
+  double whole = 0;
+  for (int i = 0; rows != NULL && i < profile->n_parts; i++) rows[i].part = &profile->parts[i];
+  for (size_t i = 0; rows != NULL && i < laps->count; i++) {
+    const struct lap *lap = &laps->items[i];
+    if (lap->part == PART_STEP) {
+      steps++;
+      whole += lap->seconds;
+      continue;
+    }
+    struct row *row = &rows[lap->part == PART_REST ? profile->n_parts : lap->part];
+    row->calls++;
+    row->seconds += lap->seconds;
+  }
+  if (steps > 0) {
+    qsort(rows, (size_t)profile->n_parts + 1, sizeof *rows, by_seconds);
+    printf("profile of %" PRId64 " steps, %.3f ms each\n     calls        ms      %%%s   part\n", steps,
+           1e3 * whole / (double)steps, profile->with_flops ? "   GFLOP/s      GB/s" : "");
+    for (int i = 0; i <= profile->n_parts; i++)
+      if (rows[i].calls > 0) print_row(profile, &rows[i], steps, whole);
+  }
+  if (laps->lost) rt_warn("there was no memory for all of the profile");
+  free(rows);
+}
+
+/* ---- The trace ---- */
+
+static void print_event(FILE *out, const struct accel_program *program, const struct lap *lap) {
+  const struct accel_measured *part = lap->part >= 0 ? &program->profile.parts[lap->part] : NULL;
+  if (lap->part == PART_STEP)
+    fprintf(out, ",\n{\"name\": \"step %" PRId64 "\"", lap->step + 1);
+  else
+    fprintf(out, ",\n{\"name\": \"%s\"", part != NULL ? part->name : "between parts");
+  fprintf(out, ", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": %d, \"tid\": 0, \"ts\": %.3f, \"dur\": %.3f",
+          lap->part == PART_STEP ? "step" : "part", rt_world()->rank, 1e6 * lap->start, 1e6 * lap->seconds);
+  if (program->profile.with_flops && part != NULL)
+    fprintf(out, ", \"args\": {\"flop\": %.0f, \"bytes\": %.0f}", part->flops, part->bytes);
+  fputs("}", out);
+}
+
+bool rt_laps_write(const struct accel_program *program, struct problem *problem) {
+  const char *folder = program->profile.trace_folder;
+  const struct laps *laps = rt_laps();
+  char path[4096], name[64];
+  if (folder == NULL || program->profile.n_parts == 0) return true;
+  snprintf(name, sizeof name, "profile_%d.json", rt_world()->rank);
+  if (!rt_make_folders(folder, problem) || !rt_join(path, sizeof path, folder, name, problem)) return false;
+  char *text = NULL;
+  size_t length = 0;
+  FILE *out = open_memstream(&text, &length);
+  if (out == NULL) return rt_problem(problem, "no memory for the profile's trace");
+  fprintf(out,
+          "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d,"
+          " \"args\": {\"name\": \"rank %d\"}}",
+          rt_world()->rank, rt_world()->rank);
+  for (size_t i = 0; i < laps->count; i++) print_event(out, program, &laps->items[i]);
+  fputs("\n]}\n", out);
+  bool good = fclose(out) == 0 || rt_problem(problem, "no memory for the profile's trace");
+  good = good && rt_write_file(path, BESIDE, text, length, NULL, problem);
+  free(text);
+  return good;
+}

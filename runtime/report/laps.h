@@ -1,0 +1,43 @@
+/* Laps: what accel_lap has measured, as a table for people and as a trace for tools. */
+#ifndef RUNTIME_REPORT_LAPS_H
+#define RUNTIME_REPORT_LAPS_H
+
+#include "runtime/process/problem.h"
+#include "runtime/trainer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The step as a whole, and what of it no lap tells of, stand in the list beside the program's parts. */
+enum { PART_STEP = -1, PART_REST = -2 };
+
+struct lap {
+  int part;
+  int64_t step;
+  double start, seconds; /* as rt_now */
+};
+
+struct laps {
+  struct lap *items;
+  size_t count, capacity;
+  bool lost; /* there was no memory for all */
+};
+
+/* What this process has measured so far. */
+const struct laps *rt_laps(void);
+
+/* Whether the schedule measures step `step` of this process, from 0. */
+bool rt_is_measured(const struct accel_profile *profile, int64_t step);
+
+/* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their share, and where the
+ * job asks for them GFLOP/s and GB/s. Nothing when no step was measured. */
+void rt_laps_print(const struct accel_program *program);
+
+/* Writes profile_RANK.json in the job's folder for traces: the measured steps and their parts as complete events
+ * of the Trace Event Format (Google, "Trace Event Format", 2016), in microseconds. Nothing when the job names no
+ * folder, or the program has no parts. */
+bool rt_laps_write(const struct accel_program *program, struct problem *problem);
+
+void rt_laps_free(void);
+
+#endif

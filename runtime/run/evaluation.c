@@ -1,0 +1,107 @@
+/* A trained model measured: the functions of evaluator.h. */
+#include "runtime/evaluator.h"
+
+#include "runtime/files/mapping.h"
+#include "runtime/process/flags.h"
+#include "runtime/report/digits.h"
+#include "runtime/run/run.h"
+#include "runtime/weights/weights.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the flags say. */
+static struct {
+  const char *weights, *data, *format;
+} asked = {.format = "text"};
+
+static void read_flags(const struct accel_program *program, int argc, char **argv) {
+  struct problem problem;
+  const struct flag flags[] = {
+      {"--weights",
+       "FILE",
+       "safetensors, an index or a folder (default: the project's)",
+       FLAG_TEXT,
+       0,
+       {.text = &asked.weights}},
+      {"--data", "FILE", "evaluate on this file instead of the job's", FLAG_TEXT, 0, {.text = &asked.data}},
+      {"--format", "F", "text or json (default: text)", FLAG_TEXT, 0, {.text = &asked.format}},
+  };
+  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  if (strcmp(asked.format, "text") == 0 || strcmp(asked.format, "json") == 0) return;
+  rt_problem(&problem, "--format must be text or json, not '%.100s'", asked.format);
+  rt_help(&problem, "--help lists the flags");
+  rt_fail(&problem, 2);
+}
+
+struct accel_run *accel_evaluation_start(const struct accel_program *program, int argc, char **argv) {
+  static struct accel_run run;
+  static struct stopwatch watch;
+  struct problem problem;
+  read_flags(program, argc, argv);
+  run = (struct accel_run){.program = program, .watch = &watch};
+  if (program->threads > 0) omp_set_num_threads(program->threads);
+  rt_guard_mappings();
+  if (!rt_data_open_eval(&run.data, program, asked.data, &problem) ||
+      !rt_arena_open(&run.arena, program->arena_bytes, &problem))
+    rt_fail(&problem, 1);
+  return &run;
+}
+
+void accel_evaluation_weights(struct accel_run *run, void *weights) {
+  struct problem problem;
+  if (!rt_weights_load_trained(run->program, asked.weights, weights, &problem)) rt_fail(&problem, 1);
+}
+
+/* Samples that one evaluation sees. */
+static int64_t samples_of(const struct accel_run *run) {
+  return run->program->eval_iters > 0 ? run->program->eval_iters * run->program->batch_size
+                                      : accel_samples(run, ACCEL_EVAL);
+}
+
+/* As the job names it: a trainer's log has it behind "eval_". */
+static const char *metric_name(const struct accel_run *run, int index) {
+  return run->extras.items[index].name + strlen("eval_");
+}
+
+static void print_text(const struct accel_run *run, double loss) {
+  char samples[32];
+  rt_digits(samples, sizeof samples, samples_of(run));
+  printf("%s %s, job %.6s, %s samples\nloss %.9g\n", run->program->name, run->program->summary,
+         run->program->job_digest, samples, loss);
+  for (int i = 0; i < run->extras.count; i++) printf("%s %.9g\n", metric_name(run, i), run->extras.items[i].value);
+}
+
+static json_t *number(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+static void print_json(const struct accel_run *run, double loss) {
+  json_t *root = json_pack("{s:s, s:s, s:I}", "model", run->program->name, "job", run->program->job_digest, "samples",
+                           (json_int_t)samples_of(run));
+  json_object_set_new(root, "loss", number(loss));
+  for (int i = 0; i < run->extras.count; i++)
+    json_object_set_new(root, metric_name(run, i), number(run->extras.items[i].value));
+  json_dumpf(root, stdout, JSON_INDENT(2));
+  putchar('\n');
+  json_decref(root);
+}
+
+int accel_evaluation_finish(struct accel_run *run, double loss) {
+  double known;
+  if (run->program->sequence_length > 0 && !rt_extras_find(&run->extras, "eval_perplexity", &known))
+    accel_report_metric(run, "perplexity", exp(loss));
+  if (strcmp(asked.format, "json") == 0)
+    print_json(run, loss);
+  else
+    print_text(run, loss);
+  rt_data_close(&run->data);
+  rt_arena_close(&run->arena);
+  rt_extras_free(&run->extras);
+  return fflush(stdout) == 0 ? 0 : 1;
+}

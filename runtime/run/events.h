@@ -1,0 +1,32 @@
+/* When something is due: cadences in steps, as pure functions. */
+#ifndef RUNTIME_RUN_EVENTS_H
+#define RUNTIME_RUN_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In steps; a cadence of 0 or less is never. */
+struct cadences {
+  int64_t steps;
+  int64_t log_every, eval_every, save_every;
+  int64_t hook_every; /* user code sees these steps */
+  int64_t mean_every; /* ranks average their weights */
+};
+
+/* The next step count above `at` at which something is due; `steps` at most. The first step counts too: the time to
+ * it is measured. */
+int64_t rt_events_next(const struct cadences *cadences, int64_t at);
+
+/* Due at multiples of eval_every and at the end. */
+bool rt_events_eval(const struct cadences *cadences, int64_t at);
+
+/* Due at multiples of mean_every. */
+bool rt_events_mean(const struct cadences *cadences, int64_t at);
+
+/* Due at multiples of save_every and at the end. */
+bool rt_events_save(const struct cadences *cadences, int64_t at);
+
+/* A line tells of every log cadence, evaluation and save, and of the end. */
+bool rt_events_line(const struct cadences *cadences, int64_t at);
+
+#endif

@@ -1,0 +1,230 @@
+/* Text from a trained model: the functions of generator.h. */
+#include "runtime/generator.h"
+
+#include "runtime/files/mapping.h"
+#include "runtime/process/arena.h"
+#include "runtime/process/flags.h"
+#include "runtime/run/prompt.h"
+#include "runtime/run/sampler.h"
+#include "runtime/weights/weights.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct accel_generation {
+  const struct accel_program *program;
+  struct arena arena;
+  const char *weights_path; /* NULL: the project folder's model.safetensors */
+  struct sampler sampler;
+  struct token_list stop; /* the text ends behind these; empty: it does not */
+  int32_t *tokens;        /* the prompt and what was made of it */
+  int64_t count, capacity;
+  int64_t first, done; /* where the window begins, and how many of its places the model has run over */
+  const char *logits_path;
+  FILE *logits;   /* of --logits; NULL: not asked for */
+  float *scratch; /* logits, and as many floats for the sampler */
+};
+
+static bool is_bytes(const struct accel_program *program) {
+  return program->vocabulary == 256;
+}
+
+static noreturn void fail(const char *what, const char *help, int status) {
+  struct problem problem;
+  rt_problem(&problem, "%s", what);
+  rt_help(&problem, "%s", help);
+  rt_fail(&problem, status);
+}
+
+/* Readable whatever a young model says: bytes as they are, but no control characters for the terminal to obey. */
+static void print_token(const struct accel_generation *run, int32_t token) {
+  if (!is_bytes(run->program)) {
+    printf("%" PRId32 " ", token);
+    return;
+  }
+  bool control = (token < ' ' && token != '\n' && token != '\t') || token == 127;
+  putchar(control ? '?' : token);
+}
+
+static void add_token(struct accel_generation *run, int32_t token) {
+  run->tokens[run->count++] = token;
+  print_token(run, token);
+}
+
+static noreturn void fail_logits(const struct accel_generation *run) {
+  struct problem problem;
+  rt_problem(&problem, "%s: cannot be written: %s", run->logits_path, strerror(errno));
+  rt_help(&problem, "check the folder, its rights and the free space");
+  rt_fail(&problem, 1);
+}
+
+/* What the flags say that only the start needs. */
+struct asked {
+  const char *prompt, *file, *stop;
+  int64_t tokens;
+};
+
+static void add_prompt(struct accel_generation *run, const struct asked *asked) {
+  struct problem problem;
+  struct token_list prompt;
+  int64_t vocabulary = run->program->vocabulary;
+  bool good = asked->file != NULL
+                  ? rt_prompt_file(&prompt, asked->file, vocabulary, &problem)
+                  : rt_prompt_tokens(&prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, &problem);
+  if (good && asked->stop != NULL)
+    good = rt_prompt_tokens(&run->stop, "--stop", asked->stop, strlen(asked->stop), vocabulary, &problem);
+  if (!good) rt_fail(&problem, 2);
+  if (prompt.count == 0) fail("the prompt is empty", "the model needs a token to go on from", 2);
+  if (asked->tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
+  run->capacity = prompt.count + asked->tokens;
+  run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
+  if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
+  for (int64_t i = 0; i < prompt.count; i++) add_token(run, prompt.items[i]);
+  free(prompt.items);
+}
+
+struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
+  struct problem problem;
+  struct accel_generation *run = calloc(1, sizeof *run);
+  if (run == NULL) fail("no memory to start", "", 1);
+  run->program = program;
+  run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
+  struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
+  const struct flag flags[] = {
+      {"--weights",
+       "FILE",
+       "a safetensors file (default: the project folder's)",
+       FLAG_TEXT,
+       0,
+       {.text = &run->weights_path}},
+      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked.prompt}},
+      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked.file}},
+      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked.tokens}},
+      {"--stop", "TEXT", "end behind this: a text, or token numbers in a row", FLAG_TEXT, 0, {.text = &asked.stop}},
+      {"--temperature",
+       "T",
+       "below 1 more likely, above 1 more varied text; 0: the likeliest (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.temperature}},
+      {"--top-k",
+       "K",
+       "choose among the K likeliest tokens; 0: among all (default: 0)",
+       FLAG_COUNT,
+       0,
+       {.count = &run->sampler.top_k}},
+      {"--top-p",
+       "P",
+       "choose among the likeliest whose shares add up to P (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.top_p}},
+      {"--repetition-penalty",
+       "R",
+       "above 1: less of what is in the text already (default: 1)",
+       FLAG_REAL,
+       0,
+       {.real = &run->sampler.penalty}},
+      {"--logits",
+       "FILE",
+       "write the logits behind each choice there, a row of float32 a token",
+       FLAG_TEXT,
+       0,
+       {.text = &run->logits_path}},
+      {"--seed",
+       "N",
+       "another text for another number (default: the job's)",
+       FLAG_SEED,
+       0,
+       {.seed = &run->sampler.seed}},
+  };
+  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  if (program->threads > 0) omp_set_num_threads(program->threads);
+  rt_guard_mappings();
+  if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
+  add_prompt(run, &asked);
+  if (run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL) fail_logits(run);
+  return run;
+}
+
+void *accel_generation_arena(struct accel_generation *run) {
+  return run->arena.base;
+}
+
+void accel_generation_weights(struct accel_generation *run, void *weights) {
+  struct problem problem;
+  if (!rt_weights_load_trained(run->program, run->weights_path, weights, &problem)) rt_fail(&problem, 1);
+}
+
+int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
+  int64_t length = run->program->sequence_length;
+  if (run->count == run->capacity) return -1;
+  int64_t held = run->count < length ? run->count : length;
+  memcpy(tokens, run->tokens + run->count - held, (size_t)held * sizeof *tokens);
+  memset(tokens + held, 0, (size_t)(length - held) * sizeof *tokens);
+  return held - 1;
+}
+
+/* A window that is full begins anew with its newer half; a prompt that is longer than one with its end. */
+static void move_window(struct accel_generation *run, int64_t length) {
+  if (run->count - run->first <= length) return;
+  int64_t kept = run->done == 0 ? length : length > 1 ? length / 2 : 1;
+  run->first = run->count - kept;
+  run->done = 0;
+}
+
+int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
+                                int32_t *at) {
+  if (run->count == run->capacity) return 0;
+  move_window(run, length);
+  int64_t place = run->done, left = run->count - run->first - place, count = left < most ? left : most;
+  if (place > length - most) count = 1;
+  memcpy(tokens, run->tokens + run->first + place, (size_t)count * sizeof *tokens);
+  memset(tokens + count, 0, (size_t)(most - count) * sizeof *tokens);
+  at[0] = place < INT32_MAX ? (int32_t)place : INT32_MAX;
+  run->done += count;
+  return count;
+}
+
+void accel_generation_logits(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  if (run->first + run->done == run->count) accel_generation_next(run, logits, vocabulary);
+}
+
+static bool has_stopped(const struct accel_generation *run) {
+  const struct token_list *stop = &run->stop;
+  if (stop->count == 0 || run->count < stop->count) return false;
+  return memcmp(run->tokens + run->count - stop->count, stop->items, (size_t)stop->count * sizeof *stop->items) == 0;
+}
+
+void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  if (run->scratch == NULL) run->scratch = malloc(2 * (size_t)vocabulary * sizeof *run->scratch);
+  if (run->scratch == NULL) fail("no memory for the choice of a token", "free memory and try again", 1);
+  if (run->logits != NULL && fwrite(logits, sizeof *logits, (size_t)vocabulary, run->logits) != (size_t)vocabulary)
+    fail_logits(run);
+  float *penalized = run->scratch;
+  memcpy(penalized, logits, (size_t)vocabulary * sizeof *penalized);
+  rt_penalize(&run->sampler, run->tokens, run->count, logits, penalized);
+  int64_t token = rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
+  if (token < 0) {
+    putchar('\n');
+    fail("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);
+  }
+  add_token(run, (int32_t)token);
+  if (has_stopped(run)) run->capacity = run->count;
+  fflush(stdout);
+}
+
+int accel_generation_finish(struct accel_generation *run) {
+  putchar('\n');
+  if (run->logits != NULL && fclose(run->logits) != 0) fail_logits(run);
+  rt_arena_close(&run->arena);
+  free(run->tokens);
+  free(run->stop.items);
+  free(run->scratch);
+  free(run);
+  return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,237 @@
+/* The beginning and the end of a run. */
+#include "runtime/run/run.h"
+
+#include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/resume.h"
+#include "runtime/checkpoint/save.h"
+#include "runtime/files/files.h"
+#include "runtime/process/flags.h"
+#include "runtime/process/signals.h"
+#include "runtime/process/world.h"
+#include "runtime/report/digits.h"
+#include "runtime/report/laps.h"
+#include "runtime/weights/weights.h"
+
+#include <omp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *read_flags(struct accel_run *run, const struct accel_program *program, int argc, char **argv) {
+  const char *data = NULL;
+  const struct flag flags[] = {
+      {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
+      {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
+      {"--resume", "WHAT", "auto, never, or a checkpoint to go on from", FLAG_TEXT, 0, {.text = &run->resume}},
+      {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
+  };
+  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  return data;
+}
+
+/* A core a thread, unless the job or whoever started the processes says otherwise. */
+static void set_threads(struct accel_run *run, const struct accel_program *program) {
+  static struct processors own;
+  struct problem problem;
+  bool chosen = omp_get_max_threads() != omp_get_num_procs();
+  bool good = rt_world_take_processors(program->numa_affinity, &own, &problem);
+  rt_world_require(good, &problem, 1);
+  run->bound = own.machine;
+  if (program->threads > 0)
+    omp_set_num_threads(program->threads);
+  else if (own.cores > 0 && !chosen)
+    omp_set_num_threads(own.cores);
+}
+
+struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv) {
+  static struct stopwatch watch;
+  struct problem problem;
+  watch = (struct stopwatch){.process_start = rt_process_start()};
+  rt_world_join();
+  struct accel_run *run = calloc(1, sizeof *run);
+  if (run == NULL) {
+    rt_problem(&problem, "no memory to start");
+    rt_fail(&problem, 1);
+  }
+  run->program = program;
+  run->cadences = (struct cadences){program->steps,      program->log_every,   program->eval_every,
+                                    program->save_every, program->hooks_steps, program->local_steps};
+  run->project_dir = program->project_dir;
+  run->resume = program->checkpoint.resume;
+  run->watch = &watch;
+  run->mean_at = run->saved_at = run->eval_at = run->asked_at = -1;
+  const char *data = read_flags(run, program, argc, argv);
+  if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
+  set_threads(run, program);
+  rt_guard_mappings();
+  if (program->checkpoint.saves_on_signal) rt_signals_watch();
+  signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
+  const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
+  bool open = rt_data_open(&run->data, program, own, data, &problem) &&
+              rt_arena_open(&run->arena, program->arena_bytes, &problem);
+  rt_world_require(open, &problem, 1);
+  rt_world_open_arena(run->arena.base, run->arena.bytes);
+  rt_world_compare(program, &run->data);
+  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
+                                  program->micro_batches, program->sync_with_dataloader};
+  return run;
+}
+
+void *accel_arena(struct accel_run *run) {
+  return run->arena.base;
+}
+
+int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
+  return run->data.split[split].mixture.samples;
+}
+
+struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
+                                         int64_t parts) {
+  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
+  int64_t batches = samples / batch + (samples % batch != 0);
+  int64_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
+  return (struct accel_range){first, end < samples ? end : samples};
+}
+
+struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
+  return accel_part_of_samples(run, split, accel_rank(run), rt_data_ranks(run->program));
+}
+
+int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts) {
+  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
+  int64_t batches = samples / batch + (samples % batch != 0);
+  return batches / parts + (batches % parts != 0);
+}
+
+int64_t accel_rank(const struct accel_run *run) {
+  return rt_world()->rank / (rt_mesh_ranks(run->program) / rt_data_ranks(run->program));
+}
+
+int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis) {
+  return rt_rank_along(run->program, axis);
+}
+
+int64_t accel_steps(const struct accel_run *run) {
+  return run->cadences.steps;
+}
+
+static void print_headline(const struct accel_run *run) {
+  const struct accel_program *program = run->program;
+  char data[600];
+  rt_data_describe(&run->data, data, sizeof data);
+  int ranks = rt_world()->ranks;
+  printf("%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary, ranks,
+         ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
+  if (run->bound[0] != '\0') printf("%s\n", run->bound);
+  printf("%s\n", data);
+  fflush(stdout);
+}
+
+int64_t rt_position(const struct accel_run *run, int64_t at) {
+  return rt_share(&run->sharing, at).first * run->program->batch_size * run->data.own.size;
+}
+
+int64_t accel_first_step(const struct accel_run *run) {
+  return run->first_step;
+}
+
+/* A file is read by rank 0 alone, which need not lie where others see it. */
+static bool fill_fresh(const struct accel_program *program, void *weights, struct problem *problem) {
+  if (program->start.path == NULL) {
+    rt_weights_init(program, weights);
+    return true;
+  }
+  bool good = !rt_is_main() || rt_weights_load(program, program->start.path, weights, problem);
+  rt_world_require(good, problem, 1);
+  rt_world_share(weights, program->weights_bytes);
+  return true;
+}
+
+/* Rank 0 makes the whole and deals it. */
+static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  char **arrays = run->saver.arrays, **own = run->saver.own;
+  bool good = rt_divided_open(program, own, arrays, 1, problem);
+  if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
+  if (good && rt_is_main() && program->start.path != NULL)
+    good = rt_weights_load(program, program->start.path, arrays[0], problem);
+  rt_world_require(good, problem, 1);
+  rt_divided_deal(program, 0, own[0], arrays[0]);
+  rt_divided_close(program, arrays);
+  return true;
+}
+
+bool accel_load_is_due(struct accel_run *run) {
+  struct problem problem;
+  if (!rt_resume_choose(run, &problem)) rt_fail(&problem, 1);
+  return run->resumed[0] != '\0';
+}
+
+/* What rank 0 alone does: it writes and tells. */
+static bool open_files(struct accel_run *run, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  return rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", problem) &&
+         rt_make_folders(run->project_dir, problem) &&
+         rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
+                     problem);
+}
+
+/* Where ranks divide the weights, `weights` is this one's part. */
+static void fill(struct accel_run *run, void *weights) {
+  const struct accel_program *program = run->program;
+  struct problem problem;
+  bool good = rt_resume(run, &problem);
+  if (good && !run->continues)
+    good = rt_is_divided(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
+  if (!good) rt_fail(&problem, 1);
+  run->weights = weights;
+  if (!rt_prefetch_start(&run->prefetch, &run->data, program->prefetch * program->batch_size, &problem))
+    rt_fail(&problem, 1);
+  rt_prefetch_tell(&run->prefetch, rt_share(&run->sharing, run->first_step).first * program->batch_size);
+  /* Only now, when nothing of the input can be wrong any more, the first file is written. */
+  run->saved_time = rt_now();
+  if (!rt_is_main()) return;
+  if (!open_files(run, &problem)) rt_fail(&problem, 1);
+  run->saver.metrics = run->log.metrics;
+  print_headline(run);
+  rt_resume_tell(run);
+}
+
+void accel_fill_weights(struct accel_run *run, void *weights) {
+  fill(run, weights);
+}
+
+void accel_fill_parts(struct accel_run *run) {
+  fill(run, (char *)run->arena.base + run->program->states[0].offset);
+}
+
+void accel_fill_averages(struct accel_run *run, void *averages) {
+  if (!run->continues) memcpy(averages, run->weights, run->program->weights_bytes);
+}
+
+void accel_publish(struct accel_run *run, void *weights) {
+  run->published = weights;
+}
+
+static void free_run(struct accel_run *run) {
+  rt_prefetch_end(&run->prefetch);
+  rt_data_close(&run->data);
+  rt_saver_close(&run->saver);
+  rt_arena_close(&run->arena);
+  rt_extras_free(&run->extras);
+  rt_laps_free();
+  free(run);
+}
+
+int accel_finish(struct accel_run *run) {
+  struct problem problem;
+  rt_end_saves(run);
+  if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
+  if (rt_is_main()) rt_laps_print(run->program);
+  if (!rt_laps_write(run->program, &problem)) rt_fail(&problem, 1);
+  rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
+  free_run(run);
+  rt_world_leave();
+  return fflush(stdout) == 0 ? 0 : 1;
+}

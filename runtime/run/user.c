@@ -1,0 +1,142 @@
+/* What user code may call: include/accel/hooks.h. */
+#include "include/accel/hooks.h"
+#include "runtime/run/run.h"
+
+#include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/save.h"
+#include "runtime/process/world.h"
+#include "runtime/values/agreement.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report) {
+  rt_stopwatch_stop(run->watch); /* what follows is not training */
+  run->collected = false;
+  run->progress = (struct accel_progress){.step = at,
+                                          .steps = run->cadences.steps,
+                                          .loss = report.loss,
+                                          .lr = report.lr,
+                                          .grad_norm = report.grad_norm,
+                                          .step_was_skipped = run->skipped,
+                                          .has_eval = run->eval_at == at,
+                                          .eval_loss = run->eval_at == at ? run->eval_loss : 0};
+  return &run->progress;
+}
+
+void accel_log(struct accel_run *run, const char *name, double value) {
+  struct problem problem;
+  if (rt_extras_set(&run->extras, name, value, false)) return;
+  rt_problem(&problem, "no memory to log '%.100s'", name);
+  rt_fail(&problem, 1);
+}
+
+void accel_print(struct accel_run *run, const char *format, ...) {
+  va_list arguments;
+  if (!accel_is_local_main_process(run)) return;
+  rt_log_clear(&run->log);
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  putchar('\n');
+  fflush(stdout);
+}
+
+bool accel_metric(const struct accel_run *run, const char *name, double *value) {
+  char whole[64];
+  snprintf(whole, sizeof whole, "eval_%.50s", name);
+  return rt_extras_find(&run->extras, whole, value);
+}
+
+void accel_stop(struct accel_run *run) {
+  if (run->progress.step < run->cadences.steps) run->cadences.steps = run->progress.step;
+}
+
+void accel_agree(struct accel_run *run) {
+  run->cadences.steps = -rt_world_largest(-run->cadences.steps);
+}
+
+void accel_set_trigger(struct accel_run *run) {
+  run->trigger = true;
+}
+
+bool accel_check_trigger(struct accel_run *run) {
+  rt_meet(OPERATION_TRIGGER, "");
+  bool set = rt_world_largest(run->trigger) != 0;
+  run->trigger = false;
+  return set;
+}
+
+void accel_collect_weights(struct accel_run *run) {
+  struct problem problem;
+  rt_meet(OPERATION_COLLECT, "");
+  if (!rt_is_divided(run->program, 0)) return;
+  if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  run->collected = true;
+}
+
+static const float *values_of(const struct accel_run *run, const void *weights, const char *name, int64_t *count) {
+  if (rt_is_divided(run->program, 0) && !(run->collected && rt_is_main())) return NULL;
+  for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
+    const struct accel_tensor *tensor = &run->program->tensors[i];
+    if (strcmp(tensor->name, name) != 0) continue;
+    *count = 1;
+    for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
+    return (const float *)((const char *)weights + tensor->offset);
+  }
+  return NULL;
+}
+
+const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count) {
+  return values_of(run, rt_mirror(run, "model"), name, count);
+}
+
+const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count) {
+  return values_of(run, rt_mirror(run, "ema"), name, count);
+}
+
+int accel_weight_count(const struct accel_run *run) {
+  return run->program->n_tensors;
+}
+
+const char *accel_weight_name(const struct accel_run *run, int index) {
+  return run->program->tensors[index].name;
+}
+
+const char *accel_key_of(const struct accel_run *run, const char *name) {
+  for (int i = 0; i < run->program->n_keys; i++)
+    if (strcmp(run->program->keys[i].name, name) == 0) return run->program->keys[i].value;
+  return NULL;
+}
+
+const char *accel_project_dir(const struct accel_run *run) {
+  return run->project_dir;
+}
+
+int accel_process_index(const struct accel_run *run) {
+  (void)run;
+  return rt_world()->rank;
+}
+
+int accel_num_processes(const struct accel_run *run) {
+  (void)run;
+  return rt_world()->ranks;
+}
+
+int accel_local_process_index(const struct accel_run *run) {
+  (void)run;
+  return rt_world()->local_rank;
+}
+
+bool accel_is_main_process(const struct accel_run *run) {
+  return accel_process_index(run) == 0;
+}
+
+bool accel_is_local_main_process(const struct accel_run *run) {
+  return accel_local_process_index(run) == 0;
+}
+
+bool accel_is_last_process(const struct accel_run *run) {
+  return accel_process_index(run) == accel_num_processes(run) - 1;
+}

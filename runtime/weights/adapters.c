@@ -1,0 +1,146 @@
+#include "runtime/weights/adapters.h"
+
+#include "runtime/files/files.h"
+#include "runtime/weights/safetensors.h"
+#include "runtime/weights/shards.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What PeftModel puts before the names of the model that it holds. */
+static const char outer[] = "base_model.model.";
+
+static float *values_of(const struct accel_program *program, const void *weights, int tensor) {
+  return (float *)((const char *)weights + program->tensors[tensor].offset);
+}
+
+/* ---- Saving ---- */
+
+static bool add(struct tensor_list *list, const struct accel_program *program, const void *weights, int index) {
+  const struct accel_tensor *tensor = &program->tensors[index];
+  struct tensor_view view = {.dtype = ACCEL_FLOAT32, .rank = tensor->rank};
+  const char *prefix = program->start.prefix != NULL ? program->start.prefix : "";
+  size_t size = sizeof outer + strlen(prefix) + strlen(tensor->name);
+  memcpy(view.shape, tensor->shape, sizeof view.shape);
+  view.size = (size_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float);
+  view.bytes = (char *)values_of(program, weights, index);
+  view.name = malloc(size);
+  if (view.name == NULL) return false;
+  snprintf(view.name, size, "%s%s%s", outer, prefix, tensor->name);
+  list->items[list->count++] = view;
+  return true;
+}
+
+static bool list_all(struct tensor_list *list, const struct accel_program *program, const void *weights) {
+  const struct accel_adapters *adapters = &program->adapters;
+  list->items = calloc((size_t)(2 * adapters->count + adapters->n_whole) + 1, sizeof *list->items);
+  if (list->items == NULL) return false;
+  for (int i = 0; i < adapters->count; i++)
+    if (!add(list, program, weights, adapters->items[i].a) || !add(list, program, weights, adapters->items[i].b))
+      return false;
+  for (int i = 0; i < adapters->n_whole; i++)
+    if (!add(list, program, weights, adapters->whole[i])) return false;
+  return true;
+}
+
+/* The path of a parameter's module, as a JSON string. */
+static json_t *module_of(const char *parameter) {
+  const char *last = strrchr(parameter, '.');
+  return json_stringn(parameter, last != NULL ? (size_t)(last - parameter) : 0);
+}
+
+static json_t *whole_modules(const struct accel_program *program) {
+  const struct accel_adapters *adapters = &program->adapters;
+  if (adapters->n_whole == 0) return json_null();
+  json_t *list = json_array();
+  for (int i = 0; i < adapters->n_whole; i++) {
+    json_t *module = module_of(program->tensors[adapters->whole[i]].name);
+    bool known = false; /* a module has a weight and a bias */
+    for (size_t k = 0; k < json_array_size(list); k++) known |= json_equal(json_array_get(list, k), module) != 0;
+    if (known)
+      json_decref(module);
+    else
+      json_array_append_new(list, module);
+  }
+  return list;
+}
+
+static char *config_text(const struct accel_program *program) {
+  const struct accel_adapters *adapters = &program->adapters;
+  json_t *targets = json_array();
+  for (int i = 0; i < adapters->count; i++)
+    json_array_append_new(targets, module_of(program->tensors[adapters->items[i].weight].name));
+  json_t *config = json_pack(
+      "{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:b, s:s, s:b, s:o, s:o}", "peft_type", "LORA", "task_type",
+      "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)adapters->rank, "lora_alpha", adapters->alpha,
+      "lora_dropout", adapters->dropout, "use_rslora", adapters->use_rslora, "bias", "none", "fan_in_fan_out",
+      adapters->items[0].in_out, "target_modules", targets, "modules_to_save", whole_modules(program));
+  char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
+  json_decref(config);
+  return text;
+}
+
+static bool write_config(const struct accel_program *program, const char *folder, struct problem *problem) {
+  char path[4096];
+  if (!rt_join(path, sizeof path, folder, "adapter_config.json", problem)) return false;
+  char *text = config_text(program);
+  bool written = text != NULL ? rt_write_file(path, BESIDE, text, strlen(text), NULL, problem)
+                              : rt_problem(problem, "%s: no memory to write it", path);
+  free(text);
+  return written;
+}
+
+bool rt_adapters_save(const struct accel_program *program, const char *folder, const void *weights,
+                      struct problem *problem) {
+  struct tensor_list list = {0};
+  bool saved = rt_make_folders(folder, problem);
+  if (saved && !list_all(&list, program, weights))
+    saved = rt_problem(problem, "%s: no memory for the adapters", folder);
+  saved = saved && rt_shards_write(folder, "adapter_model", &list, 0, NULL, problem) &&
+          write_config(program, folder, problem);
+  rt_tensors_free(&list);
+  return saved;
+}
+
+/* ---- Merging ---- */
+
+static void merge(const struct accel_program *program, const struct accel_adapter *adapter, void *weights) {
+  const struct accel_tensor *left = &program->tensors[adapter->b], *right = &program->tensors[adapter->a];
+  int64_t out = left->shape[0], rank = left->shape[1], in = right->shape[1];
+  float *w = values_of(program, weights, adapter->weight), *b = values_of(program, weights, adapter->b);
+  const float *a = values_of(program, weights, adapter->a);
+#pragma omp parallel for
+  for (int64_t o = 0; o < out; o++)
+    for (int64_t i = 0; i < in; i++) {
+      double sum = 0;
+      for (int64_t r = 0; r < rank; r++) sum += (double)b[o * rank + r] * a[r * in + i];
+      w[adapter->in_out ? i * out + o : o * in + i] += (float)(program->adapters.scale * sum);
+    }
+  memset(b, 0, (size_t)(out * rank) * sizeof *b);
+}
+
+void rt_adapters_merge(const struct accel_program *program, void *weights) {
+  for (int i = 0; i < program->adapters.count; i++) merge(program, &program->adapters.items[i], weights);
+}
+
+static bool is_adapter(const struct accel_program *program, const char *name) {
+  for (int i = 0; i < program->adapters.count; i++) {
+    const struct accel_adapter *adapter = &program->adapters.items[i];
+    if (strcmp(program->tensors[adapter->a].name, name) == 0 || strcmp(program->tensors[adapter->b].name, name) == 0)
+      return true;
+  }
+  return false;
+}
+
+void rt_adapters_leave_out(const struct accel_program *program, struct tensor_list *tensors) {
+  int kept = 0;
+  for (int i = 0; i < tensors->count; i++) {
+    if (is_adapter(program, tensors->items[i].name))
+      free(tensors->items[i].name);
+    else
+      tensors->items[kept++] = tensors->items[i];
+  }
+  tensors->count = kept;
+}

@@ -1,0 +1,62 @@
+#include "runtime/weights/init.h"
+
+#include "runtime/random/normal.h"
+#include "runtime/random/philox.h"
+#include "runtime/weights/safetensors.h"
+
+#include <string.h>
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF /* as in runtime/random/normal.c */
+#endif
+
+/* What is made at once: lanes of 4 words, and the values from them in order. */
+enum { BLOCKS = PHILOX_LANES, VALUES = 4 * BLOCKS };
+_Static_assert((int)BLOCKS == (int)NORMAL_LANES, "a lane of words is a lane of normals");
+
+/* Element 4 * block + i comes from its block's word i, with its neighbour. */
+static void to_normals(uint32_t words[4][BLOCKS], float mean, float deviation, float values[VALUES]) {
+  float normal[4][BLOCKS];
+  rt_normals(words[0], words[1], normal[0], normal[1]);
+  rt_normals(words[2], words[3], normal[2], normal[3]);
+  for (int lane = 0; lane < BLOCKS; lane++)
+    for (int i = 0; i < 4; i++) values[4 * lane + i] = mean + deviation * normal[i][lane];
+}
+
+/* Rounding could make the upper bound of one just below it: the lower bound takes its place. */
+static void to_uniforms(uint32_t words[4][BLOCKS], double low, double high, float values[VALUES]) {
+  for (int k = 0; k < VALUES; k++) {
+    float value = (float)(low + (high - low) * ((double)words[k % 4][k / 4] * 0x1p-32));
+    values[k] = value < (float)high ? value : (float)low;
+  }
+}
+
+static void fill_constant(float *values, int64_t count, float value) {
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) values[i] = value;
+}
+
+/* A chunk's values depend on its number alone, whichever thread makes it. */
+static void fill_random(float *values, int64_t count, uint64_t seed, uint64_t stream,
+                        const struct accel_tensor *tensor) {
+#pragma omp parallel for
+  for (int64_t chunk = 0; chunk < (count + VALUES - 1) / VALUES; chunk++) {
+    float made[VALUES];
+    uint32_t words[4][BLOCKS];
+    int64_t left = count - chunk * VALUES;
+    rt_philox_lanes(seed, stream, (uint64_t)chunk * BLOCKS, words);
+    if (tensor->init == ACCEL_NORMAL)
+      to_normals(words, (float)tensor->a, (float)tensor->b, made);
+    else
+      to_uniforms(words, tensor->a, tensor->b, made);
+    memcpy(values + chunk * VALUES, made, (size_t)(left < VALUES ? left : VALUES) * sizeof *made);
+  }
+}
+
+void rt_init_tensor(const struct accel_tensor *tensor, int which, uint64_t seed, float *values) {
+  int64_t count = rt_shape_count(tensor->rank, tensor->shape);
+  if (tensor->init == ACCEL_ZEROS) fill_constant(values, count, 0);
+  if (tensor->init == ACCEL_ONES) fill_constant(values, count, 1);
+  if (tensor->init == ACCEL_NORMAL || tensor->init == ACCEL_UNIFORM)
+    fill_random(values, count, seed, RT_STREAM(RT_USE_INIT, which), tensor);
+}

@@ -1,0 +1,96 @@
+#define _DEFAULT_SOURCE /* usleep */
+/* What ranks tell the first one along dp_shard of a save, by files in its folder: a thread in the background has no
+ * channel to other ranks. */
+#include "runtime/files/mapping.h"
+#include "runtime/process/world.h"
+#include "runtime/report/stopwatch.h"
+#include "runtime/weights/pieces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EACH_MICROSECONDS = 2000 };
+
+/* A rank's word: its manifest, or what went wrong. */
+struct word {
+  char manifest[40], problem[40];
+};
+
+static struct word word_of(int shard) {
+  struct word word;
+  snprintf(word.manifest, sizeof word.manifest, "told-%05d.json", shard + 1);
+  snprintf(word.problem, sizeof word.problem, "failed-%05d.txt", shard + 1);
+  return word;
+}
+
+void rt_pieces_tell(const char *folder, const struct accel_program *program, const struct manifest *manifest,
+                    const struct problem *problem) {
+  char path[4096];
+  struct problem other;
+  struct word word = word_of(rt_rank_along(program, ACCEL_DP_SHARD));
+  if (problem == NULL &&
+      rt_manifest_write(manifest, folder, word.manifest, BESIDE, program->generator, program->job_digest, &other))
+    return;
+  const char *what = problem != NULL ? problem->what : other.what;
+  struct problem ignored;
+  if (rt_join(path, sizeof path, folder, word.problem, &ignored))
+    rt_write_file(path, BESIDE, what, strlen(what), NULL, &ignored);
+}
+
+/* Reads a rank's manifest, once it is there, and removes it. */
+static bool take_manifest(const char *path, struct manifest *manifest, struct problem *problem) {
+  struct manifest told;
+  struct mapping mapping;
+  if (!rt_map(&mapping, path, "", problem)) return false;
+  bool good = rt_manifest_read(&told, path, (const char *)mapping.bytes, mapping.size, problem);
+  rt_unmap(&mapping);
+  if (!good) return false;
+  for (int i = 0; i < told.count && good; i++)
+    good = rt_manifest_add(manifest, told.files[i].name, told.files[i].sum, problem);
+  rt_manifest_free(&told);
+  if (good && unlink(path) != 0) return rt_problem(problem, "%s: cannot be removed: %s", path, strerror(errno));
+  return good;
+}
+
+static bool take_problem(const char *path, int shard, struct problem *problem) {
+  struct mapping mapping;
+  struct problem ignored;
+  rt_problem(problem, "rank %d along dp_shard could not save", shard);
+  if (!rt_map(&mapping, path, "", &ignored)) return false;
+  rt_problem(problem, "%.*s (rank %d along dp_shard)", (int)(mapping.size < 900 ? mapping.size : 900),
+             (const char *)mapping.bytes, shard);
+  rt_unmap(&mapping);
+  return false;
+}
+
+/* Whether a rank has told before `end`. */
+static bool await_one(const char *folder, const struct accel_program *program, int shard, double end,
+                      struct manifest *manifest, struct problem *problem) {
+  char good[4096], bad[4096];
+  struct word word = word_of(shard);
+  if (!rt_join(good, sizeof good, folder, word.manifest, problem) ||
+      !rt_join(bad, sizeof bad, folder, word.problem, problem))
+    return false;
+  for (;;) {
+    if (access(good, F_OK) == 0) return take_manifest(good, manifest, problem);
+    if (access(bad, F_OK) == 0) return take_problem(bad, shard, problem);
+    if (rt_now() > end) break;
+    usleep(EACH_MICROSECONDS);
+  }
+  rt_problem(problem, "%s: rank %d along dp_shard has not written its part within %d s", folder, shard,
+             program->timeout);
+  return rt_help(problem, "let checkpoint.project_dir be a folder that all ranks see, or use state_dict_type: "
+                          "full_state_dict, which rank 0 writes");
+}
+
+bool rt_pieces_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
+                     struct problem *problem) {
+  double end = rt_now() + program->timeout;
+  struct problem later;
+  bool good = true;
+  for (int i = 1; i < program->mesh[ACCEL_DP_SHARD]; i++)
+    good = await_one(folder, program, i, end, manifest, good ? problem : &later) && good;
+  return good;
+}

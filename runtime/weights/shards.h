@@ -1,0 +1,46 @@
+/* Tensors in one safetensors file, or in several with an index, as Hugging Face lays them out:
+ * model-00001-of-00002.safetensors … and model.safetensors.index.json. */
+#ifndef RUNTIME_WEIGHTS_SHARDS_H
+#define RUNTIME_WEIGHTS_SHARDS_H
+
+#include "runtime/files/manifest.h"
+#include "runtime/files/mapping.h"
+#include "runtime/weights/pieces.h"
+#include "runtime/weights/safetensors.h"
+#include "runtime/weights/tensors.h"
+
+/* Writes the tensors into `folder` as STEM.safetensors, or in shards of at most `most` bytes of tensors (a larger
+ * tensor has a shard of its own; 0: no limit), and adds the files to the manifest unless that is NULL. Names that a
+ * former write left, which would hide this one's, are removed at the end. */
+bool rt_shards_write(const char *folder, const char *stem, const struct tensor_list *tensors, uint64_t most,
+                     struct manifest *manifest, struct problem *problem);
+
+struct shard {
+  char path[4096];
+  struct mapping mapping;
+  struct safetensors file;
+};
+
+/* The tensors of one file, of all that an index names, or of the parts of ranks (pieces.h). */
+struct shards {
+  struct shard *items;
+  int count;
+  struct joined joined; /* of parts that ranks wrote */
+  const struct stored_tensor **by_name;
+  int n_tensors;
+};
+
+/* Opens a safetensors file, an index (….index.json, ….parts.json), or what a folder holds of model.safetensors. No
+ * tensor may be in two files. `cure` is the help where the file is missing. */
+bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem);
+
+/* The same for STEM.safetensors or one of its indices in `folder`. */
+bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
+                       struct problem *problem);
+
+/* NULL: there is none of this name. */
+const struct stored_tensor *rt_shards_find(const struct shards *shards, const char *name);
+
+void rt_shards_close(struct shards *shards);
+
+#endif

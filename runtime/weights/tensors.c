@@ -1,0 +1,162 @@
+#include "runtime/weights/tensors.h"
+
+#include "runtime/weights/safetensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  size_t size;
+} dtypes[] = {
+    [ACCEL_FLOAT32] = {"F32", 4}, [ACCEL_FLOAT16] = {"F16", 2}, [ACCEL_BFLOAT16] = {"BF16", 2},
+    [ACCEL_INT32] = {"I32", 4},   [ACCEL_INT64] = {"I64", 8},   [ACCEL_UINT8] = {"U8", 1},
+    [ACCEL_FLOAT64] = {"F64", 8}, [ACCEL_INT8] = {"I8", 1},     [ACCEL_INT16] = {"I16", 2},
+    [ACCEL_BOOL] = {"BOOL", 1},
+};
+
+size_t rt_dtype_size(enum accel_dtype dtype) {
+  return dtypes[dtype].size;
+}
+
+const char *rt_dtype_name(enum accel_dtype dtype) {
+  return dtypes[dtype].name;
+}
+
+static char *name_of(const struct accel_state *state, const char *parameter) {
+  if (parameter == NULL) return strdup(state->name);
+  if (state->name[0] == '\0') return strdup(parameter);
+  size_t size = strlen(parameter) + strlen(state->name) + sizeof "state..";
+  char *name = malloc(size);
+  if (name != NULL) snprintf(name, size, "state.%s.%s", parameter, state->name);
+  return name;
+}
+
+static int slices_of(const struct accel_program *program, const struct accel_state *state) {
+  return state->slices != NULL ? state->n_slices : program->n_tensors;
+}
+
+/* Slice `i` of a state; one that has no slices of its own has what the weights have. */
+static struct accel_slice slice_of(const struct accel_program *program, const struct accel_state *state, int i) {
+  if (state->slices != NULL) return state->slices[i];
+  const struct accel_tensor *tensor = &program->tensors[i];
+  struct accel_slice slice = {i, (int64_t)(tensor->offset / sizeof(float)), tensor->rank, {0}};
+  memcpy(slice.shape, tensor->shape, sizeof slice.shape);
+  return slice;
+}
+
+static bool add_state(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                      char *array) {
+  for (int i = 0; i < slices_of(program, state); i++) {
+    struct accel_slice slice = slice_of(program, state, i);
+    bool integers = state->slices == NULL && program->tensors[i].dtype != ACCEL_FLOAT32;
+    struct tensor_view view = {.dtype = integers ? program->tensors[i].dtype : state->dtype, .rank = slice.rank};
+    memcpy(view.shape, slice.shape, sizeof view.shape);
+    size_t size = rt_dtype_size(view.dtype);
+    view.bytes = array != NULL ? array + (size_t)slice.first * rt_dtype_size(state->dtype) : NULL;
+    view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;
+    view.name = name_of(state, slice.parameter >= 0 ? program->tensors[slice.parameter].name : NULL);
+    if (view.name == NULL) return false;
+    list->items[list->count++] = view;
+  }
+  return true;
+}
+
+static int by_place(const void *a, const void *b) {
+  const struct tensor_view *left = a, *right = b;
+  if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
+  return strcmp(left->name, right->name); /* empty tensors may share a place */
+}
+
+/* For a tensor of each slice of all states. */
+static bool make_room(struct tensor_list *list, const struct accel_program *program) {
+  size_t count = 1;
+  for (int i = 0; i < program->n_states; i++) count += (size_t)slices_of(program, &program->states[i]);
+  list->items = calloc(count, sizeof *list->items);
+  return list->items != NULL;
+}
+
+static bool fill(struct tensor_list *list, const struct accel_program *program, const char *file, char *const *arrays) {
+  if (!make_room(list, program)) return false;
+  for (int i = 0; i < program->n_states; i++)
+    if (strcmp(program->states[i].file, file) == 0 &&
+        !add_state(list, program, &program->states[i], arrays != NULL ? arrays[i] : NULL))
+      return false;
+  qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+  return true;
+}
+
+bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *arrays, struct problem *problem) {
+  *list = (struct tensor_list){0};
+  if (fill(list, program, file, arrays)) return true;
+  rt_tensors_free(list);
+  return rt_problem(problem, "no memory for the list of tensors");
+}
+
+/* ---- Parts ---- */
+
+/* "NAME[FIRST:END]" of "NAME", which is given back. */
+static char *part_name(char *name, int64_t first, int64_t end) {
+  size_t size = name != NULL ? strlen(name) + 2 * 20 + sizeof "[:]" : 0;
+  char *part = name != NULL ? malloc(size) : NULL;
+  if (part != NULL) snprintf(part, size, "%s[%" PRId64 ":%" PRId64 "]", name, first, end);
+  free(name);
+  return part;
+}
+
+/* What a rank has of a slice within one row of what ranks divide; nothing where they have no element in common. */
+static bool add_part(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                     const struct accel_slice *slice, const struct accel_row *row, char *own, int shard) {
+  int64_t begin = (int64_t)(row->first + (size_t)shard * row->piece),
+          first = begin > slice->first ? begin : slice->first;
+  int64_t length = (int64_t)(shard + 1 < program->mesh[ACCEL_DP_SHARD] ? row->piece : row->last);
+  int64_t end = slice->first + rt_shape_count(slice->rank, slice->shape);
+  if (begin + length < end) end = begin + length;
+  if (first >= end) return true;
+  size_t size = rt_dtype_size(state->dtype);
+  struct tensor_view view = {.dtype = state->dtype, .rank = 1, .shape = {end - first}};
+  view.bytes = own + (row->own + (size_t)(first - begin)) * size;
+  view.size = (size_t)(end - first) * size;
+  view.name =
+      part_name(name_of(state, program->tensors[slice->parameter].name), first - slice->first, end - slice->first);
+  if (view.name == NULL) return false;
+  list->items[list->count++] = view;
+  return true;
+}
+
+static bool add_parts(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
+                      char *own, int shard) {
+  for (int i = 0; i < slices_of(program, state); i++) {
+    struct accel_slice slice = slice_of(program, state, i);
+    for (int k = 0; k < program->division.n_rows; k++)
+      if (!add_part(list, program, state, &slice, &program->division.rows[k], own, shard)) return false;
+  }
+  return true;
+}
+
+bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *own, int shard, struct problem *problem) {
+  *list = (struct tensor_list){0};
+  bool good = make_room(list, program);
+  for (int i = 0; good && i < program->n_states; i++)
+    if (strcmp(program->states[i].file, file) == 0) good = add_parts(list, program, &program->states[i], own[i], shard);
+  if (good) {
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+    return true;
+  }
+  rt_tensors_free(list);
+  return rt_problem(problem, "no memory for the list of tensors");
+}
+
+void rt_tensors_free(struct tensor_list *list) {
+  for (int i = 0; i < list->count; i++) free(list->items[i].name);
+  free(list->items);
+  *list = (struct tensor_list){0};
+}
+
+size_t rt_state_bytes(const struct accel_state *state) {
+  return (size_t)state->count * rt_dtype_size(state->dtype);
+}

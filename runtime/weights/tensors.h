@@ -1,0 +1,47 @@
+/* Tensors in memory, by name: what a safetensors file is written from and read into. */
+#ifndef RUNTIME_WEIGHTS_TENSORS_H
+#define RUNTIME_WEIGHTS_TENSORS_H
+
+#include "runtime/process/problem.h"
+#include "runtime/trainer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tensor_view {
+  char *name;
+  enum accel_dtype dtype;
+  int rank;
+  int64_t shape[8];
+  char *bytes;
+  size_t size;
+};
+
+struct tensor_list {
+  struct tensor_view *items;
+  int count;
+};
+
+/* The tensors that a program keeps in one file of its checkpoints ("model"), in the order of their bytes; arrays[i] is
+ * where its states[i] stands, in the arena or in a copy; NULL: names and shapes are asked for, in the order of names. A parameter itself is called by its name, a state of one
+ * "state.NAME.exp_avg", as PyTorch flattens an optimizer's, and what belongs to no parameter by the state's name. */
+bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *arrays, struct problem *problem);
+
+/* What rank `shard` along dp_shard has of them, where ranks divide them and own[i] is its part of states[i]:
+ * "NAME[FIRST:END]", some elements in a row. */
+bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
+                         char *const *own, int shard, struct problem *problem);
+
+void rt_tensors_free(struct tensor_list *list);
+
+/* Bytes of an element. */
+size_t rt_dtype_size(enum accel_dtype dtype);
+
+/* Bytes of a state's array. */
+size_t rt_state_bytes(const struct accel_state *state);
+
+/* As safetensors spells it: "F32". */
+const char *rt_dtype_name(enum accel_dtype dtype);
+
+#endif

@@ -1,0 +1,205 @@
+#include "runtime/weights/weights.h"
+
+#include "runtime/files/files.h"
+#include "runtime/values/half.h"
+#include "runtime/weights/init.h"
+#include "runtime/weights/safetensors.h"
+#include "runtime/weights/shards.h"
+#include "runtime/weights/tensors.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAMES_SHOWN = 8 };
+
+/* What the model classes of Transformers put before the names of their inner model: GPT2LMHeadModel's own files say
+ * "transformer.wte.weight" where the published file says "wte.weight". */
+static const char outer_prefix[] = "transformer.";
+
+void rt_weights_init(const struct accel_program *program, void *weights) {
+  for (int i = 0; i < program->n_tensors; i++)
+    rt_init_tensor(&program->tensors[i], i, program->seed, (float *)((char *)weights + program->tensors[i].offset));
+}
+
+/* A list of names that grows up to what is shown. */
+struct names {
+  char text[600];
+  int count;
+};
+
+static void add_name(struct names *names, const char *name) {
+  size_t at = strlen(names->text);
+  if (names->count++ < NAMES_SHOWN)
+    snprintf(names->text + at, sizeof names->text - at, "%s%.64s", at == 0 ? "" : ", ", name);
+}
+
+static void end_names(struct names *names) {
+  size_t at = strlen(names->text);
+  if (names->count > NAMES_SHOWN)
+    snprintf(names->text + at, sizeof names->text - at, " and %d more", names->count - NAMES_SHOWN);
+}
+
+static const struct stored_tensor *find(const struct shards *shards, const char *prefix, const char *name) {
+  char whole[1024];
+  int length = snprintf(whole, sizeof whole, "%s%s", prefix, name);
+  if (length < 0 || (size_t)length >= sizeof whole) return NULL;
+  return rt_shards_find(shards, whole);
+}
+
+static bool is_fresh(const struct accel_start_file *start, int tensor) {
+  for (int i = 0; i < start->n_fresh; i++)
+    if (start->fresh[i] == tensor) return true;
+  return false;
+}
+
+/* Finds each parameter's tensor under the prefix; returns how many are missing that may not be. */
+static int match(const struct accel_program *program, const struct shards *shards, const char *prefix,
+                 const struct stored_tensor **matched, struct names *missing) {
+  *missing = (struct names){0};
+  for (int i = 0; i < program->n_tensors; i++) {
+    matched[i] = find(shards, prefix, program->tensors[i].name);
+    if (matched[i] == NULL && !is_fresh(&program->start, i)) add_name(missing, program->tensors[i].name);
+  }
+  end_names(missing);
+  return missing->count;
+}
+
+static bool is_convertible(const char *dtype) {
+  return strcmp(dtype, "F32") == 0 || strcmp(dtype, "F16") == 0 || strcmp(dtype, "BF16") == 0;
+}
+
+static bool check_tensor(const struct accel_tensor *wanted, const struct stored_tensor *stored, const char *path,
+                         struct problem *problem) {
+  char has[200], needs[200];
+  if (wanted->rank != stored->rank ||
+      memcmp(wanted->shape, stored->shape, (size_t)wanted->rank * sizeof(int64_t)) != 0) {
+    rt_problem(problem, "%s: tensor '%s' has the shape %s, the model's is %s", path, stored->name,
+               rt_shape_text(has, sizeof has, stored->rank, stored->shape),
+               rt_shape_text(needs, sizeof needs, wanted->rank, wanted->shape));
+    return rt_help(problem, "give the weights of this model, or set model.config to that of the weights");
+  }
+  if (wanted->dtype != ACCEL_FLOAT32) {
+    const char *name = rt_dtype_name(wanted->dtype);
+    if (strcmp(stored->dtype, name) == 0) return true;
+    rt_problem(problem, "%s: tensor '%s' is of dtype %s, the model's is %s", path, stored->name, stored->dtype, name);
+    return rt_help(problem, "save the weights with that type");
+  }
+  if (is_convertible(stored->dtype)) return true;
+  rt_problem(problem, "%s: tensor '%s' is of dtype %s; F32, F16 and BF16 are read", path, stored->name, stored->dtype);
+  return rt_help(problem, "save the weights in one of these");
+}
+
+/* In pieces, as most of the time goes into first touches, which threads can share. */
+static void copy(char *out, const uint8_t *bytes, size_t size) {
+  static const size_t piece = (size_t)1 << 20;
+#pragma omp parallel for
+  for (size_t at = 0; at < size; at += piece) memcpy(out + at, bytes + at, size - at < piece ? size - at : piece);
+}
+
+static void convert(float *out, const struct stored_tensor *stored, int64_t count) {
+  bool brain = strcmp(stored->dtype, "BF16") == 0;
+  if (!brain && strcmp(stored->dtype, "F16") != 0) {
+    copy((char *)out, stored->bytes, stored->size);
+    return;
+  }
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t bits = (uint16_t)(stored->bytes[2 * i] | stored->bytes[2 * i + 1] << 8);
+    out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
+  }
+}
+
+static bool is_ignored(const struct accel_start_file *start, const char *name) {
+  for (int i = 0; i < start->n_ignored; i++)
+    if (fnmatch(start->ignored[i], name, FNM_NOESCAPE) == 0) return true;
+  return false;
+}
+
+static bool check_extra(const struct shards *shards, const struct accel_program *program,
+                        const struct stored_tensor *const *matched, const char *path, struct problem *problem) {
+  struct names extra = {0};
+  for (int i = 0; i < shards->n_tensors; i++) {
+    bool used = is_ignored(&program->start, shards->by_name[i]->name);
+    for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == shards->by_name[i];
+    if (!used) add_name(&extra, shards->by_name[i]->name);
+  }
+  end_names(&extra);
+  if (extra.count == 0) return true;
+  rt_problem(problem, "%s: tensors that this model has not: %s", path, extra.text);
+  return rt_help(problem, "name in model.ignore what may be left out, with * and ?");
+}
+
+/* Under the job's prefix, or else as they are, or below the usual one. */
+static int match_all(const struct accel_program *program, const struct shards *shards,
+                     const struct stored_tensor **matched, struct names *missing) {
+  struct names ignored;
+  if (program->start.prefix != NULL) return match(program, shards, program->start.prefix, matched, missing);
+  int lacks = match(program, shards, "", matched, missing);
+  if (lacks == 0) return 0;
+  if (match(program, shards, outer_prefix, matched, &ignored) == 0) return 0;
+  return match(program, shards, "", matched, missing);
+}
+
+static bool check_all(const struct accel_program *program, const struct shards *shards,
+                      const struct stored_tensor **matched, const char *path, struct problem *problem) {
+  struct names missing;
+  if (match_all(program, shards, matched, &missing) > 0) {
+    rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
+    return rt_help(problem, "give the weights of this model, or name in model.fresh what starts anew");
+  }
+  for (int i = 0; i < program->n_tensors; i++)
+    if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], path, problem)) return false;
+  return check_extra(shards, program, matched, path, problem);
+}
+
+static bool fill(const struct accel_program *program, const struct shards *shards, const struct stored_tensor **matched,
+                 const char *path, void *weights, struct problem *problem) {
+  if (!check_all(program, shards, matched, path, problem)) return false;
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_tensor *tensor = &program->tensors[i];
+    float *values = (float *)((char *)weights + tensor->offset);
+    if (matched[i] != NULL)
+      convert(values, matched[i], rt_shape_count(tensor->rank, tensor->shape));
+    else
+      rt_init_tensor(tensor, i, program->seed, values);
+  }
+  return true;
+}
+
+bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
+  struct shards shards;
+  if (!rt_shards_open(&shards, path, "correct model.weights in the job, or give existing safetensors", problem))
+    return false;
+  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
+  bool loaded = matched != NULL ? fill(program, &shards, matched, path, weights, problem)
+                                : rt_problem(problem, "%s: no memory for the list of tensors", path);
+  free(matched);
+  rt_shards_close(&shards);
+  return loaded;
+}
+
+/* Whether a run has left its model in the project folder, in one file or in several; the last name that was tried is in
+ * `path`. */
+static bool has_model(const struct accel_program *program, char *path, size_t size, struct problem *problem) {
+  const char *stem = program->start.trained != NULL ? program->start.trained : "model";
+  static const char *const ends[] = {"safetensors.index.json", "safetensors"};
+  for (int i = 0; i < 2; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s", stem, ends[i]);
+    if (rt_join(path, size, program->project_dir, name, problem) && access(path, F_OK) == 0) return true;
+  }
+  return false;
+}
+
+bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
+                             struct problem *problem) {
+  char left[4096];
+  struct accel_program named = *program;
+  if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
+    return rt_weights_load(program, program->start.path, weights, problem);
+  named.start.prefix = NULL; /* the runtime saves without one */
+  return rt_weights_load(&named, path != NULL ? path : left, weights, problem);
+}
