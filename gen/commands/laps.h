@@ -6,7 +6,8 @@
 
 #include "gen/base/arena.h"
 
-/* A part: how often a step runs it, and the median over steps of all its runs in a step. */
+/* A part: how often a step runs it, and what all its runs in a step take, as the mean over the middle half of the steps
+ * by their length: so parts add up to the step. */
 struct lap_part {
   const char *name;
   double times, seconds;
@@ -15,7 +16,7 @@ struct lap_part {
 struct laps {
   struct lap_part *items;
   int count, capacity;
-  double step; /* the median of whole steps, in seconds */
+  double step; /* the mean of these steps, in seconds */
   int n_steps;
 };
 

@@ -1,8 +1,8 @@
 /* accel-gen tune: how fast the kernels of a job's trainer are on this machine, each in the ways in which it can be
  * written. What is measured is the trainer itself with a profile in it: kernels find in the caches what they find there
  * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. Then
- * comes one in which each choice takes the way that was fastest: the least of several numbers is too small by chance,
- * and this one's are not. */
+ * comes one in which each choice takes the way that was fastest. The least of several numbers is too small by chance:
+ * what this one says takes the place of what was said of the same ways before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +35,7 @@ struct samples {
     double *items;
     int count, capacity;
   } seconds;
+  int chosen_by; /* how many of them the last trainer's choices were made by */
 };
 
 /* A trainer, by what its choices are. */
@@ -217,11 +218,12 @@ static bool measure(struct tune *tune) {
   return true;
 }
 
-/* Puts the medians of what was measured so far into a table. */
+/* Puts the medians of what was measured so far into a table; of ways that the last trainer takes, what it said. */
 static void fill(const struct tune *tune, struct tuning *table) {
   for (int i = 0; i < tune->samples.count; i++) {
     const struct samples *samples = &tune->samples.items[i];
-    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items, samples->seconds.count));
+    int count = samples->seconds.count, first = count > samples->chosen_by ? samples->chosen_by : 0;
+    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items + first, count - first));
   }
 }
 
@@ -230,6 +232,7 @@ static int measure_fastest(struct tune *tune) {
   struct tuning *table = tuning_new(tune->arena);
   if (tune->n_variants == 1) return STATUS_OK;
   fill(tune, table);
+  for (int i = 0; i < tune->samples.count; i++) tune->samples.items[i].chosen_by = tune->samples.items[i].seconds.count;
   int status = make_variant(tune, tune->n_variants, table);
   if (status != STATUS_OK) return status;
   tune->n_variants++;

@@ -22,7 +22,7 @@ struct jinja_value profile_value(const struct program *program) {
   if (!is_profiled(program)) return value;
   struct step_part around[MAX_PARTS_AROUND];
   int n_around = step_parts(program, around);
-  for (int i = 0; i < n_around; i++) add_part(arena, parts, around[i].name, 0, 0);
+  for (int i = 0; i < n_around; i++) add_part(arena, parts, around[i].name, 0, around[i].bytes);
   for (int i = 0; i < program->n_kernels; i++)
     add_part(arena, parts, program->kernels[i]->name, op_flops(program->kernels[i]->node),
              kernel_bytes(program->kernels[i]));

@@ -2,6 +2,8 @@
  * compiler turns into vector instructions; selections are arithmetic on bits for the same reason. */
 #include "runtime/random/normal.h"
 
+#include "runtime/random/wide.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,20 +11,20 @@
 #pragma STDC FP_CONTRACT OFF /* a fused product would round otherwise; gcc's -std=c17 fuses none */
 #endif
 
-static float from_bits(uint32_t bits) {
+RT_INLINED float from_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-static uint32_t to_bits(float value) {
+RT_INLINED uint32_t to_bits(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
 /* The logarithm of a normal positive number. */
-static float logarithm(float value) {
+RT_INLINED float logarithm(float value) {
   uint32_t bits = to_bits(value) - 0x3f3504f3; /* of sqrt(1/2): the fraction falls in [sqrt(1/2), sqrt(2)) */
   float exponent = (float)((int32_t)bits >> 23);
   float x = from_bits((bits & 0x7fffff) + 0x3f3504f3) - 1, z = x * x;
@@ -40,14 +42,14 @@ static float logarithm(float value) {
 }
 
 /* -2 ln(u) for u = word / 2^32, kept above 0 and at most 1. */
-static float squared_radius(uint32_t word) {
+RT_INLINED float squared_radius(uint32_t word) {
   float u = ((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f;
   float squared = -2 * logarithm(u);
   return squared > 0 ? squared : 0;
 }
 
 /* The cosine and sine of word / 2^32 turns. The nearest quarter turn is taken off exactly, as an integer. */
-static void point_on_circle(uint32_t word, float *cosine, float *sine) {
+RT_INLINED void point_on_circle(uint32_t word, float *cosine, float *sine) {
   uint32_t quarter = (word + 0x20000000) >> 30;
   float t = (float)(int32_t)(word - (quarter << 30)) * (6.28318530717958647692f * 0x1p-32f), z = t * t;
   float s = ((-1.9515295891E-4f * z + 8.3321608736E-3f) * z - 1.6666654611E-1f) * z * t + t;
@@ -59,8 +61,8 @@ static void point_on_circle(uint32_t word, float *cosine, float *sine) {
   *sine = from_bits(sine_bits ^ (quarter & 2) << 30);
 }
 
-void rt_normals(const uint32_t radius_words[NORMAL_LANES], const uint32_t angle_words[NORMAL_LANES],
-                float first[NORMAL_LANES], float second[NORMAL_LANES]) {
+RT_INLINED void rt_normals_body(const uint32_t radius_words[NORMAL_LANES], const uint32_t angle_words[NORMAL_LANES],
+                                float first[NORMAL_LANES], float second[NORMAL_LANES]) {
   float radius[NORMAL_LANES];
 #pragma omp simd
   for (int i = 0; i < NORMAL_LANES; i++) {
@@ -74,3 +76,8 @@ void rt_normals(const uint32_t radius_words[NORMAL_LANES], const uint32_t angle_
     second[i] *= radius[i];
   }
 }
+
+RT_FOR_WIDTHS(rt_normals,
+              (const uint32_t radius_words[NORMAL_LANES], const uint32_t angle_words[NORMAL_LANES],
+               float first[NORMAL_LANES], float second[NORMAL_LANES]),
+              (radius_words, angle_words, first, second))

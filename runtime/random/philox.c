@@ -1,5 +1,6 @@
 #include "runtime/random/philox.h"
 
+#include "runtime/random/wide.h"
 #include "runtime/trainer.h"
 
 enum { ROUNDS = 10 };
@@ -25,7 +26,7 @@ struct philox_block rt_philox_block(uint64_t seed, uint64_t stream, uint64_t ind
 }
 
 /* One round of one lane, in place. */
-static inline void lane_round(uint32_t words[4][PHILOX_LANES], int lane, uint32_t key0, uint32_t key1) {
+RT_INLINED void lane_round(uint32_t words[4][PHILOX_LANES], int lane, uint32_t key0, uint32_t key1) {
   uint64_t a = (uint64_t)MULTIPLIER0 * words[0][lane], b = (uint64_t)MULTIPLIER1 * words[2][lane];
   words[0][lane] = (uint32_t)(b >> 32) ^ words[1][lane] ^ key0;
   words[1][lane] = (uint32_t)b;
@@ -33,7 +34,7 @@ static inline void lane_round(uint32_t words[4][PHILOX_LANES], int lane, uint32_
   words[3][lane] = (uint32_t)a;
 }
 
-void rt_philox_lanes(uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]) {
+RT_INLINED void rt_philox_lanes_body(uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]) {
   uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
   for (int lane = 0; lane < PHILOX_LANES; lane++) {
     uint64_t index = first + (uint64_t)lane;
@@ -49,6 +50,9 @@ void rt_philox_lanes(uint64_t seed, uint64_t stream, uint64_t first, uint32_t wo
     key1 += WEYL1;
   }
 }
+
+RT_FOR_WIDTHS(rt_philox_lanes, (uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]),
+              (seed, stream, first, words))
 
 uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index) {
   return rt_philox_block(seed, stream, index / 4).word[index % 4];

@@ -84,7 +84,10 @@ void rt_metrics_text(FILE *out, const struct figures *figures) {
   add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
   add_figure(out, "step_ms", "%.4f", figures->step_ms);
   add_figure(out, "input_wait_ms", "%.4f", figures->input_wait_ms);
-  if (figures->first_step_s >= 0) add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
+  if (figures->first_step_s >= 0) {
+    add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
+    add_figure(out, "weights_s", "%.4f", figures->weights_s);
+  }
   if (figures->save_stall_ms > 0) add_figure(out, "save_stall_ms", "%.3f", figures->save_stall_ms);
   if (figures->loss_scale > 0) add_figure(out, "loss_scale", "%.9g", figures->loss_scale);
   if (figures->skipped > 0) add_figure(out, "skipped", "%.0f", (double)figures->skipped);

@@ -22,6 +22,7 @@ struct figures {
   double input_wait_ms; /* of a step: what it took to get its batches */
   double left_s;        /* to the end of the run */
   double first_step_s;  /* from the process's start to the end of its first step; negative: told before */
+  double weights_s;     /* of that, drawing or reading the weights */
   const char *saved;    /* a path when something is saved; else NULL */
   bool is_saving;       /* it is not whole yet */
   double save_stall_ms; /* that saves since the last line kept steps waiting */

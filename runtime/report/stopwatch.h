@@ -8,6 +8,7 @@
 struct stopwatch {
   double pace;            /* seconds a step before the last reset; 0: not known */
   double process_start;   /* seconds; on the same clock as rt_now */
+  double weights;         /* seconds that drawing or reading the weights took */
   double first_step_end;  /* 0: not yet */
   bool running;           /* steps are being computed */
   double started;         /* when they began */

@@ -82,6 +82,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .input_wait_ms = watch->steps > 0 ? 1e3 * watch->waited / (double)watch->steps : 0,
       .left_s = seconds_left(run, at),
       .first_step_s = run->first_step_told ? -1 : watch->first_step_end - watch->process_start,
+      .weights_s = watch->weights,
   };
 }
 

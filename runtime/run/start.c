@@ -181,10 +181,12 @@ static bool open_files(struct accel_run *run, struct problem *problem) {
 static void fill(struct accel_run *run, void *weights) {
   const struct accel_program *program = run->program;
   struct problem problem;
+  double began = rt_now();
   bool good = rt_resume(run, &problem);
   if (good && !run->continues)
     good = rt_is_divided(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
   if (!good) rt_fail(&problem, 1);
+  run->watch->weights = rt_now() - began;
   run->weights = weights;
   if (!rt_prefetch_start(&run->prefetch, &run->data, program->prefetch * program->batch_size, &problem))
     rt_fail(&problem, 1);

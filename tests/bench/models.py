@@ -1,7 +1,10 @@
 """Each model of examples/jobs beside the same one in PyTorch, eager and compiled: a step's time and the largest memory, in
 interleaved rounds. Every run is a process of its own, of which the first steps are left out.
 
-usage: models.py [--rounds 3] [--steps 20] [--threads 2] [--peers ours,eager,compile] [--precision no|bf16] [--json FILE] [NAME ...]"""
+usage: models.py [--rounds 3] [--steps 20] [--threads 2] [--tune-rounds 3] [--peers ours,eager,compile] [--precision no|bf16]
+                 [--json FILE] [--resume] [NAME ...]
+
+Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too."""
 
 import argparse
 import json
@@ -14,7 +17,8 @@ import types
 
 import numpy as np
 import yaml
-from peers import ROOT, WORK, Run, ratios, summary
+import tables
+from peers import ROOT, WORK, Run, number_of_line, predict, ratios, report_of, summary, write_report
 
 SKIPPED = 4
 # Those that model_peer.py knows, which is not read here: a process that starts others counts what it had itself.
@@ -37,7 +41,7 @@ def data_of(job, folder):
 
 
 def build(name, options):
-    """The trainer of a job, with the optimizer that its peers have."""
+    """The trainer of a job, with the optimizer that its peers have; its folder and its table."""
     folder = pathlib.Path(WORK, "models", name)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -49,16 +53,15 @@ def build(name, options):
             "training": {"steps": options.steps, "seed": 1}, "checkpoint": {"project_dir": "run"}, "tracking": {"every": 1},
             "precision": {"mixed_precision": options.precision}, "devices": {"threads": options.threads}}
     (folder / "job.yaml").write_text(json.dumps(job))
-    subprocess.run([os.path.join(ROOT, "build/accel-gen"), "build", "job.yaml", "-o", "trainer"], cwd=folder, check=True)
-    return folder
+    table = tables.path(f"{name}-model-{options.precision}")
+    tables.tune(["job.yaml"], table, options.tune_rounds, folder)
+    subprocess.run([tables.GENERATOR, "build", "job.yaml", "-o", "trainer", *tables.words(table)], cwd=folder, check=True)
+    return folder, table
 
 
 def ours(folder, options):
-    def parse(line):  # a log line starts with the step's number; the exact time stands in metrics.jsonl
-        return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
-
     shutil.rmtree(folder / "run", ignore_errors=True)
-    run = Run(["./trainer"], parse, folder=folder, environment={"OMP_NUM_THREADS": str(options.threads)})
+    run = Run(["./trainer"], number_of_line, folder=folder, environment={"OMP_NUM_THREADS": str(options.threads)})
     run.steps = [json.loads(line)["step_ms"] for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
     return run
 
@@ -71,11 +74,12 @@ def theirs(name, mode, options):
 
 
 def measure(name, options):
-    folder, runs = build(name, options), {peer: [] for peer in options.peers}
+    (folder, table), runs = build(name, options), {peer: [] for peer in options.peers}
     for _ in range(options.rounds):
         for peer in options.peers:
             runs[peer].append(ours(folder, options) if peer == "ours" else theirs(name, peer, options))
     results = {peer: summary(types.SimpleNamespace(skipped=SKIPPED), done) for peer, done in runs.items()}
+    predict(results, ["job.yaml"], table, folder)
     ratio = ratios(results)
     return results | ({"ratio": ratio} if ratio else {})
 
@@ -87,22 +91,27 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", default="ours,eager,compile", type=lambda text: text.split(","))
     parser.add_argument("--precision", choices=("no", "bf16"), default="no")
-    parser.add_argument("--json")
+    parser.add_argument("--tune-rounds", type=int, default=3)
+    parser.add_argument("--json", default=os.path.join(WORK, "models.json"))
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the JSON has")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     options = parser.parse_args()
     head = "".join(f"{peer + ' ms':>14}{'range':>16}{'MiB':>7}" for peer in options.peers)
-    print(f"{'':10}{head}{'ours / best':>13}")
-    everything = {}
+    print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}")
+    report = report_of(options, steps=options.steps, precision=options.precision, peers=",".join(options.peers))
     for name in options.names or NAMES:
-        results = everything[name] = measure(name, options)
+        if name not in report["jobs"]:
+            report["jobs"][name] = measure(name, options)
+        results = report["jobs"][name]
         cells = ""
         for peer in options.peers:
             medians = results[peer]["round_medians_ms"]
-            spread = f"{min(medians):.1f} - {max(medians):.1f}"
-            cells += f"{results[peer]['median_ms']:>14.1f}{spread:>16}{results[peer]['peak_mib']:>7.0f}"
-        print(f"{name:10}{cells}" + (f"{results['ratio']['median']:>13.2f}" if "ratio" in results else ""), flush=True)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(everything, indent=1))
+            spread = f"{min(medians):.4g} - {max(medians):.4g}"
+            cells += f"{results[peer]['median_ms']:>14.4g}{spread:>16}{results[peer]['peak_mib']:>7.0f}"
+        cells += f"{results['ratio']['median']:>13.2f}" if "ratio" in results else f"{'':13}"
+        predicted = results.get("ours", {}).get("prediction")
+        print(f"{name:10}{cells}" + (f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}" if predicted else ""), flush=True)
+        write_report(options.json, report)
 
 
 if __name__ == "__main__":

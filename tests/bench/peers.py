@@ -1,6 +1,7 @@
 """Our trainer beside PyTorch under Accelerate and llm.c: the same model, the same batch, interleaved rounds.
 
-usage: peers.py [--jobs tiny,small,gpt2] [--rounds 3] [--threads 2] [--json FILE] [--peers ours,eager,compile,llmc]
+usage: peers.py [--jobs tiny,small,gpt2,...] [--rounds 3] [--threads 2] [--tune-rounds 3] [--json FILE] [--resume]
+                [--peers ours,eager,compile,llmc]
 
 A job may be followed by -accumulate, four micro-batches a step, and by -bf16, mixed precision: tiny-accumulate-bf16. The peer
 `tuned` is torch.compile with mode="max-autotune". llm.c takes part when LLMC_DIR names its source; its CPU trainer knows
@@ -9,6 +10,11 @@ A round runs every program once, in turn. Of each run the first steps are left o
 the table gives the fastest step of all rounds, the median of each round (the middle one, and their range), the time
 from start to the end of the first step, and the largest resident memory. Ratios are against the fastest peer, round by
 round for the medians.
+
+Ours is tuned first (`accel-gen tune`, --tune-rounds; 0: by the table that there is, or by the rules where there is none),
+and stands beside what `accel-gen plan` predicts of its step with that table.
+
+--resume keeps the rows that the JSON has already, when machine, versions and rounds are the same.
 
 The machine's limit, for float32: the time of the step's products at the rate at which its linear layers' go, back to
 back, by the library that we use, and of the optimizer's bytes at the rate of a copy of memory; measured in each round.
@@ -36,6 +42,7 @@ sys.path.insert(0, HERE)
 
 import machine  # noqa: E402
 import plot  # noqa: E402
+import tables  # noqa: E402
 
 SHAPES = {"tiny": "4 layers, 4 heads, 128 wide, T 64, B 12, V 65", "small": "6 layers, 6 heads, 384 wide, T 256, B 8, V 65",
           "gpt2": "GPT-2 124M, T 64, B 4"}
@@ -102,26 +109,34 @@ def torch_runner(mode):
     return prepare, run
 
 
+def number_of_line(line):
+    """Of our trainer's lines, those of steps start with their number; the exact time stands in metrics.jsonl."""
+    return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
+
+
 def our_job(job):
     return [os.path.join(ROOT, "examples", "jobs", job.shape + ".yaml"),
             "--set", f"accumulation.num_steps={job.micro_batches}", "--set", f"precision.mixed_precision={job.precision}"]
 
 
-def our_runner():
+def our_words(job, threads):
+    """The job on the command line, with its data and a line a step."""
+    return [*our_job(job), "--set", f"data.train.path={tokens(job)}", "--set", f"devices.threads={threads}",
+            "--set", "tracking.every=1"]
+
+
+def our_runner(tune_rounds):
     def prepare(job, threads):
-        subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build",
-                        *our_job(job), "-o", os.path.join(WORK, job.name),
-                        "--set", f"data.train.path={tokens(job)}", "--set", f"devices.threads={threads}",
-                        "--set", "tracking.every=1", "--set", f"checkpoint.project_dir={WORK}/run-{job.name}"], check=True)
+        words, table = our_words(job, threads), tables.path(job.name)
+        tables.tune(words, table, tune_rounds)
+        subprocess.run([tables.GENERATOR, "build", *words, *tables.words(table), "-o", os.path.join(WORK, job.name),
+                        "--set", f"checkpoint.project_dir={WORK}/run-{job.name}"], check=True)
 
     def run(job, threads):
         folder = os.path.join(WORK, "run-" + job.name)
         shutil.rmtree(folder, ignore_errors=True)
 
-        def parse(line):  # a log line starts with the step's number; the exact time stands in metrics.jsonl
-            return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
-
-        result = Run([os.path.join(WORK, job.name), "--steps", str(job.steps)], parse,
+        result = Run([os.path.join(WORK, job.name), "--steps", str(job.steps)], number_of_line,
                      environment={"OMP_NUM_THREADS": str(threads)})
         with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as metrics:
             result.steps = [json.loads(line)["step_ms"] for line in metrics]
@@ -207,8 +222,7 @@ def limit_of(job, threads):
     rate = machine.product_rate(job.shape, threads) if job.precision == "no" else None
     if rate is None:
         return None
-    plan = json.loads(subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "plan", "--json", *our_job(job)],
-                                     check=True, capture_output=True, text=True).stdout)
+    plan = tables.plan(our_job(job))
     return 1e3 * (plan["product_flops_per_step"] / rate + 28 * plan["parameters"] / machine.copy_rate())
 
 
@@ -225,6 +239,12 @@ def ratios(results):
             "median_by_round": by_round}
 
 
+def predict(results, words, table, folder=None):
+    """Puts what the plan predicts of our step beside it."""
+    if "ours" in results:
+        results["ours"]["prediction"] = tables.prediction(words, table, results["ours"]["median_ms"], folder)
+
+
 def print_job(job, results):
     print(f"\n{job.title()}\n  {'':10}{'min ms':>10}{'median ms':>12}{'range of medians':>22}{'first step s':>16}"
           f"{'peak MiB':>10}")
@@ -235,6 +255,9 @@ def print_job(job, results):
         first = f"{min(result['first_step_s']):.2f} - {max(result['first_step_s']):.2f}"
         print(f"  {name:10}{result['min_ms']:>10.1f}{result['median_ms']:>12.1f}{spread:>22}{first:>16}"
               f"{result['peak_mib']:>10.0f}")
+    predicted = results.get("ours", {}).get("prediction")
+    if predicted:
+        print("  " + tables.prediction_text(predicted, results["ours"]["median_ms"]))
     ratio = results.get("ratio")
     if ratio:
         print(f"  ours / best peer: minimum {ratio['min']:.2f}, median {ratio['median']:.2f}"
@@ -260,6 +283,7 @@ def measure(job, runners, rounds, threads):
         limits.append(limit_of(job, threads))
     print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     results = {name: summary(job, done) for name, done in runs.items() if done}
+    predict(results, our_words(job, threads), tables.path(job.name))
     ratio = ratios(results)
     if ratio:
         results["ratio"] = ratio
@@ -289,26 +313,46 @@ def versions():
     return found
 
 
+def report_of(options, **more):
+    """A report without rows; with --resume, with those of the JSON file, where its head is the same."""
+    report = {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "versions": versions(), **more, "jobs": {}}
+    if options.resume and os.path.exists(options.json):
+        with open(options.json, encoding="utf-8") as before:
+            earlier = json.load(before)
+        if {**earlier, "jobs": {}} == report:
+            return earlier
+    return report
+
+
+def write_report(path, report):
+    """Whole or not at all: who stops a bench between two rows goes on from the rows."""
+    with open(path + ".partial", "w", encoding="utf-8") as out:
+        json.dump(report, out, indent=1)
+    os.replace(path + ".partial", path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--jobs", default="tiny,small,gpt2")
+    parser.add_argument("--jobs", default=",".join(shape + more for more in ("", "-accumulate", "-bf16") for shape in SHAPES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", default="ours,eager,compile,llmc")
+    parser.add_argument("--tune-rounds", type=int, default=3)
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("--json", default=os.path.join(WORK, "peers.json"))
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
-    known = {"ours": our_runner(), **{mode: torch_runner(mode) for mode in ("eager", "compile", "tuned")}}
+    known = {"ours": our_runner(options.tune_rounds), **{mode: torch_runner(mode) for mode in ("eager", "compile", "tuned")}}
     if os.environ.get("LLMC_DIR"):
         known["llmc"] = llmc_runner(os.environ["LLMC_DIR"])
     runners = {name: known[name] for name in options.peers.split(",") if name in known}
-    report = {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "versions": versions(), "jobs": {}}
+    report = report_of(options, peers=options.peers)
     print("; ".join(plot.header(report)) + "; AdamW, clip 1.0")
     for job in [Job(name) for name in options.jobs.split(",")]:
-        report["jobs"][job.name] = measure(job, runners, options.rounds, options.threads)
+        if job.name not in report["jobs"]:
+            report["jobs"][job.name] = measure(job, runners, options.rounds, options.threads)
         print_job(job, report["jobs"][job.name])
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(report, out, indent=1)
+        write_report(options.json, report)
     picture = os.path.splitext(options.json)[0] + ".svg"
     with open(picture, "w", encoding="utf-8") as out:
         out.write(plot.picture(report))

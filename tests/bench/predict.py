@@ -1,8 +1,8 @@
 """How far `accel-gen plan` is off when it predicts a step from what `accel-gen tune` has measured, for the jobs of `ninja bench`.
 
-usage: predict.py [--jobs tiny,small,gpt2] [--threads 2] [--tune-rounds 3] [--rounds 3] [--built] [--table FILE] [--json FILE]
+usage: predict.py [--jobs tiny,small,gpt2] [--threads 2] [--tune-rounds 3] [--rounds 3] [--built] [--json FILE]
 
-For each job: tune it into the table (--tune-rounds 0: the table is as it is; --rounds 0: no more than that and building; --built: the
+For each job: tune it into its table (--tune-rounds 0: the table is as it is; --rounds 0: no more than that and building; --built: the
 trainers are as they are, so that a quiet minute goes into measuring alone), let the plan predict its step by the table, build the trainer with the
 choices of the table and the one with the choices of the rules, and run them in turns. The measured step is the median over
 rounds of each round's median. A prediction that is more than 15 % off, or a table that makes a trainer slower than the rules by more than 5 %, makes
@@ -18,13 +18,9 @@ import subprocess
 import sys
 
 import peers
+import tables
 
-GENERATOR = os.path.join(peers.ROOT, "build", "accel-gen")
 MOST_OFF, MOST_SLOWER = 0.15, 1.05
-
-
-def job_words(job, threads):
-    return [*peers.our_job(job), "--set", f"data.train.path={peers.tokens(job)}", "--set", f"devices.threads={threads}"]
 
 
 def build(job, threads, how, words, built):
@@ -33,8 +29,8 @@ def build(job, threads, how, words, built):
     folder = program + "-run"
     if built:
         return program, folder
-    subprocess.run([GENERATOR, "build", *job_words(job, threads), *words, "-o", program,
-                    "--set", "tracking.every=1", "--set", f"checkpoint.project_dir={folder}"], check=True)
+    subprocess.run([tables.GENERATOR, "build", *peers.our_words(job, threads), *words, "-o", program,
+                    "--set", f"checkpoint.project_dir={folder}"], check=True)
     return program, folder
 
 
@@ -50,14 +46,11 @@ def median_step(job, threads, program, folder):
 
 
 def measure(job, options):
-    tuning = ["--tuning", options.table]
-    if options.tune_rounds > 0:
-        subprocess.run([GENERATOR, "tune", *job_words(job, options.threads), "-o", options.table, "--rounds", str(options.tune_rounds)],
-                       check=True, stdout=subprocess.DEVNULL)
-    plan = json.loads(subprocess.run([GENERATOR, "plan", "--json", *job_words(job, options.threads), *tuning], check=True,
-                                     capture_output=True, text=True).stdout)
+    words, table = peers.our_words(job, options.threads), tables.path(job.name)
+    tables.tune(words, table, options.tune_rounds)
+    plan = tables.plan(words, table)
     predicted = plan["predicted_step"]
-    made = {"tuned": build(job, options.threads, "tuned", tuning, options.built),
+    made = {"tuned": build(job, options.threads, "tuned", tables.words(table), options.built),
             "rules": build(job, options.threads, "rules", [], options.built)}
     if options.rounds == 0:
         return None
@@ -79,7 +72,6 @@ def main():
     parser.add_argument("--tune-rounds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--built", action="store_true")
-    parser.add_argument("--table", default=os.path.join(peers.WORK, "tuning.json"))
     parser.add_argument("--json", default=os.path.join(peers.WORK, "predict.json"))
     options = parser.parse_args()
     os.makedirs(peers.WORK, exist_ok=True)

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-from peers import HERE, ROOT, WORK, Job, Run, our_job, processor, tokens
+from peers import HERE, ROOT, WORK, Job, Run, number_of_line, our_job, processor, tokens
 
 RANKS = 2
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
@@ -25,11 +25,6 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 # Our rows: the keys of each.
 SHARDED = {"parallelism.dp_shard": RANKS}
 OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
-
-
-def number_of_line(line):
-    """A log line starts with the step's number; its time stands in metrics.jsonl."""
-    return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
 
 
 class Ours:

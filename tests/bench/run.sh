@@ -1,11 +1,19 @@
 #!/bin/sh
-# ninja bench: our trainers beside their peers, the optimizer's step beside PyTorch's, the template engine beside Jinja2
-# and MiniJinja, how long a program takes to make and to audit, and text beside transformers. BENCH holds options for
-# tests/bench/peers.py; LLMC_DIR the source of llm.c.
+# ninja bench: our trainers beside their peers, the models of the examples beside theirs, where a step's time goes, the time to the first
+# step, two ranks, the optimizer's step beside PyTorch's, how long a program takes to make and to audit, text beside transformers, and
+# the template engine beside Jinja2 and MiniJinja. BENCH holds options for tests/bench/peers.py; LLMC_DIR the source of llm.c;
+# RESUME=1 keeps the rows that an earlier run of the same tree has left.
 set -eu
 python=$(sh tests/environment.sh)
+resume=${RESUME:+--resume}
 # shellcheck disable=SC2086
-"$python" tests/bench/peers.py ${BENCH:-}
+"$python" tests/bench/peers.py $resume ${BENCH:-}
+# shellcheck disable=SC2086
+"$python" tests/bench/roofline.py $resume
+# shellcheck disable=SC2086
+"$python" tests/bench/first_step.py $resume
+# shellcheck disable=SC2086
+"$python" tests/bench/models.py $resume
 "$python" tests/bench/ranks.py
 "$python" tests/bench/optimizer.py
 "$python" tests/bench/generate.py

@@ -14,7 +14,7 @@ GPT = {"source": str(MODELS / "nanogpt.c"),
 DROPPING = {"source": str(MODELS / "gpt2.c"),
             "config": {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8, "dropout": 0.2}}
 TABLE = {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 1, "width": 8, "n_classes": 3}}
-TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "save_stall_ms")
+TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms")
 STEPS = 24
 
 

@@ -20,7 +20,7 @@ SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 COUNT = int(os.environ.get("COUNT", 2000))
 RUNS = int(os.environ.get("RUNS", 100))
 WORKERS = 2
-TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "save_stall_ms", "left_s")
+TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s")
 
 
 class Walker:

@@ -4,6 +4,7 @@
 #include "runtime/random/normal.h"
 #include "runtime/random/permutation.h"
 #include "runtime/random/philox.h"
+#include "runtime/random/wide.h"
 #include "runtime/trainer.h"
 #include "runtime/weights/init.h"
 
@@ -149,6 +150,39 @@ static void normals_are_exact(void **state) {
   }
 }
 
+#if RT_WIDE
+void rt_philox_lanes_v3(uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]);
+void rt_philox_lanes_v4(uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]);
+void rt_normals_v3(const uint32_t radius[NORMAL_LANES], const uint32_t angle[NORMAL_LANES], float first[NORMAL_LANES],
+                   float second[NORMAL_LANES]);
+void rt_normals_v4(const uint32_t radius[NORMAL_LANES], const uint32_t angle[NORMAL_LANES], float first[NORMAL_LANES],
+                   float second[NORMAL_LANES]);
+
+/* FNV-1a (Fowler, Noll, Vo) of the normals that many blocks give, by the functions at hand. */
+static uint64_t digest_of(__typeof__(&rt_philox_lanes) lanes, __typeof__(&rt_normals) normals) {
+  uint64_t digest = 0xcbf29ce484222325;
+  for (uint64_t block = 0; block < 100000; block += PHILOX_LANES) {
+    uint32_t words[4][PHILOX_LANES];
+    float made[2][NORMAL_LANES];
+    lanes(1337, 5, block, words);
+    normals(words[0], words[3], made[0], made[1]);
+    for (size_t i = 0; i < sizeof made; i++) digest = (digest ^ ((const unsigned char *)made)[i]) * 0x100000001b3;
+  }
+  return digest;
+}
+#endif
+
+/* Wider registers change no bit. */
+static void widths_agree(void **state) {
+  (void)state;
+#if RT_WIDE
+  const uint64_t digest = digest_of(rt_philox_lanes, rt_normals);
+  assert_int_equal(digest, 0xa3a092895ce134c3);
+  if (__builtin_cpu_supports("x86-64-v3")) assert_int_equal(digest_of(rt_philox_lanes_v3, rt_normals_v3), digest);
+  if (__builtin_cpu_supports("x86-64-v4")) assert_int_equal(digest_of(rt_philox_lanes_v4, rt_normals_v4), digest);
+#endif
+}
+
 static void extreme_words(void **state) {
   (void)state;
   uint32_t radius[NORMAL_LANES] = {0, 1, 0xffffffff, 0x80000000}, angle[NORMAL_LANES] = {0, 0x40000000, 0xffffffff};
@@ -222,6 +256,7 @@ int main(void) {
       cmocka_unit_test(permutations_are_fair),
       cmocka_unit_test(places_are_fair),
       cmocka_unit_test(normals_are_exact),
+      cmocka_unit_test(widths_agree),
       cmocka_unit_test(extreme_words),
       cmocka_unit_test(initialisers_distribute),
       cmocka_unit_test(initialisers_are_pure),

@@ -96,11 +96,13 @@ static void metrics(void **state) {
                             .grad_norm = INFINITY,
                             .tokens_per_s = 55310.04,
                             .step_ms = 13.9,
-                            .first_step_s = 0.25};
+                            .first_step_s = 0.25,
+                            .weights_s = 0.125};
   (void)state;
   assert_string_equal(metrics_of(&figures),
                       "{\"step\": 10, \"loss\": 4.8125, \"lr\": 6e-05, \"grad_norm\": null, \"tokens_per_s\": "
-                      "55310.0, \"step_ms\": 13.9000, \"input_wait_ms\": 0.0000, \"start_to_first_step_s\": 0.250}\n");
+                      "55310.0, \"step_ms\": 13.9000, \"input_wait_ms\": 0.0000, \"start_to_first_step_s\": 0.250, "
+                      "\"weights_s\": 0.1250}\n");
   figures.has_eval = true;
   figures.eval_loss = 1.5;
   figures.first_step_s = -1;
