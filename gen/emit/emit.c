@@ -198,10 +198,15 @@ static struct jinja_value bytes_value(const struct program *program) {
   return value;
 }
 
-/* The device, and what the plan gives it: {name, progress, workspace, sums}, and the processor: {lanes, flags}. */
+/* The device, and what the plan gives it: {name, architectures, progress, workspace, sums}, and the processor: {lanes,
+ * flags}. */
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
-  struct jinja_value value = jinja_map(arena);
+  struct jinja_value value = jinja_map(arena), architectures = jinja_list(arena);
+  const char *const *names = program->target->architectures;
+  for (int i = 0; names != NULL && names[i] != NULL; i++)
+    jinja_push(arena, architectures, jinja_string(arena, names[i]));
+  jinja_set(arena, value, "architectures", architectures);
   set_text(arena, value, "name", program->target->name);
   set_int(arena, value, "progress", program->target->progress_bytes);
   set_int(arena, value, "workspace", program->workspace);

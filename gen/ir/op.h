@@ -152,10 +152,17 @@ struct op_kind {
   enum epilogue epilogue;
   /* A product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
   unsigned epilogues;
-  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory: a
-   * node that begins with node's outputs. The node's region is open in `builder`. NULL: there is no such operation. */
+  bool adds; /* OP_ELEMENTWISE: output 0 is the sum of inputs 0 and 1 */
+  /* The same where input 0 is a sum: over a, b and the other inputs, with the sum behind its own outputs. */
+  const struct op_kind *of_sum;
+  /* The same with one more input, the last one, that is added to output 0; of such a kind, the one that has a copy of
+   * output 0 in 16 bits behind it. */
+  const struct op_kind *plus, *with_low;
+  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory, each
+   * `pitch` elements from the one before: a node that begins with node's outputs. The node's region is open in
+   * `builder`. NULL: there is no such operation. */
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
-                               int64_t rows);
+                               int64_t rows, int64_t pitch);
 
   /* assigns[o] - 1 is the input, a parameter, that output o is the new value of: it is written there, once the kernel
    * has read the old one; 0: none. The node stands for that alone already. */

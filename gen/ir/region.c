@@ -49,6 +49,20 @@ struct value *value_new(struct graph *graph, struct region *region, enum value_k
   return value;
 }
 
+const char *value_typed_name(struct arena *arena, const struct value *value, enum dtype dtype) {
+  return value->name != NULL ? arena_printf(arena, "%s_%s", value->name, dtype_short_name(dtype)) : NULL;
+}
+
+struct value *region_low_parameter(struct graph *graph, struct region *region, int index, enum dtype dtype) {
+  struct parameter *parameter = &region->parameters.items[index];
+  const struct value *value = parameter->value;
+  if (parameter->low != NULL) return parameter->low;
+  parameter->low = value_new(graph, region, VALUE_PARAMETER, index, value->shape, dtype);
+  parameter->low->differentiable = value->differentiable;
+  parameter->low->name = value_typed_name(graph->arena, value, dtype);
+  return parameter->low;
+}
+
 struct value *region_input(struct graph *graph, struct region *region, struct shape shape, enum dtype dtype) {
   struct value *value = value_new(graph, region, VALUE_INPUT, region->inputs.count, shape, dtype);
   ARENA_PUSH(graph->arena, region->inputs, value);
@@ -75,6 +89,20 @@ struct value *node_output(struct graph *graph, struct node *node, struct shape s
   node->outputs = arena_grow(graph->arena, node->outputs, node->n_outputs, &capacity, sizeof *node->outputs);
   node->outputs[node->n_outputs++] = value;
   return value;
+}
+
+void node_take_output(struct graph *graph, struct node *node, struct value *value) {
+  int capacity = node->n_outputs;
+  node->outputs = arena_grow(graph->arena, node->outputs, node->n_outputs, &capacity, sizeof *node->outputs);
+  value->producer = node;
+  value->index = node->n_outputs;
+  node->outputs[node->n_outputs++] = value;
+}
+
+int region_position(const struct node *node) {
+  int at = 0;
+  while (node->region->nodes.items[at] != node) at++;
+  return at;
 }
 
 void region_append(struct graph *graph, struct region *region, struct node *node) {

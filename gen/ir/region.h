@@ -20,6 +20,12 @@ struct region *graph_find_equal(const struct graph *graph, const struct region *
 struct value *value_new(struct graph *graph, struct region *region, enum value_kind kind, int index, struct shape shape,
                         enum dtype dtype);
 
+/* A value's name in another type, "c_fc_weight_bf16"; NULL where it has no name. */
+const char *value_typed_name(struct arena *arena, const struct value *value, enum dtype dtype);
+
+/* The copy of 16 bits of a region's parameter, which is made where there is none. */
+struct value *region_low_parameter(struct graph *graph, struct region *region, int parameter, enum dtype dtype);
+
 /* A new input at the end of the region's inputs. */
 struct value *region_input(struct graph *graph, struct region *region, struct shape shape, enum dtype dtype);
 
@@ -32,6 +38,12 @@ struct value *node_output(struct graph *graph, struct node *node, struct shape s
 
 /* Moves a region of the graph, or one that is new, to place `index` among the regions. */
 void graph_insert(struct graph *graph, struct region *region, int index);
+
+/* Makes a value, of whatever node of the same region, the node's next output. */
+void node_take_output(struct graph *graph, struct node *node, struct value *value);
+
+/* A node's place among those of its region. */
+int region_position(const struct node *node);
 
 /* Puts a node at the end of a region, or at place `index` there, or takes one out. */
 void region_append(struct graph *graph, struct region *region, struct node *node);

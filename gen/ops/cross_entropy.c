@@ -69,11 +69,11 @@ static int64_t index_limit(const struct node *node, int input) {
 }
 
 static struct node *over_product(struct builder *builder, const struct node *node, struct value *a, struct value *b,
-                                 int64_t rows) {
+                                 int64_t rows, int64_t pitch) {
   struct value *inputs[] = {a, b, node->inputs[1]};
-  struct attribute attributes[N_ATTRIBUTES + 1] = {node->attributes[0], node->attributes[1], node->attributes[2],
-                                                   attribute_int("rows", rows)};
-  return builder_node(builder, "linear_cross_entropy", inputs, 3, attributes, N_ATTRIBUTES + 1);
+  struct attribute attributes[N_ATTRIBUTES + 2] = {node->attributes[0], node->attributes[1], node->attributes[2],
+                                                   attribute_int("rows", rows), attribute_int("pitch", pitch)};
+  return builder_node(builder, "linear_cross_entropy", inputs, 3, attributes, N_ATTRIBUTES + 2);
 }
 
 static const struct op_kind kind = {

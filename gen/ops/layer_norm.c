@@ -4,6 +4,8 @@
  * dbias = the sum over rows of dy. */
 #include "gen/ops/support/support.h"
 
+static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_low;
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   struct shape x = node->inputs[0]->shape;
@@ -54,6 +56,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 7, /* two sums and a difference; then scale, weight and bias */
+    .of_sum = &kind_of_sum,
     .reference = reference,
 };
 
@@ -101,7 +104,58 @@ static const struct op_kind kind_backward = {
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 14,
+    .plus = &kind_plus,
     .reference = reference_backward,
+};
+
+/* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
+
+static void reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_of_sum(&kind, node, inputs, outputs);
+}
+
+static const struct op_kind kind_of_sum = {
+    .name = "add_layer_norm",
+    .class = OP_KERNEL,
+    .template_name = "layer_norm",
+    .input_names = {"a", "b", "weight", "bias"},
+    .output_names = {"y", "mean", "rstd", "x"},
+    .in_place = {0, 0, 0, 1},
+    .flops_each = 8,
+    .reference = reference_of_sum,
+};
+
+static void reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_plus(&kind_backward, node, inputs, outputs);
+}
+
+static const struct op_kind kind_plus = {
+    .name = "layer_norm_plus_backward",
+    .class = OP_KERNEL,
+    .template_name = "layer_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd", "other"},
+    .output_names = {"dx", "dweight", "dbias"},
+    .accumulates = 2 | 4,
+    .in_place = {6},
+    .flops_each = 15,
+    .with_low = &kind_with_low,
+    .reference = reference_plus,
+};
+
+static void reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_with_low(&kind_backward, node, inputs, outputs);
+}
+
+static const struct op_kind kind_with_low = {
+    .name = "layer_norm_plus_low_backward",
+    .class = OP_KERNEL,
+    .template_name = "layer_norm",
+    .input_names = {"dy", "x", "weight", "mean", "rstd", "other"},
+    .output_names = {"dx", "narrow", "dweight", "dbias"},
+    .accumulates = 4 | 8,
+    .in_place = {6},
+    .flops_each = 15,
+    .reference = reference_with_low,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */
@@ -134,7 +188,7 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 
 const struct op_file op_file_layer_norm = {
     .name = "layer_norm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_low, NULL},
     .functions = (const struct op_function[]){{"layer_norm", .build = build},
                                               {"layer_norm_no_bias", .build = build_no_bias},
                                               {"layer_norm_eps", .build = build_eps},

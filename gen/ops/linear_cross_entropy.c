@@ -1,10 +1,11 @@
 /* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward keeps lse alone, the
  * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
- * dweight = x^T dlogits. The last output is the room for a chunk. */
+ * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is the room for a
+ * chunk, of x's type, in rows of `pitch` places. */
 #include "gen/ops/support/support.h"
 
-enum { N_ATTRIBUTES = 4 };
+enum { N_ATTRIBUTES = 5 };
 
 static int64_t classes(const struct value *weight) {
   return weight->shape.dim[1];
@@ -12,8 +13,8 @@ static int64_t classes(const struct value *weight) {
 
 static int infer_operands(struct arena *arena, const struct node *node, int x, int weight, int targets,
                           const char **error) {
-  for (int i = x; i <= weight; i++)
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
+  if (!op_check_float(arena, node, x, error) || !op_check_dtype(arena, node, weight, node->inputs[x]->dtype, error))
+    return 0;
   if (!op_check_rank(arena, node, x, 1, error) || !op_check_dtype(arena, node, targets, DTYPE_INT32, error)) return 0;
   struct shape shape = node->inputs[x]->shape;
   struct shape wanted = shape_of(2, op_columns(shape), op_columns(node->inputs[weight]->shape));
@@ -21,8 +22,8 @@ static int infer_operands(struct arena *arena, const struct node *node, int x, i
   return op_check_shape(arena, node, targets, op_leading(shape), "one for each row of x", error);
 }
 
-static struct shape chunk(const struct node *node, const struct value *weight) {
-  return shape_of(2, node_int(node, "rows"), classes(weight));
+static struct shape chunk(const struct node *node) {
+  return shape_of(2, node_int(node, "rows"), node_int(node, "pitch"));
 }
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -30,8 +31,9 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (!infer_operands(arena, node, 0, 1, 2, error)) return 0;
   shapes[0] = shapes[2] = (struct shape){0};
   shapes[1] = shape_of(1, op_rows(node->inputs[0]->shape));
-  shapes[3] = chunk(node, node->inputs[1]);
-  for (int i = 0; i < 4; i++) dtypes[i] = DTYPE_FLOAT32;
+  shapes[3] = chunk(node);
+  for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
+  dtypes[3] = node->inputs[0]->dtype;
   return 4;
 }
 
@@ -143,8 +145,8 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   if (!infer_operands(arena, node, 1, 2, 5, error)) return 0;
   shapes[0] = node->inputs[1]->shape;
   shapes[1] = node->inputs[2]->shape;
-  shapes[2] = chunk(node, node->inputs[2]);
-  for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
+  shapes[2] = chunk(node);
+  for (int i = 0; i < 3; i++) dtypes[i] = node->inputs[1]->dtype;
   return 3;
 }
 

@@ -5,6 +5,8 @@
 
 #include "gen/ops/support/support.h"
 
+static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_low;
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   struct shape x = node->inputs[0]->shape;
@@ -48,6 +50,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 4,
+    .of_sum = &kind_of_sum,
     .reference = reference,
 };
 
@@ -84,7 +87,58 @@ static const struct op_kind kind_backward = {
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .flops_each = 10,
+    .plus = &kind_plus,
     .reference = reference_backward,
+};
+
+/* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
+
+static void reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_of_sum(&kind, node, inputs, outputs);
+}
+
+static const struct op_kind kind_of_sum = {
+    .name = "add_rms_norm",
+    .class = OP_KERNEL,
+    .template_name = "rms_norm",
+    .input_names = {"a", "b", "weight"},
+    .output_names = {"y", "rstd", "x"},
+    .in_place = {0, 0, 1},
+    .flops_each = 5,
+    .reference = reference_of_sum,
+};
+
+static void reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_plus(&kind_backward, node, inputs, outputs);
+}
+
+static const struct op_kind kind_plus = {
+    .name = "rms_norm_plus_backward",
+    .class = OP_KERNEL,
+    .template_name = "rms_norm",
+    .input_names = {"dy", "x", "weight", "rstd", "other"},
+    .output_names = {"dx", "dweight"},
+    .accumulates = 2,
+    .in_place = {5},
+    .flops_each = 11,
+    .with_low = &kind_with_low,
+    .reference = reference_plus,
+};
+
+static void reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
+  op_reference_with_low(&kind_backward, node, inputs, outputs);
+}
+
+static const struct op_kind kind_with_low = {
+    .name = "rms_norm_plus_low_backward",
+    .class = OP_KERNEL,
+    .template_name = "rms_norm",
+    .input_names = {"dy", "x", "weight", "rstd", "other"},
+    .output_names = {"dx", "narrow", "dweight"},
+    .accumulates = 4,
+    .in_place = {5},
+    .flops_each = 11,
+    .reference = reference_with_low,
 };
 
 /* ---- Functions: the weight starts at one, whatever the scope says ---- */
@@ -110,6 +164,6 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 
 const struct op_file op_file_rms_norm = {
     .name = "rms_norm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_low, NULL},
     .functions = (const struct op_function[]){{"rms_norm", .build = build}, {"rms_norm_eps", .build = build_eps}, {0}},
 };

@@ -61,22 +61,6 @@ static bool infer_types(struct body *body, struct node *node) {
   return n > 0;
 }
 
-/* "c_fc_weight_bf16"; NULL where the value has no name to add to. */
-static const char *typed_name(struct arena *arena, const struct value *value, enum dtype dtype) {
-  return value->name != NULL ? arena_printf(arena, "%s_%s", value->name, dtype_short_name(dtype)) : NULL;
-}
-
-static struct value *low_parameter(struct body *body, struct value *value, enum dtype dtype) {
-  struct graph *graph = body->pass->graph;
-  struct parameter *parameter = &body->region->parameters.items[value->index];
-  if (parameter->low == NULL) {
-    parameter->low = value_new(graph, body->region, VALUE_PARAMETER, value->index, value->shape, dtype);
-    parameter->low->differentiable = value->differentiable;
-    parameter->low->name = typed_name(graph->arena, value, dtype);
-  }
-  return parameter->low;
-}
-
 static struct value *add_cast(struct body *body, struct value *value, enum dtype dtype) {
   struct graph *graph = body->pass->graph;
   struct location where = value->producer != NULL ? value->producer->where : body->region->where;
@@ -84,7 +68,7 @@ static struct value *add_cast(struct body *body, struct value *value, enum dtype
   region_append(graph, body->region, node);
   struct value *made = node_output(graph, node, value->shape, dtype);
   made->differentiable = value->differentiable;
-  made->name = typed_name(graph->arena, value, dtype);
+  made->name = value_typed_name(graph->arena, value, dtype);
   return made;
 }
 
@@ -97,7 +81,7 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
       return body->conversions.items[i].to;
   struct value *to;
   if (value->kind == VALUE_PARAMETER && dtype_is_low(dtype)) {
-    to = low_parameter(body, value, dtype);
+    to = region_low_parameter(graph, body->region, value->index, dtype);
   } else if (value_is_view(value)) {
     struct value **map = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *map);
     map[value->producer->inputs[0]->id] = converted(body, value->producer->inputs[0], dtype);

@@ -98,12 +98,6 @@ static struct value *outer_value(struct pass *pass, struct node *call, int *at, 
   return result;
 }
 
-static int position_of(const struct node *node) {
-  for (int i = 0; i < node->region->nodes.count; i++)
-    if (node->region->nodes.items[i] == node) return i;
-  return -1;
-}
-
 /* Takes result `index` of a call away, which nobody uses any more. */
 static void drop_result(struct node *call, int index) {
   struct region *callee = call->call->callee;
@@ -122,7 +116,7 @@ static const struct node *fetch_product(struct pass *pass, struct value *value) 
   if (node->call == NULL) return node->kind->converts ? fetch_product(pass, node->inputs[0]) : node;
   const struct node *inner = fetch_product(pass, node->call->callee->results.items[value->index]);
   struct value *inputs[2];
-  int at = position_of(node) + 1;
+  int at = region_position(node) + 1;
   for (int i = 0; i < 2; i++) inputs[i] = outer_value(pass, node, &at, inner->inputs[i]);
   struct node *copy = copy_here(pass, inner, node->region, &at, inputs);
   drop_result(node, value->index);
@@ -157,34 +151,46 @@ static int64_t rows_of(const struct pass *pass, const struct node *node, const s
   return pass->rows < rows ? pass->rows : rows;
 }
 
-/* The value in float32: of a parameter's copy of 16 bits the parameter, of a view the view of that, else a cast. New
- * nodes stand at the end of the region, which is open in the builder. */
-static struct value *as_float(struct pass *pass, struct region *region, struct value *value) {
-  if (value->dtype == DTYPE_FLOAT32) return value;
-  if (value->kind == VALUE_PARAMETER) return region->parameters.items[value->index].value;
+/* The value in a type: of a parameter the parameter or its copy of 16 bits, of a view the view of that, else a cast.
+ * New nodes stand at the end of the region, which is open in the builder. */
+static struct value *as_type(struct pass *pass, struct region *region, struct value *value, enum dtype dtype) {
+  if (value->dtype == dtype) return value;
+  if (value->kind == VALUE_PARAMETER)
+    return dtype_is_low(dtype) ? region_low_parameter(pass->graph, region, value->index, dtype)
+                               : region->parameters.items[value->index].value;
   if (value_is_view(value)) {
-    struct value *input = as_float(pass, region, value->producer->inputs[0]);
+    struct value *input = as_type(pass, region, value->producer->inputs[0], dtype);
     int at = region->nodes.count;
     return copy_here(pass, value->producer, region, &at, &input)->outputs[0];
   }
-  return builder_cast(pass->builder, value, DTYPE_FLOAT32);
+  return builder_cast(pass->builder, value, dtype);
 }
 
-static void join(struct pass *pass, struct node *node, int64_t rows) {
+/* Columns of a chunk's row in memory, where the device's library wants rows to begin at certain addresses. */
+static int64_t pitch_of(const struct target *target, int64_t columns, enum dtype dtype) {
+  int64_t each = target->row_bytes / dtype_size(dtype);
+  return each > 1 ? (columns + each - 1) / each * each : columns;
+}
+
+static void join(struct pass *pass, struct node *node, enum dtype factors, int64_t rows) {
   struct region *region = node->region;
+  const struct target *target = pass->program->target;
   const struct node *product = fetch_product(pass, node->inputs[0]);
   struct builder *builder = pass->builder;
+  enum dtype dtype = target->low_chunks ? factors : DTYPE_FLOAT32;
   int first = region->nodes.count;
   builder_enter(builder, region);
   builder_at(builder, node->where);
-  struct value *a = as_float(pass, region, product->inputs[0]), *b = as_float(pass, region, product->inputs[1]);
-  struct node *joined = node->kind->over_product(builder, node, a, b, rows);
+  struct value *a = as_type(pass, region, product->inputs[0], dtype);
+  struct value *b = as_type(pass, region, product->inputs[1], dtype);
+  int64_t pitch = pitch_of(target, b->shape.dim[1], dtype);
+  struct node *joined = node->kind->over_product(builder, node, a, b, rows, pitch);
   builder_leave(builder);
   for (int i = 0; i < node->n_outputs; i++) {
     joined->outputs[i]->name = node->outputs[i]->name;
     region_replace(region, node->outputs[i], joined->outputs[i]);
   }
-  int at = position_of(node), added = region->nodes.count - first;
+  int at = region_position(node), added = region->nodes.count - first;
   for (int i = 0; i < added; i++) { /* from the end of the region to where the node stood */
     struct node *last = region->nodes.items[region->nodes.count - 1];
     region->nodes.count--;
@@ -202,7 +208,7 @@ static void chunk_region(struct pass *pass, struct region *region) {
     int64_t rows = rows_of(pass, node, product);
     pass->found = true;
     if (pass->rows != CHUNK_AUTO || rows * product->inputs[1]->shape.dim[0] < shape_count(product->inputs[0]->shape))
-      join(pass, node, rows);
+      join(pass, node, product->inputs[0]->dtype, rows);
   }
 }
 

@@ -43,20 +43,6 @@ static bool is_used_once(const struct pass *pass, const struct value *value) {
 
 /* ---- One node in the place of two ---- */
 
-static void give_output(struct graph *graph, struct node *node, struct value *value) {
-  int capacity = node->n_outputs;
-  node->outputs = arena_grow(graph->arena, node->outputs, node->n_outputs, &capacity, sizeof *node->outputs);
-  value->producer = node;
-  value->index = node->n_outputs;
-  node->outputs[node->n_outputs++] = value;
-}
-
-static int position_of(const struct node *node) {
-  int at = 0;
-  while (node->region->nodes.items[at] != node) at++;
-  return at;
-}
-
 /* Puts a product with one more epilogue, over the product's inputs and `more` (may be NULL), into the place of `last`,
  * and takes away both `product` and `other`. Its first output is y. */
 static struct node *join(struct pass *pass, struct node *product, struct node *other, struct node *last,
@@ -68,10 +54,10 @@ static struct node *join(struct pass *pass, struct node *product, struct node *o
   struct node *node = node_new(pass->graph, op_product_with(epilogues), inputs, count, product->where);
   node->autocast = product->autocast;
   node->again = product->again;
-  region_insert(pass->graph, last->region, position_of(last), node);
+  region_insert(pass->graph, last->region, region_position(last), node);
   region_remove(last->region, product);
   region_remove(last->region, other);
-  give_output(pass->graph, node, y);
+  node_take_output(pass->graph, node, y);
   return node;
 }
 
@@ -92,26 +78,13 @@ static bool take_bias(struct pass *pass, struct node *node) {
   return false;
 }
 
-/* Whether loops over elements take a value, or a view of it: they would do the curve on their way. */
-static bool goes_to_loops(const struct region *region, const struct value *value) {
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct node *node = region->nodes.items[i];
-    for (int k = 0; k < node->n_inputs; k++) {
-      if (node->inputs[k] != value) continue;
-      if (node->kind->class == OP_ELEMENTWISE) return true;
-      if (node->kind->class == OP_VIEW && goes_to_loops(region, node->outputs[0])) return true;
-    }
-  }
-  return false;
-}
-
 static bool take_gelu(struct pass *pass, struct node *node) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
   struct node *product = product_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
   if (product == NULL || x->dtype != y->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
-  if (goes_to_loops(node->region, y)) return false;
+  if (goes_to_loops(node->region, y)) return false; /* which do the curve on their way */
   unsigned epilogues = product->kind->epilogues | EPILOGUE_BIT(EPILOGUE_GELU);
-  give_output(pass->graph, join(pass, product, node, node, epilogues, NULL, y), x);
+  node_take_output(pass->graph, join(pass, product, node, node, epilogues, NULL, y), x);
   return true;
 }
 
@@ -199,23 +172,16 @@ static bool is_over_rows(const struct node *sum) {
   return y->shape.rank == 1 && x->shape.rank > 1 && op_along(sum, 0, 0) == x->shape.rank - 1;
 }
 
-static bool is_used_before(const struct value *value, int position) {
-  for (int i = 0; i < position; i++)
-    for (int k = 0; k < value->region->nodes.items[i]->n_inputs; k++)
-      if (value->region->nodes.items[i]->inputs[k] == value) return true;
-  return false;
-}
-
 /* A product behind the sum whose second factor is what is summed, and all of whose result is of the sum's type. */
 static struct node *product_over(const struct node *sum, const struct value *rows) {
   const struct region *region = sum->region;
-  for (int i = position_of(sum) + 1; i < region->nodes.count; i++) {
+  for (int i = region_position(sum) + 1; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     if (!node->kind->product || node->again != sum->again || node->inputs[1]->shape.rank != 2) continue;
     const struct value *factor = node->inputs[1];
     bool fits = columns_of(factor) == columns_of(sum->inputs[0]) && node->inputs[0]->shape.rank == 2;
     if (!fits || without_reshapes(factor) != rows || node->outputs[0]->dtype != sum->outputs[0]->dtype) continue;
-    return is_used_before(sum->outputs[0], i) ? NULL : node;
+    return is_used_before(region, sum->outputs[0], i) ? NULL : node;
   }
   return NULL;
 }
@@ -236,7 +202,7 @@ static bool take_sum(struct pass *pass, struct node *node) {
   struct node *taker = product != NULL ? product : slope;
   unsigned epilogues = taker->kind->epilogues | EPILOGUE_BIT(EPILOGUE_SUM);
   struct value *y = taker->outputs[0];
-  give_output(pass->graph, join(pass, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
+  node_take_output(pass->graph, join(pass, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
   return true;
 }
 

@@ -31,6 +31,7 @@
 #include "gen/plan/signatures.h"
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
+#include "gen/plan/sums.h"
 #include "gen/plan/synchronize.h"
 #include "gen/plan/target.h"
 #include "gen/plan/tree.h"
@@ -128,6 +129,11 @@ static bool pass_epilogues(struct context *context) {
   return true;
 }
 
+static bool pass_sums(struct context *context) {
+  if (context->program->target->takes_sums) take_sums(context->program->graph);
+  return true;
+}
+
 static bool pass_fuse(struct context *context) {
   fuse(context->program->graph);
   return true;
@@ -192,14 +198,31 @@ static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
 } passes[] = {
-    {"read", pass_read},       {"adapt", pass_adapt},         {"freeze", pass_freeze},
-    {"cast", pass_cast},       {"evaluate", pass_evaluate},   {"synchronize", pass_synchronize},
-    {"decode", pass_decode},   {"chunk", pass_chunk},         {"border", pass_border},
-    {"weigh", pass_weigh},     {"recompute", pass_recompute}, {"differentiate", pass_differentiate},
-    {"prune", pass_prune},     {"epilogues", pass_epilogues}, {"fuse", pass_fuse},
-    {"weights", pass_weights}, {"groups", pass_groups},       {"layout", pass_layout},
-    {"place", pass_place},     {"kernels", pass_kernels},     {"collectives", pass_collectives},
-    {"state", pass_state},     {"figures", pass_figures},     {0},
+    {"read", pass_read},
+    {"adapt", pass_adapt},
+    {"freeze", pass_freeze},
+    {"cast", pass_cast},
+    {"evaluate", pass_evaluate},
+    {"synchronize", pass_synchronize},
+    {"decode", pass_decode},
+    {"chunk", pass_chunk},
+    {"border", pass_border},
+    {"weigh", pass_weigh},
+    {"recompute", pass_recompute},
+    {"differentiate", pass_differentiate},
+    {"prune", pass_prune},
+    {"epilogues", pass_epilogues},
+    {"sums", pass_sums},
+    {"fuse", pass_fuse},
+    {"weights", pass_weights},
+    {"groups", pass_groups},
+    {"layout", pass_layout},
+    {"place", pass_place},
+    {"kernels", pass_kernels},
+    {"collectives", pass_collectives},
+    {"state", pass_state},
+    {"figures", pass_figures},
+    {0},
 };
 
 const char *pass_name(int index) {

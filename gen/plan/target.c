@@ -5,6 +5,8 @@
 
 static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1, .chooses = true};
 
+static const char *const architectures[] = {"80", "90a", "100", NULL};
+
 /* 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest rows that are
  * usual. */
 static const struct target cuda = {.name = "cuda",
@@ -12,8 +14,14 @@ static const struct target cuda = {.name = "cuda",
                                    .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) |
                                                 EPILOGUE_BIT(EPILOGUE_RELU) | EPILOGUE_BIT(EPILOGUE_DGELU) |
                                                 EPILOGUE_BIT(EPILOGUE_DRELU) | EPILOGUE_BIT(EPILOGUE_SUM),
+                                   .takes_sums = true,
+                                   .library_chooses = true,
+                                   .low_chunks = true,
+                                   .row_bytes = 16,
                                    .suffixes = {".c", ".cu"},
                                    .n_texts = 2,
+                                   .compiler = "nvcc -std=c++17 -O3",
+                                   .architectures = architectures,
                                    .progress_bytes = 256,
                                    .workspace_bytes = 32 << 20,
                                    .sums = 4 << 20};

@@ -8,11 +8,17 @@ struct target {
   const char *name;   /* "cuda", which is also the folder of its templates */
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
   unsigned epilogues; /* what its products can do before they are written, as bits of enum epilogue */
+  bool takes_sums;    /* its kernels over rows can add what goes into them, and what their results go into */
   /* What the names of a program's files end with. The first is the one that is asked for; another lies beside it, under
    * its name with this ending instead. */
   const char *suffixes[2];
   int n_texts;
-  bool chooses;            /* its kernels are written in several ways */
+  const char *compiler;             /* of the second one, with its flags; NULL: there is none */
+  const char *const *architectures; /* that it is compiled for, "90a"; NULL behind the last */
+  bool chooses;                     /* its kernels are written in several ways */
+  bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
+  int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
+  bool library_chooses;    /* its library has several algorithms for a product, which can be measured */
   int64_t progress_bytes;  /* of the arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
   int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */

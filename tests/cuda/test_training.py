@@ -126,9 +126,10 @@ class Comparison(unittest.TestCase):
 
 class Training(Comparison):
     def check(self, name, job):
-        _, _, kernels = self.compare(name, job)
-        for what, why in formatted(kernels):
-            self.assertIsNone(why, f"{name}: {what}")
+        _, *texts = self.compare(name, job)
+        for text in texts:
+            for what, why in formatted(text):
+                self.assertIsNone(why, f"{name}: {what}")
 
 
 class Epilogues(unittest.TestCase):
@@ -146,6 +147,33 @@ class Epilogues(unittest.TestCase):
         self.assertEqual(self.found("freeze"), {"BIAS", "BIAS_GELU", "DGELU_SUM", "SUM_B"})
         self.assertEqual(self.found("t5"), {"RELU", "DRELU"})
         self.assertEqual(self.found("bert"), {"BIAS", "SUM_A"})  # gelu by erf
+
+
+class Sums(unittest.TestCase):
+    """Which norms take up the additions beside them: residual and norm, and the gradients of both, are one kernel each."""
+
+    def kernels(self, model, config, **precision):
+        trainer = HostTrainer(case(model, config, TEXT, precision=precision), [])
+        write_data(trainer.folder, 1)
+        trainer.generate()
+        text = (trainer.folder / "trainer.cu").read_text()
+        return re.findall(r'^extern "C" void (\w+?)_(?:add_)?(?:bf16_)?\d', text, re.MULTILINE)
+
+    def test_layer_norm(self):
+        names = self.kernels("gpt2", GPT)
+        for name in ("layer_norm", "add_layer_norm", "layer_norm_backward", "layer_norm_plus_backward"):
+            self.assertIn(name, names)
+        self.assertEqual(names.count("add"), 2, names)  # a token's place, and the end of a block
+
+    def test_in_bf16(self):
+        """What goes back to both the residual and a product of 16 bits is written for both at once."""
+        names = self.kernels("gpt2", GPT, mixed_precision="bf16")
+        self.assertIn("layer_norm_plus_low_backward", names)
+        self.assertNotIn("add_cast_bfloat16", names)
+
+    def test_rms_norm(self):
+        names = self.kernels("llama", HEADS, mixed_precision="bf16")
+        self.assertLessEqual({"rms_norm", "add_rms_norm", "rms_norm_plus_backward", "rms_norm_plus_low_backward"}, set(names))
 
 
 class Runs(unittest.TestCase):
@@ -198,4 +226,4 @@ if __name__ == "__main__":
     for name, job in wanted.items():
         if not named or name in named:
             add(name, job)
-    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else ["Training"] if named else ["Training", "Epilogues"])
+    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else ["Training"] if named else ["Training", "Epilogues", "Sums"])

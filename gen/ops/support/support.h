@@ -60,6 +60,16 @@ bool op_is_dense(struct shape shape, const int64_t *strides);
  * `fallback`. Dimensions of extent 1 do not count. */
 bool op_collapse(struct shape shape, const int64_t *strides, int first, int last, int64_t fallback, int64_t *stride);
 
+/* ---- Normalisations beside additions ---- */
+
+/* The references of kinds that a normalisation's file makes of `plain` for op_kind.of_sum, plus and with_low. */
+void op_reference_of_sum(const struct op_kind *plain, const struct node *node, const double *const *inputs,
+                         double *const *outputs);
+void op_reference_plus(const struct op_kind *plain, const struct node *node, const double *const *inputs,
+                       double *const *outputs);
+void op_reference_with_low(const struct op_kind *plain, const struct node *node, const double *const *inputs,
+                           double *const *outputs);
+
 /* ---- Means ---- */
 
 /* The mean of a kind that keeps that of its first input, of one that adds two. */
