@@ -11,6 +11,7 @@
 #include "gen/model/model.h"
 #include "gen/plan/processor.h"
 #include "gen/plan/report.h"
+#include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
 
 struct describer {
@@ -51,7 +52,27 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
   add_templates(d, origins);
 }
 
-/* What a compiler gets in the manifest's folder, beside its flags. */
+/* The file of a program's second text; NULL where it has one text. */
+static const char *second_file(const struct describer *d, const char *program) {
+  const struct target *target = d->travel->program->target;
+  return target->n_texts > 1 ? travel_beside_path(d->travel, program) : NULL;
+}
+
+/* What compiles that to an object in the manifest's folder, with `&&` behind it; "" where there is none. */
+static const char *compile_before(const struct describer *d) {
+  const struct target *target = d->travel->program->target;
+  const char *second = second_file(d, d->manifest->output.name);
+  struct text text = text_in(d->arena);
+  if (second == NULL) return "";
+  text_puts(&text, target->compiler);
+  for (int i = 0; target->architectures[i] != NULL; i++)
+    text_printf(&text, " -gencode arch=compute_%s,code=sm_%s", target->architectures[i], target->architectures[i]);
+  text_printf(&text, " $(pkg-config --cflags %s) -c -o %s %s && ", d->manifest->runtime,
+              shell_word(d->arena, arena_printf(d->arena, "%s.o", second)), shell_word(d->arena, second));
+  return text_string(&text);
+}
+
+/* What a C compiler gets in the manifest's folder, beside its flags. */
 static const char *compile_rest(const struct describer *d) {
   struct arena *arena = d->arena;
   const char *program = d->manifest->output.name, *hooks = d->travel->job->hooks.source;
@@ -61,8 +82,11 @@ static const char *compile_rest(const struct describer *d) {
   const char *more = hooks == NULL || d->travel->kind != PROGRAM_TRAIN
                          ? ""
                          : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));
-  return arena_printf(arena, "-o %s %s%s $(pkg-config --cflags --libs %s)", shell_word(arena, binary),
-                      shell_word(arena, program), more, d->manifest->runtime);
+  const char *second = second_file(d, program), *object = "";
+  if (second != NULL) object = arena_printf(arena, " %s", shell_word(arena, arena_printf(arena, "%s.o", second)));
+  return arena_printf(arena, "-o %s %s%s%s $(pkg-config --cflags --libs %s)%s", shell_word(arena, binary),
+                      shell_word(arena, program), more, object, d->manifest->runtime,
+                      second != NULL ? " -lstdc++" : "");
 }
 
 /* ---- Lines ---- */
@@ -108,10 +132,12 @@ static struct manifest *describe_one(const struct travel *travel, const char *pr
   manifest->job.model = model_digest(travel->model);
   manifest->plan = report_json(travel->program, NULL);
   manifest->plan_text = report_text(travel->program);
-  manifest->runtime = runtime_package(travel->kind == PROGRAM_TRAIN && travel->job->devices.ranks > 1);
+  manifest->runtime = runtime_package(travel->program->target->n_texts > 1,
+                                      travel->kind == PROGRAM_TRAIN && travel->job->devices.ranks > 1);
+  manifest->compile_before = compile_before(&d);
   manifest->compile_rest = compile_rest(&d);
-  manifest->compile =
-      arena_printf(arena, "cc %s %s", processor_cflags(arena, processor_of(travel->job)), manifest->compile_rest);
+  manifest->compile = arena_printf(arena, "%scc %s %s", manifest->compile_before,
+                                   processor_cflags(arena, processor_of(travel->job)), manifest->compile_rest);
   add_inputs(&d, origins);
   add_lines(&d, origins);
   return manifest;

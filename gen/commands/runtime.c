@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *runtime_package(bool ranks) {
-  return ranks ? "accel-runtime-mpi" : "accel-runtime";
+const char *runtime_package(bool gpu, bool ranks) {
+  static const char *const names[2][2] = {{"accel-runtime", "accel-runtime-mpi"},
+                                          {"accel-runtime-cuda", "accel-runtime-cuda-ranks"}};
+  return names[gpu][ranks];
 }
 
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
@@ -20,7 +22,7 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
   struct words command = words_in(options->arena);
   words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
   words_split(&command, what);
-  words_add(&command, runtime_package(ranks));
+  words_add(&command, runtime_package(false, ranks));
   const char *output = process_read(&command);
   if (output == NULL && ranks) {
     fprintf(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "

@@ -5,8 +5,8 @@
 #include "gen/commands/options.h"
 #include "gen/commands/process.h"
 
-/* What pkg-config calls the runtime; `ranks`: of a program for several. */
-const char *runtime_package(bool ranks);
+/* What pkg-config calls the runtime; `gpu`: of a program for GPUs; `ranks`: of one for several. */
+const char *runtime_package(bool gpu, bool ranks);
 
 /* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
  * beside this command; `ranks`: of a program for several. False once a message stands on standard error. */

@@ -47,13 +47,18 @@ static json_t *metadata(const struct made *made) {
   return object;
 }
 
-/* Libraries that every program is linked with; share/accel-runtime*.pc.in name them. Which versions a machine has is
- * not known where the C is written. */
-static const char *const libraries[] = {"oneDNN", "jansson", "OpenMP runtime", "libm", "MPI"};
+/* Libraries that programs are linked with, those whose runtime's name begins so; share/accel-runtime*.pc.in name them.
+ * Which versions a machine has is not known where the C is written. */
+static const struct library {
+  const char *name, *runtime;
+} libraries[] = {
+    {"oneDNN", "accel-runtime"},        {"jansson", "accel-runtime"},    {"OpenMP runtime", "accel-runtime"},
+    {"libm", "accel-runtime"},          {"MPI", "accel-runtime-mpi"},    {"CUDA runtime", "accel-runtime-cuda"},
+    {"cuBLASLt", "accel-runtime-cuda"}, {"cuDNN", "accel-runtime-cuda"}, {"NCCL", "accel-runtime-cuda-ranks"},
+};
 
-static int count_libraries(const struct manifest *manifest) {
-  bool mpi = strcmp(manifest->runtime, "accel-runtime-mpi") == 0;
-  return (int)(sizeof libraries / sizeof *libraries) - (mpi ? 0 : 1);
+static bool is_linked(const struct manifest *manifest, const struct library *library) {
+  return strncmp(manifest->runtime, library->runtime, strlen(library->runtime)) == 0;
 }
 
 static json_t *components(struct arena *arena, const struct made *made, json_t *references) {
@@ -62,9 +67,11 @@ static json_t *components(struct arena *arena, const struct made *made, json_t *
   json_put(runtime, "version", manifest->generator.version);
   json_array_append_new(list, runtime);
   json_array_append_new(references, json_string("accel-runtime"));
-  for (int i = 0; i < count_libraries(manifest); i++) {
-    json_array_append_new(list, component("library", libraries[i], libraries[i]));
-    json_array_append_new(references, json_string(libraries[i]));
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+    const char *name = libraries[i].name;
+    if (!is_linked(manifest, &libraries[i])) continue;
+    json_array_append_new(list, component("library", name, name));
+    json_array_append_new(references, json_string(name));
   }
   for (int i = 0; i < manifest->inputs.count; i++) {
     const struct manifest_file *file = &manifest->inputs.items[i];

@@ -65,11 +65,12 @@ struct manifest {
   } job;
   struct manifest_key *keys;
   int n_keys;
-  const char *plan;         /* the plan's figures, a JSON object (gen/plan/report.h) */
-  const char *plan_text;    /* the same for people */
-  const char *compile;      /* the command of a shell in the manifest's folder */
-  const char *runtime;      /* what pkg-config calls the library that it is linked with; not in the file */
-  const char *compile_rest; /* the same behind the compiler's name and flags; not in the file */
+  const char *plan;           /* the plan's figures, a JSON object (gen/plan/report.h) */
+  const char *plan_text;      /* the same for people */
+  const char *compile;        /* the command of a shell in the manifest's folder */
+  const char *runtime;        /* what pkg-config calls the library that it is linked with; not in the file */
+  const char *compile_before; /* the same in front of the C compiler's name; not in the file */
+  const char *compile_rest;   /* the same behind the compiler's name and flags; not in the file */
   struct manifest_line *lines;
   int n_lines;
   struct manifest *beside; /* of the program's second text, which has a file of its own; NULL: it has none */

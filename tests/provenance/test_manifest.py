@@ -93,6 +93,9 @@ class Manifests(unittest.TestCase):
         text = (folder / "trainer.cu").read_text().split("\n")[:-1]
         self.assertEqual(kernels["output"], {"role": "program", "name": "trainer.cu", "sha256": sha256(folder / "trainer.cu")})
         self.assertEqual(len(kernels["lines"]), len(text))
+        self.assertRegex(kernels["compile"], r"^nvcc [^|]* -c -o trainer\.cu\.o trainer\.cu && cc [^|]* -o trainer trainer\.c "
+                         r"trainer\.cu\.o \$\(pkg-config --cflags --libs accel-runtime-cuda\) -lstdc\+\+$")
+        self.assertEqual(recorded.manifest["compile"], kernels["compile"])
         place = next(i for i, line in enumerate(text) if "layer_norm" in line or "cross_entropy" in line)
         self.assertTrue(kernels["lines"][place]["model"][0].startswith(pathlib.Path(job["model"]["source"]).name))
         names = [key["key"] for key in kernels["keys"]]
