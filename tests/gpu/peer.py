@@ -2,11 +2,14 @@
 the first step, peak memory. `product`: the rate of a product of 8192 x 8192 matrices in bf16. `curve`: the losses of the
 small jobs of pack.sh, a line of JSON a step, from the same weights and the same batches.
 
-usage: peer.py 124m|350m BATCH default|max-autotune
+usage: peer.py 124m|350m|tiny BATCH default|max-autotune|none    none: without torch.compile
        peer.py product
-       peer.py curve float32|tf32|bf16|fp16"""
+       peer.py curve float32|tf32|bf16|fp16
+
+With PEER_DEVICE=cpu all of it runs without a GPU, to see that it does; `tiny` is for that."""
 
 import json
+import os
 import statistics
 import sys
 import time
@@ -16,8 +19,10 @@ BEGAN = time.perf_counter()
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-SIZES = {"124m": (12, 12, 768), "350m": (24, 16, 1024)}
-VOCABULARY, LENGTH, STEPS, WARM_UP = 50257, 1024, 30, 10
+DEVICE = os.environ.get("PEER_DEVICE", "cuda")
+SIZES = {"124m": (12, 12, 768), "350m": (24, 16, 1024), "tiny": (1, 2, 16)}
+STEPS, WARM_UP = 30, 10
+VOCABULARY, LENGTH = (300, 32) if sys.argv[1:2] == ["tiny"] else (50257, 1024)
 
 
 class Block(torch.nn.Module):
@@ -53,16 +58,26 @@ class GPT(torch.nn.Module):
         return F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
 
 
+def synchronize():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def peak():
+    return torch.cuda.max_memory_allocated() / 2**30 if DEVICE == "cuda" else 0.0
+
+
 def train(size, batch, mode):
     from accelerate import Accelerator
 
     torch.set_float32_matmul_precision("high")
-    accelerator = Accelerator(mixed_precision="bf16")
+    accelerator = Accelerator(mixed_precision="bf16", cpu=DEVICE == "cpu")
     torch.manual_seed(7)
     model = GPT(*SIZES[size])
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     model, optimizer = accelerator.prepare(model, optimizer)
-    model = torch.compile(model, mode=mode)
+    if mode != "none":
+        model = torch.compile(model, mode=mode)
     data = torch.randint(256, (batch, LENGTH + 1), device=accelerator.device)
     times, first = [], 0.0
     for step in range(STEPS):
@@ -72,11 +87,11 @@ def train(size, batch, mode):
         accelerator.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
+        synchronize()
         times.append(time.perf_counter() - began)
         first = first or time.perf_counter() - BEGAN
     rate = batch * LENGTH / statistics.median(times[WARM_UP:])
-    print(f"{rate:.0f} tokens/s, first step after {first:.2f} s, peak {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
+    print(f"{rate:.0f} tokens/s, first step after {first:.2f} s, peak {peak():.2f} GiB")
 
 
 def read_tensors(path):
@@ -96,14 +111,14 @@ def curve(precision):
     config, steps, batch = {"n_layer": 2, "n_head": 4}, 200, 8
     weights = {name: value.numpy() for name, value in read_tensors("start.safetensors").items()}
     tokens = torch.frombuffer(bytearray(open("batches.bin", "rb").read()), dtype=torch.int16).long().view(steps, batch, -1)
-    torch.set_default_device("cuda")
-    model, tokens = Gpt(weights, config, "nanogpt"), tokens.cuda()
+    torch.set_default_device(DEVICE)
+    model, tokens = Gpt(weights, config, "nanogpt"), tokens.to(DEVICE)
     parameters = list(model.w.values())
     optimizer = torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01)
-    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+    scaler = torch.amp.GradScaler(DEVICE, enabled=precision == "fp16")
     low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     for step in range(steps):
-        with torch.autocast("cuda", dtype=low or torch.bfloat16, enabled=low is not None):
+        with torch.autocast(DEVICE, dtype=low or torch.bfloat16, enabled=low is not None):
             loss = model.loss(tokens[step, :, :-1], tokens[step, :, 1:])
         optimizer.zero_grad()
         scaler.scale(loss).backward()
@@ -115,14 +130,14 @@ def curve(precision):
 
 
 def product():
-    n = 8192
-    a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    n = 8192 if DEVICE == "cuda" else 64
+    a, b = (torch.randn(n, n, device=DEVICE, dtype=torch.bfloat16) for _ in range(2))
     times = []
     for _ in range(30):
-        torch.cuda.synchronize()
+        synchronize()
         began = time.perf_counter()
         a @ b
-        torch.cuda.synchronize()
+        synchronize()
         times.append(time.perf_counter() - began)
     print(f"{2 * n**3 / statistics.median(times[5:]) / 1e12:.0f} TFLOP/s in bf16")
 

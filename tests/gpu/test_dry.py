@@ -1,0 +1,160 @@
+"""tests/gpu/run.sh without a GPU: every stage of it, over programs that run on the stand-ins, with an nvidia-smi and a
+compute-sanitizer that answer as they would. What is looked at is the script: that the most telling stages come first,
+that one which fails or does not end leaves the others alone, that limits hold, and that the report says what was left out.
+And tests/gpu/peer.py, on the processor."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "cuda"))
+
+from host import HostTrainer, objects  # noqa: E402
+from test_training import MODELS  # noqa: E402
+
+GPU = TREE / "tests" / "gpu"
+SMI = """#!/bin/sh
+case $* in
+-L) echo "GPU 0: none" ;;
+*compute_cap*) echo "none, 9.0, 81559 MiB, 580.1" ;;
+*) echo 1234 ;;
+esac
+"""
+# The program runs, and says nothing wrong.
+SANITIZER = """#!/bin/sh
+while [ "$1" != --error-exitcode ]; do shift; done
+shift 2
+"$@" && echo "========= ERROR SUMMARY: 0 errors"
+"""
+# Programs that are built already.
+BUILD = """#!/bin/sh
+cp "$(dirname "$0")/made" "$1"
+"""
+JOBS = ["float32", "bf16", "resume", "overflow", "gpt2-124m-b4", "gpt2-124m-b16"]
+
+
+def executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class Script(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = HostTrainer({
+            "model": {"source": str(MODELS / "nanogpt.c"), "config": {
+                "n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 256, "block_size": 8, "bias": True}},
+            "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 1},
+            "optimizer": {"name": "adamw", "lr": 3e-4}, "training": {"steps": 200, "seed": 7},
+            "checkpoint": {"every": 50}}, objects())
+        (cls.made.folder / "train.bin").write_bytes(bytes([97, 0, 98, 0]) * 400)
+        cls.made.build()
+        cls.made.run()
+
+    def pack(self, jobs=JOBS):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-gpu-"))
+        self.addCleanup(shutil.rmtree, folder)
+        shutil.copy(self.made.folder / "train.bin", folder)
+        for name in ("run.sh", "peer.py"):
+            shutil.copy(GPU / name, folder)
+        for name in jobs:
+            bundle = folder / "bundles" / name
+            (bundle / "tools").mkdir(parents=True)
+            shutil.copy(self.made.folder / "trainer", bundle / "made")
+            executable(bundle / "build.sh", BUILD)
+            executable(bundle / "tools" / "cuda-toolkit.sh", "#!/bin/sh\necho true\n")
+            (folder / "jobs").mkdir(exist_ok=True)
+            (folder / "jobs" / f"{name}.yaml").write_text("")
+            shutil.copytree(self.made.folder / "run", folder / "references" / name)
+        executable(folder / "bin" / "nvidia-smi", SMI)
+        executable(folder / "bin" / "compute-sanitizer", SANITIZER)
+        return folder
+
+    def start(self, folder, **environment):
+        path = f"{folder / 'bin'}:{os.environ['PATH']}"
+        ended = subprocess.run(["sh", folder / "run.sh"], capture_output=True, text=True, timeout=60,
+                               env={**os.environ, "PATH": path, "PYTHON": "false", **environment})
+        report = json.loads((folder / "report.json").read_text())
+        return ended, [(entry["part"], entry["name"], entry["result"], entry["detail"]) for entry in report["results"]]
+
+    def test_all_stages(self):
+        ended, results = self.start(self.pack())
+        self.assertEqual({name: detail for part, name, result, detail in results if result == "FAILED"},
+                         {"scaler": results[[entry[1] for entry in results].index("scaler")][3]}, ended.stdout)
+        places = [(part, name) for part, name, _, _ in results]
+        order = [("build", "float32"), ("correctness", "float32"), ("correctness", "bf16"), ("benchmark", "gpt2-124m-b16"),
+                 ("benchmark", "gpt2-124m-b4"), ("sanitizer", "memcheck-bf16"), ("resume", "resume"), ("tuning", "gpt2-124m-b4"),
+                 ("graphs", "float32"), ("repeat", "float32"), ("ranks", "zero3"), ("sanitizer", "racecheck-bf16"),
+                 ("benchmark", "no-graphs")]
+        found = [places.index(place) for place in order]
+        self.assertEqual(found, sorted(found), places)
+        said = {(part, name): (result, detail) for part, name, result, detail in results}
+        self.assertRegex(said["tuning", "gpt2-124m-b4"][1], r"^\d+ products once each: .* measured-gpt2-124m-b4.json$")
+        self.assertRegex(said["benchmark", "gpt2-124m-b16"][1], r"^\d+ tokens/s, first step after .* MiB in use, arena ")
+        for left_out in (("machine", "pytorch"), ("pytorch", "float32"), ("benchmark", "pytorch-124m-b16-default"),
+                         ("benchmark", "llmc-124m-b16"), ("ranks", "zero3"), ("benchmark", "pytorch-124m-b16-max-autotune")):
+            self.assertEqual(said[left_out][0], "SKIPPED", left_out)
+        for line, entry in zip((line for line in ended.stdout.splitlines() if line[:1] != "/"), results, strict=False):
+            self.assertTrue(line.startswith(entry[0]), line)
+
+    def test_what_fails_leaves_others_alone(self):
+        folder = self.pack(["float32", "bf16", "gpt2-124m-b4", "resume"])
+        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\necho 'rank 0: error: it broke'\nexit 1\n")
+        executable(folder / "bundles" / "gpt2-124m-b4" / "made", "#!/bin/sh\nexec sleep 50\n")
+        executable(folder / "bundles" / "resume" / "build.sh", "#!/bin/sh\necho 'no compiler'\nexit 1\n")
+        began = time.monotonic()
+        ended, results = self.start(folder, CAP="2")
+        self.assertLess(time.monotonic() - began, 40)
+        self.assertEqual(ended.returncode, 1)
+        said = {(part, name): (result, detail) for part, name, result, detail in results}
+        self.assertEqual(said["build", "resume"], ("FAILED", "no compiler"))
+        self.assertEqual(said["correctness", "float32"], ("FAILED", "rank 0: error: it broke"))
+        self.assertEqual(said["benchmark", "gpt2-124m-b4"], ("FAILED", "error: it did not end in time"))
+        self.assertEqual(said["correctness", "bf16"][0], "ok")
+        self.assertEqual(said["repeat", "bf16"][0], "ok")
+
+    def test_time(self):
+        """Nothing begins for which there is no time, and that is said."""
+        ended, results = self.start(self.pack(["float32", "gpt2-124m-b4"]), LIMIT="20")
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        left_out = {(part, name) for part, name, result, detail in results if detail == "no time is left"}
+        self.assertLessEqual({("correctness", "float32"), ("benchmark", "gpt2-124m-b4"), ("sanitizer", "memcheck-float32")}, left_out)
+
+    def test_early_end(self):
+        folder = self.pack(["float32"])
+        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\nexec sleep 50\n")
+        path = f"{folder / 'bin'}:{os.environ['PATH']}"
+        with subprocess.Popen(["sh", folder / "run.sh"], stdout=subprocess.DEVNULL, env={**os.environ, "PATH": path, "PYTHON": "false"}) as script:
+            while not (folder / "runs").is_dir():
+                time.sleep(0.1)
+            time.sleep(0.5)
+            script.terminate()
+        report = json.loads((folder / "report.json").read_text())["results"]
+        self.assertEqual(report[-1], {"part": "machine", "name": "script", "result": "FAILED", "detail": "ended early with status 143"})
+
+
+class Peer(unittest.TestCase):
+    def peer(self, *words, **environment):
+        ended = subprocess.run([sys.executable, GPU / "peer.py", *words], capture_output=True, text=True,
+                               env={**os.environ, "PEER_DEVICE": "cpu", "OMP_NUM_THREADS": "1", **environment})
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return ended.stdout
+
+    def test_train(self):
+        self.assertRegex(self.peer("tiny", "2", "none"), r"^\d+ tokens/s, first step after \d+\.\d\d s, peak 0\.00 GiB\n$")
+
+    def test_product(self):
+        self.assertRegex(self.peer("product"), r"^\d+ TFLOP/s in bf16\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
