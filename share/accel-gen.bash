@@ -13,7 +13,7 @@ _accel_gen() {
   help) COMPREPLY=($(compgen -W 'build plan tune check audit explain diff job model data precision accumulation devices optimizer schedule training checkpoint tracking' -- "$word")) && return ;;
   esac
   case $word in
-  -*) COMPREPLY=($(compgen -W '-o --bundle --set --config --program --templates --manifest --provenance --key --regenerate --nodes --latency --bandwidth --step --tuning --rounds --dump --json --resolved -v --object --format --fail-on --march --root -I --color --help --version' -- "$word")) ;;
+  -*) COMPREPLY=($(compgen -W '-o --bundle --set --config --program --templates --manifest --provenance --key --regenerate --nodes --latency --bandwidth --step --tuning --rounds --measured --dump --json --resolved -v --object --format --fail-on --march --root -I --color --help --version' -- "$word")) ;;
   *)
     COMPREPLY=($(compgen -f -X '!*.@(y?(a)ml|c)' -- "$word") $(compgen -d -- "$word"))
     if [ "$COMP_CWORD" = 1 ]; then COMPREPLY+=($(compgen -W 'build plan tune check model audit explain diff launch render data checkpoint help version' -- "$word")); fi

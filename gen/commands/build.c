@@ -12,18 +12,6 @@
 #include "gen/commands/generate.h"
 #include "gen/commands/process.h"
 
-/* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a bundle
- * it knows how to build itself. */
-static bool compile_bundle(const struct options *options, const char *folder, const char *program) {
-  struct words command = words_in(options->arena);
-  if (bundle_write(options, folder) != STATUS_OK) return false;
-  words_add(&command, "sh");
-  words_add(&command, arena_printf(options->arena, "%s/build.sh", folder));
-  words_add(&command, program);
-  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
-  return process_run(&command);
-}
-
 /* Says of the program at options->output what it was made of. */
 static bool tell(const struct options *options, const struct needs *needs, const struct manifest *manifest) {
   struct arena *arena = options->arena;
@@ -32,7 +20,7 @@ static bool tell(const struct options *options, const struct needs *needs, const
                       .name = name_in_folder(options->output),
                       .sha256 = digest != NULL ? digest : "",
                       .compiler = compiler_version(options),
-                      .command = arena_printf(arena, "%s %s %s", compiler_name(),
+                      .command = arena_printf(arena, "%s%s %s %s", manifest->compile_before, compiler_name(),
                                               compiler_flags(arena, needs->processor), manifest->compile_rest)};
   return write_statements(arena, options->output, &made);
 }
@@ -47,8 +35,10 @@ static int build_in(const struct options *options, const char *folder) {
   if (status != STATUS_OK) return status;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   const struct needs needs = needs_of(options);
+  /* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a
+   * bundle it knows how to build itself. */
   bool elsewhere = needs.kind == DEVICE_CUDA || processor_is_foreign(needs.processor);
-  bool good = elsewhere ? compile_bundle(options, arena_printf(options->arena, "%s/bundle", folder), beside)
+  bool good = elsewhere ? bundle_build(options, arena_printf(options->arena, "%s/bundle", folder), beside)
                         : compile(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, beside);
   if (!good) {
     unlink(beside);

@@ -106,3 +106,13 @@ int bundle_write(const struct options *options, const char *folder) {
   bool good = put_sources(arena, folder, &needs) && put_json(arena, folder) && put_settings(arena, folder, &needs);
   return good ? STATUS_OK : STATUS_CANNOT;
 }
+
+bool bundle_build(const struct options *options, const char *folder, const char *program) {
+  struct words command = words_in(options->arena);
+  if (bundle_write(options, folder) != STATUS_OK) return false;
+  words_add(&command, "sh");
+  words_add(&command, arena_printf(options->arena, "%s/build.sh", folder));
+  words_add(&command, program);
+  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
+  return process_run(&command);
+}

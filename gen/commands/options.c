@@ -191,6 +191,7 @@ static bool read_option(struct reader *reader, const char *argument) {
       {.name = "--bandwidth", .read = read_bandwidth},
       {.name = "--step", .read = read_step},
       {.name = "--tuning", .value = &options->tuning},
+      {.name = "--measured", .value = &options->measured},
       {.name = "--rounds", .read = read_rounds},
       {.name = "--dump", .value = &options->dump},
       {.name = "--format", .read = read_format},

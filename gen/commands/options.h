@@ -25,6 +25,7 @@ struct options {
   const char *program;   /* --program: a kind of program, "train" by default */
   const char *templates; /* --templates DIR in the place of the embedded ones; NULL: embedded */
   const char *tuning;    /* --tuning FILE, which is an override, too; NULL: none */
+  const char *measured;  /* --measured FILE: what a trainer for GPUs has measured elsewhere; NULL: none */
   int rounds;            /* --rounds N of a measurement; 3 */
   const char *dump;      /* --dump PASS: print the IR behind it; NULL: none */
   bool resolved;         /* --resolved */

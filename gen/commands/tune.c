@@ -16,6 +16,7 @@
 #include "gen/commands/process.h"
 #include "gen/commands/runtime.h"
 #include "gen/commands/travel.h"
+#include "gen/commands/tune.h"
 #include "gen/ir/op.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/parts.h"
@@ -259,46 +260,18 @@ static const char *library_version(const struct tune *tune) {
   return arena_printf(tune->arena, "oneDNN %d.%d.%d", major, minor, patch);
 }
 
-static bool made_alike(const struct tuning *a, const struct tuning *b) {
-  return strcmp(a->compiler, b->compiler) == 0 && strcmp(a->flags, b->flags) == 0 &&
-         strcmp(a->library, b->library) == 0;
-}
-
-/* The table to add to: that of the file, unless it was measured elsewhere or with other tools. */
-static struct tuning *open_table(const struct tune *tune, const char *file) {
+/* Adds to the table of `file`; then says what follows for the job. */
+static int finish(struct tune *tune, const char *file) {
   struct arena *arena = tune->arena;
+  struct travel *travel = &tune->variants[0].travel;
   struct tuning *fresh = tuning_new(arena);
-  struct diagnostics diags = diagnostics_in(arena);
-  size_t length;
   fresh->machine = tuning_machine(arena);
   fresh->compiler = compiler_version(tune->options);
-  fresh->flags = compiler_flags(arena, processor_of(tune->variants[0].travel.job));
+  fresh->flags = compiler_flags(arena, processor_of(travel->job));
   fresh->library = library_version(tune);
-  if (read_bytes(arena, file, &length) == NULL) return fresh;
-  struct tuning *there = tuning_read(arena, file, &fresh->machine, (struct location){0}, &diags);
-  if (there != NULL && made_alike(there, fresh)) return there;
-  fprintf(stderr, "accel-gen: %s was measured %s: it is begun anew\n", file,
-          there != NULL ? "with another compiler, other flags or another library" : "elsewhere or by another version");
-  return fresh;
-}
-
-/* Writes the table; then says what follows for the job. */
-static int finish(struct tune *tune, const char *file) {
-  struct tuning *table = open_table(tune, file);
+  struct tuning *table = tune_open(tune->options, file, fresh);
   fill(tune, table);
-  const char *text = tuning_text(table);
-  if (!make_folders(tune->arena, file) || !write_file(tune->arena, file, text, strlen(text))) return STATUS_CANNOT;
-  struct travel travel = tune->variants[0].travel;
-  travel.diags = diagnostics_in(tune->arena);
-  travel.tuning = table;
-  travel.adjust = NULL;
-  travel.program = NULL;
-  int status = travel_to_program(&travel);
-  if (travel.diags.count > 0) diag_print(&travel.diags, stderr, tune->options->colour);
-  if (status != STATUS_OK) return status;
-  printf("%s%s%s: %d entries\n", choices_text(travel.program), prediction_text(travel.program), file,
-         table->entries.count);
-  return STATUS_OK;
+  return tune_finish(travel, table, file);
 }
 
 /* What cannot be measured by one process on this machine. */
@@ -310,13 +283,10 @@ static bool can_tune(struct travel *travel) {
     diag_help(&travel->diags, "tune the job on such a machine");
     return false;
   }
-  bool gpu = job->devices.kind == DEVICE_CUDA;
-  if (!gpu && job->devices.ranks == 1) return true;
-  diag_error(&travel->diags, job_where(job, gpu ? "devices.kind" : "devices.per_node"),
-             gpu ? "kernels for GPUs are written in one way, and are not measured"
-                 : "what is measured is one process, and the job's program is for several");
-  diag_help(&travel->diags, gpu ? "tune a job with devices.kind: cpu"
-                                : "tune the same job with one rank: the kernels of a micro-batch are the same");
+  if (job->devices.ranks == 1) return true;
+  diag_error(&travel->diags, job_where(job, "devices.per_node"),
+             "what is measured is one process, and the job's program is for several");
+  diag_help(&travel->diags, "tune the same job with one rank: the kernels of a micro-batch are the same");
   return false;
 }
 
@@ -331,7 +301,6 @@ int command_tune(const struct options *options) {
   struct arena *arena = options->arena;
   struct tune tune = {.options = options, .arena = arena};
   const struct tuned_machine machine = tuning_machine(arena);
-  const char *file = options->output != NULL ? options->output : tuning_path(arena, &machine);
   struct travel first = {.options = options,
                          .arena = arena,
                          .diags = diagnostics_in(arena),
@@ -341,8 +310,15 @@ int command_tune(const struct options *options) {
   if (status == STATUS_OK && !can_tune(&first)) status = STATUS_BAD_JOB;
   if (first.diags.count > 0) diag_print(&first.diags, stderr, options->colour);
   if (status != STATUS_OK) return status;
+  bool gpu = first.job->devices.kind == DEVICE_CUDA;
+  const char *file = options->output != NULL || gpu ? options->output : tuning_path(arena, &machine);
   if (file == NULL || strcmp(file, "-") == 0) {
     fprintf(stderr, "accel-gen: name the table's file: -o FILE\n");
+    return STATUS_BAD_JOB;
+  }
+  if (gpu) return tune_products(options, file);
+  if (options->measured != NULL) {
+    fprintf(stderr, "accel-gen: --measured is of programs for GPUs\n");
     return STATUS_BAD_JOB;
   }
   tune.threads = first.job->devices.threads > 0 ? first.job->devices.threads : machine.cores;

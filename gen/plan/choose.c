@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/base/text.h"
+#include "gen/plan/kernels.h"
 #include "gen/tuning/tuning.h"
 
 /* A way must be so much faster than the first to take its place: what is measured again differs by as much. */
@@ -58,7 +59,7 @@ const char *choose(struct program *program, const char *subject, const char *wha
 /* What a choice is for, in a few words: the kernel's name, or the subject where it is not one's. */
 static const char *name_of(const struct program *program, const struct choice *choice) {
   for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(program->kernels[i]->subject, choice->subject) == 0) return program->kernels[i]->name;
+    if (strcmp(choice_subject(program, program->kernels[i]), choice->subject) == 0) return program->kernels[i]->name;
   return choice->subject;
 }
 

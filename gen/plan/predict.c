@@ -6,6 +6,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/parts.h"
+#include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
 
 /* Operations a byte from which on arithmetic bounds a kernel. */
@@ -73,7 +74,9 @@ static void add_part(const struct program *program, const struct step_part *part
 
 bool predict_step(const struct program *program, struct prediction *prediction) {
   *prediction = (struct prediction){0};
-  if (program->kind != PROGRAM_TRAIN || program->tuning == NULL || program->tuning->forced >= 0) return false;
+  if (program->kind != PROGRAM_TRAIN || !program->target->chooses || program->tuning == NULL ||
+      program->tuning->forced >= 0)
+    return false;
   const struct rates rates = rates_of(program->tuning);
   double *runs = arena_alloc(program->arena, ((size_t)program->n_kernels + 1) * sizeof *runs);
   double micro_batches = program->job->accumulation.num_steps;

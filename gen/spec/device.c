@@ -27,7 +27,6 @@ static const struct limit cuda[] = {
     {"data.join_uneven_inputs", {"false"}, "data.join_uneven_inputs: false"},
     {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
-    {"devices.tuning", {NULL}, "no devices.tuning; its tables are of processors"},
     {"profile.with_flops", {"false"}, "profile.with_flops: false"},
 };
 
@@ -50,6 +49,14 @@ static void check_processor(const struct spec_node *job, const struct spec_node 
   }
 }
 
+/* A program is made where its GPU may not be, so a table's file is named. */
+static void check_tuning(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *tuning = spec_find(job, "devices.tuning");
+  if (tuning == NULL || !spec_is(tuning, "machine")) return;
+  diag_error(diags, tuning->where, "'machine' is the table of the processor at hand, and devices.kind is 'cuda'");
+  diag_help(diags, "name the file that accel-gen tune JOB -o FILE has written of the GPU");
+}
+
 /* What lies on the host must be read from there piece by piece. */
 static void check_offload(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *param = spec_find(job, "parallelism.offload.param");
@@ -57,8 +64,9 @@ static void check_offload(const struct spec_node *job, struct diagnostics *diags
   int64_t ranks = spec_find(job, "devices.nodes")->integer * spec_find(job, "devices.per_node")->integer;
   struct data_grid grid = data_grid_of(job, ranks);
   if (param != NULL && spec_is(param, "cpu") && (grid.stage < 3 || grid.shards == 1)) {
-    diag_error(diags, param->where, "'parallelism.offload.param' is of weights of which each rank has a part, but here "
-                                    "each has all of them");
+    diag_error(diags, param->where,
+               "'parallelism.offload.param' is of weights of which each rank has a part, but here "
+               "each has all of them");
     diag_help(diags, "add zero_stage: 3, and ranks among which it divides; or leave it out");
   }
   const struct spec_node *name = spec_find(job, "optimizer.name");
@@ -85,4 +93,5 @@ void device_check(const struct spec_node *job, struct diagnostics *diags) {
     diag_help(diags, "use %s", cuda[i].cure);
   }
   check_offload(job, diags);
+  check_tuning(job, diags);
 }

@@ -24,6 +24,7 @@ static void check_origin(const struct spec_node *document, const struct tuned_ma
                generator->text);
     diag_help(diags, "%s", cure);
   }
+  if (machine == NULL) return;
   if (strcmp(processor->text, machine->processor) != 0) {
     diag_error(diags, processor->where, "measured on another machine: this one is %s", machine->processor);
     diag_help(diags, "%s", cure);

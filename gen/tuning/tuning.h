@@ -47,8 +47,8 @@ struct tuning {
 struct tuning *tuning_new(struct arena *arena);
 
 /* Reads a table. NULL with errors in `diags`, each with its place and its reason, when the file cannot be read, is
- * none, or was made by another version of the generator or for another machine than `machine`. `where`: what asks for
- * it. */
+ * none, or was made by another version of the generator or for another machine than `machine` (NULL: any). `where`:
+ * what asks for it. */
 struct tuning *tuning_read(struct arena *arena, const char *file, const struct tuned_machine *machine,
                            struct location where, struct diagnostics *diags);
 

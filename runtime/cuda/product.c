@@ -1,55 +1,27 @@
 /* Products by cuBLASLt. The library counts columns first, so it is given yᵀ = bᵀ aᵀ: its first operand is our b. */
-#include "runtime/cuda/product.h"
-
+#include "runtime/cuda/algorithm.h"
 #include "runtime/cuda/state.h"
 
-#include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What decides over an algorithm; products that are alike in it share one. */
-struct shape {
-  int64_t type, result, tf32, accumulate, epilogue, rows, columns, depth, y_row, a_row, a_column, b_row, b_column;
-  int64_t batch, y_step, a_step, b_step;
-};
-
-struct accel_cuda_algorithm {
-  struct shape shape;
-  cublasLtMatmulDesc_t what;
-  cublasLtMatrixLayout_t a, b, y;
-  cublasLtMatmulAlgo_t algorithm;
-  struct accel_cuda_algorithm *next;
-};
-
 static cublasLtHandle_t handle;
 static struct accel_cuda_algorithm *algorithms;
-
-static void check(cublasStatus_t status, const char *call, int line) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  struct refusal refusal = {
-      "cuBLASLt", call, __FILE__, line, cublasLtGetStatusName(status), cublasLtGetStatusString(status)};
-  rt_refused(&refusal, NULL);
-}
-#define CHECK(call) check((call), #call, __LINE__)
+static bool measures;
 
 static void close_products(void) {
+  if (measures) rt_measured_write();
   while (algorithms != NULL) {
     struct accel_cuda_algorithm *gone = algorithms;
     algorithms = gone->next;
-    CHECK(cublasLtMatmulDescDestroy(gone->what));
-    CHECK(cublasLtMatrixLayoutDestroy(gone->a));
-    CHECK(cublasLtMatrixLayoutDestroy(gone->b));
-    CHECK(cublasLtMatrixLayoutDestroy(gone->y));
+    RT_BLAS(cublasLtMatmulDescDestroy(gone->what));
+    RT_BLAS(cublasLtMatrixLayoutDestroy(gone->a));
+    RT_BLAS(cublasLtMatrixLayoutDestroy(gone->b));
+    RT_BLAS(cublasLtMatrixLayoutDestroy(gone->y));
     free(gone);
   }
-  CHECK(cublasLtDestroy(handle));
+  RT_BLAS(cublasLtDestroy(handle));
   handle = NULL;
-}
-
-static cudaDataType_t type_of(enum accel_element element) {
-  static const cudaDataType_t types[] = {
-      [ACCEL_F32] = CUDA_R_32F, [ACCEL_BF16] = CUDA_R_16BF, [ACCEL_F16] = CUDA_R_16F};
-  return types[element];
 }
 
 /* ---- Saying what is multiplied ---- */
@@ -74,7 +46,7 @@ static bool has_bias(enum accel_epilogue epilogue) {
 }
 
 static void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t size) {
-  CHECK(cublasLtMatmulDescSetAttribute(what, attribute, value, size));
+  RT_BLAS(cublasLtMatmulDescSetAttribute(what, attribute, value, size));
 }
 
 static void set_pointers(const struct accel_cuda_algorithm *chosen, const void *bias, const void *aux) {
@@ -88,7 +60,7 @@ static cublasLtMatmulDesc_t describe(const struct shape *shape) {
   const cublasOperation_t plain = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
   cublasComputeType_t compute = shape->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulDesc_t what;
-  CHECK(cublasLtMatmulDescCreate(&what, compute, CUDA_R_32F));
+  RT_BLAS(cublasLtMatmulDescCreate(&what, compute, CUDA_R_32F));
   set(what, CUBLASLT_MATMUL_DESC_TRANSA, shape->b_column == 1 ? &plain : &transposed, sizeof plain);
   set(what, CUBLASLT_MATMUL_DESC_TRANSB, shape->a_column == 1 ? &plain : &transposed, sizeof plain);
   set(what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogues[shape->epilogue], sizeof *epilogues);
@@ -103,9 +75,9 @@ static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, in
                                      int64_t row, int64_t step) {
   int32_t batch = (int32_t)shape->batch;
   cublasLtMatrixLayout_t made;
-  CHECK(cublasLtMatrixLayoutCreate(&made, type_of((enum accel_element)type), (uint64_t)first, (uint64_t)second, row));
-  CHECK(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
-  CHECK(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
+  RT_BLAS(cublasLtMatrixLayoutCreate(&made, rt_blas_type(type), (uint64_t)first, (uint64_t)second, row));
+  RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
+  RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
   return made;
 }
 
@@ -121,41 +93,24 @@ static void lay_out(struct accel_cuda_algorithm *chosen) {
 
 /* ---- Choosing ---- */
 
-static cublasLtMatmulPreference_t preference(void) {
-  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
-  const uint32_t alignment = 16, once = CUBLASLT_REDUCTION_SCHEME_NONE;
-  cublasLtMatmulPreference_t wish;
-  CHECK(cublasLtMatmulPreferenceCreate(&wish));
-  CHECK(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &plan->workspace_bytes,
-                                             sizeof plan->workspace_bytes));
-  if (plan->deterministic)
-    CHECK(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &once, sizeof once));
-  const cublasLtMatmulPreferenceAttributes_t addresses[] = {
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-  for (int i = 0; i < 4; i++)
-    CHECK(cublasLtMatmulPreferenceSetAttribute(wish, addresses[i], &alignment, sizeof alignment));
-  return wish;
-}
-
 static void choose(struct accel_cuda_algorithm *chosen, const char *name) {
-  cublasLtMatmulHeuristicResult_t result;
-  cublasLtMatmulPreference_t wish = preference();
-  int found = 0;
+  cublasLtMatmulHeuristicResult_t best;
   const void *somewhere = rt_cuda_device()->arena; /* an epilogue without its addresses has no algorithm */
   set_pointers(chosen, somewhere, somewhere);
-  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, chosen->what, chosen->b, chosen->a, chosen->y,
-                                                         chosen->y, wish, 1, &result, &found);
-  CHECK(cublasLtMatmulPreferenceDestroy(wish));
-  if (status != CUBLAS_STATUS_SUCCESS || found == 0 || result.state != CUBLAS_STATUS_SUCCESS) {
+  if (chosen->wanted != NULL) {
+    if (rt_algorithm_of(handle, chosen->wanted, chosen)) return;
+    rt_warn("cuBLASLt has no '%s' for the product of %s here: its own choice is taken; accel-gen tune measures anew",
+            chosen->wanted, name);
+  }
+  if (rt_algorithms(handle, chosen, &best, 1) == 0) {
     struct problem problem;
-    rt_problem(&problem, "cuBLASLt has no algorithm for the product of %s, %lld x %lld x %lld, in %zu bytes: %s", name,
+    rt_problem(&problem, "cuBLASLt has no algorithm for the product of %s, %lld x %lld x %lld, in %zu bytes", name,
                (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
-               rt_cuda_device()->plan.workspace_bytes, cublasLtGetStatusString(status));
+               rt_cuda_device()->plan.workspace_bytes);
     rt_help(&problem, "look for a newer cuBLAS, or shapes whose rows are a multiple of 16 bytes");
     rt_fail(&problem, 1);
   }
-  chosen->algorithm = result.algo;
+  chosen->algorithm = best.algo;
 }
 
 static struct shape shape_of(const struct accel_cuda_product *p) {
@@ -179,14 +134,22 @@ static struct shape shape_of(const struct accel_cuda_product *p) {
                         .b_step = many ? p->b_step : 0};
 }
 
+/* Names of algorithms, or none. */
+static bool is_same(const char *a, const char *b) {
+  return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 void accel_cuda_open_product(struct accel_cuda_product *product) {
   const struct shape shape = shape_of(product);
   if (handle == NULL) {
-    CHECK(cublasLtCreate(&handle));
+    RT_BLAS(cublasLtCreate(&handle));
+    measures = rt_measures_products();
     rt_cuda_close_products = close_products;
   }
   for (product->algorithm = algorithms; product->algorithm != NULL; product->algorithm = product->algorithm->next)
-    if (memcmp(&product->algorithm->shape, &shape, sizeof shape) == 0) return;
+    if (memcmp(&product->algorithm->shape, &shape, sizeof shape) == 0 &&
+        is_same(product->algorithm->wanted, product->algorithm_name))
+      return;
   struct accel_cuda_algorithm *chosen = calloc(1, sizeof *chosen);
   if (chosen == NULL) {
     struct problem problem;
@@ -194,6 +157,7 @@ void accel_cuda_open_product(struct accel_cuda_product *product) {
     rt_fail(&problem, 1);
   }
   chosen->shape = shape;
+  chosen->wanted = product->algorithm_name;
   lay_out(chosen);
   choose(chosen, product->name);
   chosen->next = algorithms;
@@ -206,7 +170,8 @@ void accel_cuda_multiply(const struct accel_cuda_product *product, accel_stream 
   const struct accel_cuda_algorithm *chosen = product->algorithm;
   const float one = 1.0f, old = product->accumulate ? 1.0f : 0.0f;
   set_pointers(chosen, bias, aux);
-  CHECK(cublasLtMatmul(handle, chosen->what, &one, b, chosen->b, a, chosen->a, &old, y, chosen->y, y, chosen->y,
-                       &chosen->algorithm, device->arena + device->plan.workspace_offset, device->plan.workspace_bytes,
-                       stream));
+  if (measures) rt_measure_product(handle, product, &(struct operands){y, a, b}, stream);
+  RT_BLAS(cublasLtMatmul(handle, chosen->what, &one, b, chosen->b, a, chosen->a, &old, y, chosen->y, y, chosen->y,
+                         &chosen->algorithm, device->arena + device->plan.workspace_offset,
+                         device->plan.workspace_bytes, stream));
 }

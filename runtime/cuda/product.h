@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* What is done with a product before it is written. bias is a vector of y's type; aux of gelu a matrix of the type and
- * the steps of y, of relu a bit for each place of such a matrix, whose rows are multiples of 128 bits and which the library
- * alone reads.
+ * the steps of y, of relu a bit for each place of such a matrix, whose rows are multiples of 128 bits and which the
+ * library alone reads.
  *
  *   BIAS            y = a b + bias[column]
  *   GELU            aux = a b, y = gelu(aux): the form with tanh, gelu_tanh
@@ -47,6 +47,7 @@ enum accel_epilogue {
  * are in elements; all addresses are multiples of 16 bytes. */
 struct accel_cuda_product {
   const char *name;                /* for messages: "attn.c_attn" */
+  const char *algorithm_name;      /* of those that ACCEL_MEASURE has timed; NULL: the first of the heuristic's */
   enum accel_element type, result; /* of a and b; of y, bias and gelu's aux */
   bool tf32;                       /* float32 operands are rounded to 10 bits of mantissa */
   bool accumulate;                 /* only with PLAIN, SUM_A and SUM_B */
@@ -60,9 +61,14 @@ struct accel_cuda_product {
   struct accel_cuda_algorithm *algorithm; /* the runtime's own */
 };
 
-/* Makes a product ready: takes the first algorithm of the library's heuristic that fits the workspace and, where the
- * plan is deterministic, writes each element once. Products that are alike share it. Ends the process with a message
- * that names the product when there is none. */
+/* Makes a product ready: takes the algorithm that it names, where cuBLASLt has it on this GPU; else, with a warning,
+ * and where it names none the first algorithm of the library's heuristic that fits the workspace and, where the plan is
+ * deterministic, writes each element once. Products that are alike share it. Ends the process with a message that names
+ * the product when there is none.
+ *
+ * With ACCEL_MEASURE=FILE in the environment nothing is recorded into graphs, each product times the algorithms that
+ * the heuristic offers where it first runs, by events and with its operands as they are, and FILE gets what was
+ * measured: `accel-gen tune` reads it. Results are those of a run without it. */
 void accel_cuda_open_product(struct accel_cuda_product *product);
 
 /* Puts it into `stream`, the compute stream or one that never runs beside it, as they share the workspace. bias and

@@ -87,11 +87,11 @@ class HostTrainer(Trainer):
         compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program, "-ljansson", "-ldnnl",
                      "-fopenmp", "-lm"])
 
-    def run(self, *flags):
+    def run(self, *flags, **environment):
         ranks = self.job["devices"].get("per_node", 1)
         if ranks == 1:
-            return super().run(*flags)
-        meeting = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+            return super().run(*flags, **environment)
+        meeting = {**os.environ, **environment, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
                    "OMP_NUM_THREADS": "1"}
         running = [subprocess.Popen([self.folder / "trainer", *flags], cwd=self.folder, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True,

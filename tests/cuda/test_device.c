@@ -73,6 +73,25 @@ static void test_start(void **state) {
   }
 }
 
+/* What ranks wait for goes first: the stream of collectives has the highest priority, all others the lowest. */
+static void look_at_priorities(void) {
+  int lowest, highest;
+  open_device();
+  if (cudaDeviceGetStreamPriorityRange(&lowest, &highest) != cudaSuccess || highest >= lowest) exit(3);
+  for (int i = 0; i < ACCEL_STREAMS; i++) {
+    int priority = 1;
+    if (cudaStreamGetPriority(accel_cuda_stream((enum accel_stream_name)i), &priority) != cudaSuccess) exit(4);
+    if (priority != (i == ACCEL_TRAFFIC ? highest : lowest)) exit(5);
+  }
+  accel_cuda_close();
+}
+
+static void test_priorities(void **state) {
+  char text[1024];
+  (void)state;
+  assert_int_equal(ended(look_at_priorities, "", text, sizeof text), 0);
+}
+
 /* ---- Feed and report ---- */
 
 static void run_sum(const void *arguments) {
@@ -272,6 +291,38 @@ static void products(void) {
   accel_cuda_close();
 }
 
+/* 1 + 2^-11 is 1 in ten bits of mantissa, and stays what it is in float32. */
+static void rounds_factors(void) {
+  static const float one = 1.0f, near_one = 1.0f + 1.0f / 2048.0f;
+  open_device();
+  for (int tf32 = 0; tf32 < 2; tf32++) {
+    struct accel_cuda_product p = {.name = "tf32",
+                                   .tf32 = tf32,
+                                   .rows = 1,
+                                   .columns = 1,
+                                   .depth = 1,
+                                   .y_row = 4,
+                                   .a_row = 4,
+                                   .a_column = 1,
+                                   .b_row = 4,
+                                   .b_column = 1};
+    float y;
+    accel_cuda_open_product(&p);
+    accel_cuda_write(arena->a, &near_one, sizeof near_one);
+    accel_cuda_write(arena->b, &one, sizeof one);
+    accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, NULL, NULL);
+    accel_cuda_read(&y, arena->y, sizeof y);
+    if (y != (tf32 ? one : near_one)) exit(3 + tf32);
+  }
+  accel_cuda_close();
+}
+
+static void test_tf32(void **state) {
+  char text[1024];
+  (void)state;
+  assert_int_equal(ended(rounds_factors, "", text, sizeof text), 0);
+}
+
 static void no_algorithm(void) {
   open_device();
   check_product(ACCEL_PLAIN, false, false, false, 0);
@@ -288,7 +339,8 @@ static void test_products(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_start), cmocka_unit_test(test_steps),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_start),  cmocka_unit_test(test_priorities),
+                                     cmocka_unit_test(test_steps),  cmocka_unit_test(test_tf32),
                                      cmocka_unit_test(test_breaks), cmocka_unit_test(test_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* cuBLASLt: products as its documentation states them, column by column, added up in double. */
+#include "tests/cuda/standin/algorithms.h"
 #include "tests/cuda/standin/core.h"
 
 #include "runtime/values/half.h"
@@ -40,6 +41,7 @@ struct product {
   const void *a, *b;
   void *d, *workspace;
   size_t workspace_bytes;
+  struct algorithm algorithm;
 };
 
 const char *cublasLtGetStatusName(cublasStatus_t status) {
@@ -248,11 +250,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   struct choice *kept = malloc(sizeof *kept); /* as long as the process: an algorithm has no end */
   if (kept == NULL || wanted < 1) fault("no memory, or nothing asked for");
   *kept = of;
-  memset(results, 0, sizeof *results);
-  memcpy(&results->algo, &kept, sizeof kept);
-  results->workspaceSize = wish->workspace;
-  results->state = CUBLAS_STATUS_SUCCESS;
-  *found = 1;
+  *found = wanted < algorithms_offered() ? wanted : algorithms_offered();
+  for (int i = 0; i < *found; i++) {
+    results[i] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = wish->workspace, .state = CUBLAS_STATUS_SUCCESS};
+    algorithm_put(&results[i].algo, algorithm_offered(i, kept));
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -289,8 +291,18 @@ static double gelu_slope(double x) {
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * root * (1.0 + 3.0 * 0.044715 * x * x);
 }
 
+/* A number with the ten bits of mantissa that TF32 has, to nearest even. */
+static double rounded(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  bits += 0xfff + (bits >> 13 & 1);
+  bits &= ~0x1fffu;
+  memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
 /* A factor as [other][depth] doubles. */
-static double *unpacked(const void *base, const struct matrix *matrix, int64_t n, bool depth_follows) {
+static double *unpacked(const void *base, const struct matrix *matrix, int64_t n, bool depth_follows, bool tf32) {
   int64_t others = depth_follows ? matrix->columns : matrix->rows;
   int64_t depth = depth_follows ? matrix->rows : matrix->columns;
   double *all = malloc((size_t)(others * depth + 1) * sizeof *all);
@@ -299,6 +311,7 @@ static double *unpacked(const void *base, const struct matrix *matrix, int64_t n
     for (int64_t k = 0; k < depth; k++)
       all[i * depth + k] =
           value_at(base, matrix->type, n * matrix->step + (depth_follows ? i * matrix->ld + k : k * matrix->ld + i));
+  for (int64_t i = 0; i < others * depth && tf32; i++) all[i] = rounded((float)all[i]);
   return all;
 }
 
@@ -337,8 +350,9 @@ static void leave_sums(const struct product *p, const double *a, const double *b
 static void multiply_one(const struct product *p, int64_t batch) {
   const struct choice *of = &p->of;
   int64_t m = of->d.rows, n = of->d.columns, depth = depth_of(of);
-  double *a = unpacked(p->a, &of->a, batch, of->what.transposed_a != CUBLAS_OP_N);
-  double *b = unpacked(p->b, &of->b, batch, of->what.transposed_b == CUBLAS_OP_N);
+  bool tf32 = of->what.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  double *a = unpacked(p->a, &of->a, batch, of->what.transposed_a != CUBLAS_OP_N, tf32);
+  double *b = unpacked(p->b, &of->b, batch, of->what.transposed_b == CUBLAS_OP_N, tf32);
   double *d = malloc((size_t)(m * n + 1) * sizeof *d);
   if (d == NULL) fault("no memory");
   for (int64_t j = 0; j < n; j++)
@@ -374,6 +388,19 @@ static void run_product(const void *arguments) {
   /* Its beginning speaks for all of it, which may be tens of MiB for each of many small products. */
   touch(p->workspace, p->workspace_bytes < 4096 ? p->workspace_bytes : 4096, true);
   for (int64_t n = 0; n < p->of.a.batch; n++) multiply_one(p, n);
+  products_time += algorithm_time(&p->algorithm);
+}
+
+/* A fault where the algorithm is for another product; one that was made by its number is for any. */
+static void require_chosen(const struct product *p, const char *name) {
+  const struct choice *chosen = p->algorithm.of;
+  struct choice asked = p->of;
+  if (!algorithm_is_whole(&p->algorithm)) fault("%s: an algorithm that is not whole", name);
+  if (chosen == NULL) return;
+  asked.what.bias = asked.what.aux = NULL;
+  asked.workspace = chosen->workspace;
+  if (memcmp(chosen, &asked, sizeof asked) != 0) fault("%s: the algorithm was chosen for another product", name);
+  if (p->workspace_bytes < chosen->workspace) fault("%s: less workspace than the algorithm takes", name);
 }
 
 static void require_aligned(const void *address, const char *which) {
@@ -394,17 +421,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
                       .b = b,
                       .d = d,
                       .workspace = workspace,
-                      .workspace_bytes = workspace_bytes};
+                      .workspace_bytes = workspace_bytes,
+                      .algorithm = algorithm_in(algorithm)};
   object_of(handle, LT_HANDLE, name);
   if (call(name)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  const struct choice *chosen;
-  memcpy(&chosen, &algorithm->data, sizeof chosen);
-  struct choice asked = p.of;
-  asked.what.bias = asked.what.aux = NULL;
-  asked.workspace = chosen != NULL ? chosen->workspace : 0;
-  if (chosen == NULL || memcmp(chosen, &asked, sizeof asked) != 0)
-    fault("%s: the algorithm was chosen for another product", name);
-  if (workspace_bytes < chosen->workspace) fault("%s: less workspace than the algorithm takes", name);
+  require_chosen(&p, name);
   if (c != d) fault("%s: C is not D", name);
   require_aligned(a, "A");
   require_aligned(b, "B");

@@ -1,4 +1,5 @@
 /* Streams, events, captures, graphs. */
+#include "tests/cuda/standin/algorithms.h"
 #include "tests/cuda/standin/core.h"
 
 #include <stdlib.h>
@@ -9,13 +10,15 @@ enum { LOCALS = 16, NODES = 1 << 20 };
 struct CUstream_st {
   int actor;
   struct clock clock;
+  int priority;
   struct CUgraph_st *capture; /* NULL: none goes on */
   int local;                  /* its number in the capture */
   struct CUstream_st *next;
 };
 
 struct CUevent_st {
-  bool is_recorded;
+  bool is_recorded, is_timed;
+  float time; /* of the device, when it was recorded last outside of a capture */
   struct clock clock;
   struct CUgraph_st *capture; /* in which it was recorded last; NULL: in none */
   int slot;                   /* its number there */
@@ -87,10 +90,16 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   if (flags != cudaStreamNonBlocking) fault("a stream that waits for the default stream");
   if (priority > 0 || priority < -5) fault("a stream of the priority %d", priority);
   *stream = object_new(STREAM, sizeof **stream);
+  (*stream)->priority = priority;
   (*stream)->actor = actor_new(made < 4 ? names[made] : "a stream");
   (*stream)->next = streams;
   streams = *stream;
   made++;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+  *priority = stream_of(stream, "cudaStreamGetPriority")->priority;
   return cudaSuccess;
 }
 
@@ -121,9 +130,9 @@ cudaError_t cudaDeviceSynchronize(void) {
 /* ---- Events ---- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-  (void)flags;
   if (call("cudaEventCreateWithFlags")) return cudaErrorMemoryAllocation;
   *event = object_new(EVENT, sizeof **event);
+  (*event)->is_timed = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 
@@ -150,6 +159,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (in->capture == NULL) {
     follow_host(&in->clock);
     own->clock = in->clock;
+    own->time = products_time;
     return cudaSuccess;
   }
   own->slot = in->capture->n_slots++;
@@ -164,6 +174,18 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   no_capture("cudaEventSynchronize");
   if (own->capture != NULL) fault("cudaEventSynchronize: the event was recorded in a capture");
   if (own->is_recorded) clock_join(host_clock(), &own->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begun, cudaEvent_t ended) {
+  const struct CUevent_st *first = object_of(begun, EVENT, "cudaEventElapsedTime");
+  const struct CUevent_st *last = object_of(ended, EVENT, "cudaEventElapsedTime");
+  if (call("cudaEventElapsedTime")) return cudaErrorNotReady;
+  if (!first->is_timed || !last->is_timed) fault("cudaEventElapsedTime of an event that has no time");
+  if (!first->is_recorded || !last->is_recorded || first->capture != NULL || last->capture != NULL)
+    fault("cudaEventElapsedTime of an event that was not recorded in a stream");
+  if (!clock_covers(host_clock(), &last->clock)) fault("cudaEventElapsedTime of an event that nobody has waited for");
+  *milliseconds = last->time - first->time;
   return cudaSuccess;
 }
 

@@ -1,0 +1,127 @@
+/* Algorithms of cuBLASLt: those that its heuristic finds, and one by its configuration. */
+#include "runtime/cuda/algorithm.h"
+
+#include "runtime/cuda/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rt_blas_check(cublasStatus_t status, const char *call, const char *file, int line) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  struct refusal refusal = {
+      "cuBLASLt", call, file, line, cublasLtGetStatusName(status), cublasLtGetStatusString(status)};
+  rt_refused(&refusal, NULL);
+}
+
+cudaDataType_t rt_blas_type(int64_t element) {
+  static const cudaDataType_t types[] = {
+      [ACCEL_F32] = CUDA_R_32F, [ACCEL_BF16] = CUDA_R_16BF, [ACCEL_F16] = CUDA_R_16F};
+  return types[element];
+}
+
+static cublasLtMatmulPreference_t preference(void) {
+  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
+  const uint32_t alignment = 16, once = CUBLASLT_REDUCTION_SCHEME_NONE;
+  cublasLtMatmulPreference_t wish;
+  RT_BLAS(cublasLtMatmulPreferenceCreate(&wish));
+  RT_BLAS(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &plan->workspace_bytes,
+                                               sizeof plan->workspace_bytes));
+  if (plan->deterministic)
+    RT_BLAS(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &once, sizeof once));
+  const cublasLtMatmulPreferenceAttributes_t addresses[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  for (int i = 0; i < 4; i++)
+    RT_BLAS(cublasLtMatmulPreferenceSetAttribute(wish, addresses[i], &alignment, sizeof alignment));
+  return wish;
+}
+
+int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *product,
+                  cublasLtMatmulHeuristicResult_t *found, int most) {
+  cublasLtMatmulPreference_t wish = preference();
+  int count = 0, good = 0;
+  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, product->what, product->b, product->a, product->y,
+                                                         product->y, wish, most, found, &count);
+  RT_BLAS(cublasLtMatmulPreferenceDestroy(wish));
+  for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; i++)
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) found[good++] = found[i];
+  return good;
+}
+
+/* ---- By name ---- */
+
+/* What an algorithm is set to, in the order of its name. */
+static const struct member {
+  const char *word;
+  cublasLtMatmulAlgoConfigAttributes_t attribute;
+  size_t size;
+} members[] = {
+    {"algo", CUBLASLT_ALGO_CONFIG_ID, sizeof(int32_t)},
+    {"tile", CUBLASLT_ALGO_CONFIG_TILE_ID, sizeof(uint32_t)},
+    {"split", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, sizeof(int32_t)},
+    {"reduction", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, sizeof(uint32_t)},
+    {"swizzle", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, sizeof(uint32_t)},
+    {"custom", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, sizeof(uint32_t)},
+    {"stages", CUBLASLT_ALGO_CONFIG_STAGES_ID, sizeof(uint32_t)},
+    {"inner", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, sizeof(uint16_t)},
+    {"cluster", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, sizeof(uint16_t)},
+};
+enum { REDUCTION = 3, MEMBERS = sizeof members / sizeof *members };
+
+void rt_algorithm_name(const cublasLtMatmulAlgo_t *algorithm, char name[ALGORITHM_NAME]) {
+  size_t length = 0, written;
+  for (int i = 0; i < MEMBERS; i++) {
+    uint32_t value = 0;
+    uint16_t half = 0;
+    void *at = members[i].size == sizeof half ? (void *)&half : (void *)&value;
+    RT_BLAS(cublasLtMatmulAlgoConfigGetAttribute(algorithm, members[i].attribute, at, members[i].size, &written));
+    int added = snprintf(name + length, ALGORITHM_NAME - length, "%s%s %u", i > 0 ? " " : "", members[i].word,
+                         (unsigned)(value + half));
+    length += (size_t)added;
+  }
+}
+
+/* The numbers of a name; false where it is none. */
+static bool read_name(const char *name, uint32_t values[MEMBERS]) {
+  for (int i = 0; i < MEMBERS; i++) {
+    size_t length = strlen(members[i].word);
+    char *end;
+    if (strncmp(name, members[i].word, length) != 0 || name[length] != ' ') return false;
+    unsigned long value = strtoul(name + length + 1, &end, 10);
+    if (end == name + length + 1 || value > UINT32_MAX) return false;
+    values[i] = (uint32_t)value;
+    name = *end == ' ' ? end + 1 : end;
+  }
+  return *name == '\0';
+}
+
+static bool configure(cublasLtMatmulAlgo_t *algorithm, const uint32_t values[MEMBERS]) {
+  for (int i = 1; i < MEMBERS; i++) {
+    const uint16_t half = (uint16_t)values[i];
+    const void *at = members[i].size == sizeof half ? (const void *)&half : (const void *)&values[i];
+    if (cublasLtMatmulAlgoConfigSetAttribute(algorithm, members[i].attribute, at, members[i].size) !=
+        CUBLAS_STATUS_SUCCESS)
+      return false;
+  }
+  return true;
+}
+
+bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *product) {
+  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
+  const cudaDataType_t factor = rt_blas_type(product->shape.type), result = rt_blas_type(product->shape.result);
+  cublasComputeType_t compute = product->shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  cublasLtMatmulHeuristicResult_t checked;
+  cublasLtMatmulAlgo_t algorithm;
+  uint32_t values[MEMBERS];
+  if (!read_name(name, values) || (plan->deterministic && values[REDUCTION] != 0)) return false;
+  if (cublasLtMatmulAlgoInit(handle, compute, CUDA_R_32F, factor, factor, result, result, (int)values[0], &algorithm) !=
+          CUBLAS_STATUS_SUCCESS ||
+      !configure(&algorithm, values))
+    return false;
+  cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, product->what, product->b, product->a, product->y, product->y,
+                                                  &algorithm, &checked);
+  if (status != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > plan->workspace_bytes) return false;
+  product->algorithm = algorithm;
+  return true;
+}

@@ -1,0 +1,85 @@
+/* How long cuBLASLt's algorithms take for a program's products, where they run: the same memory, and what stands in the
+ * caches there. */
+#include "runtime/cuda/algorithm.h"
+#include "runtime/cuda/state.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ALGORITHMS = 16, ROUNDS = 3, RUNS = 5 };
+
+/* By product: {"name", "ways": [{"way", "seconds"}]}. */
+static json_t *measured;
+
+bool rt_measures_products(void) {
+  return getenv("ACCEL_MEASURE") != NULL;
+}
+
+/* One execution. What was in a result that adds up stays there: next to it the product vanishes. */
+static bool run(cublasLtHandle_t handle, const struct accel_cuda_product *product, const struct operands *operands,
+                const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
+  const struct cuda_device *device = rt_cuda_device();
+  const struct accel_cuda_algorithm *of = product->algorithm;
+  const float factor = product->accumulate ? 1e-37f : 1.0f, old = product->accumulate ? 1.0f : 0.0f;
+  return cublasLtMatmul(handle, of->what, &factor, operands->b, of->b, operands->a, of->a, &old, operands->y, of->y,
+                        operands->y, of->y, algorithm, device->arena + device->plan.workspace_offset,
+                        device->plan.workspace_bytes, stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+static int by_size(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+/* The median over rounds of the seconds of one execution; 0 where the algorithm does not run. */
+static double time_of(cublasLtHandle_t handle, const struct accel_cuda_product *product,
+                      const struct operands *operands, const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
+  cudaEvent_t begun, ended;
+  float rounds[ROUNDS];
+  bool good = run(handle, product, operands, algorithm, stream);
+  RT_CUDA(cudaEventCreateWithFlags(&begun, cudaEventDefault));
+  RT_CUDA(cudaEventCreateWithFlags(&ended, cudaEventDefault));
+  for (int round = 0; round < ROUNDS && good; round++) {
+    RT_CUDA(cudaEventRecord(begun, stream));
+    for (int i = 0; i < RUNS; i++) good = run(handle, product, operands, algorithm, stream) && good;
+    RT_CUDA(cudaEventRecord(ended, stream));
+    RT_CUDA(cudaEventSynchronize(ended));
+    RT_CUDA(cudaEventElapsedTime(&rounds[round], begun, ended));
+  }
+  RT_CUDA(cudaEventDestroy(begun));
+  RT_CUDA(cudaEventDestroy(ended));
+  if (!good) return 0;
+  qsort(rounds, ROUNDS, sizeof *rounds, by_size);
+  return 1e-3 * rounds[ROUNDS / 2] / RUNS;
+}
+
+void rt_measure_product(cublasLtHandle_t handle, const struct accel_cuda_product *product,
+                        const struct operands *operands, accel_stream stream) {
+  cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
+  json_t *ways;
+  if (measured == NULL) measured = json_object();
+  if (json_object_get(measured, product->name) != NULL) return;
+  json_object_set_new(measured, product->name, ways = json_array());
+  int count = rt_algorithms(handle, product->algorithm, found, MOST_ALGORITHMS);
+  for (int i = 0; i < count; i++) {
+    char name[ALGORITHM_NAME];
+    double seconds = time_of(handle, product, operands, &found[i].algo, stream);
+    rt_algorithm_name(&found[i].algo, name);
+    if (seconds > 0) json_array_append_new(ways, json_pack("{s:s, s:f}", "way", name, "seconds", seconds));
+  }
+}
+
+void rt_measured_write(void) {
+  const char *file = getenv("ACCEL_MEASURE");
+  const struct cudaDeviceProp *device = &rt_cuda_device()->properties;
+  size_t version = cublasLtGetVersion();
+  char library[64];
+  snprintf(library, sizeof library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+  json_t *root = json_pack("{s:s, s:s, s:i, s:s, s:o*}", "format", "accel-measured-1", "device", device->name, "cores",
+                           device->multiProcessorCount, "library", library, "products", measured);
+  if (root == NULL || json_dump_file(root, file, JSON_INDENT(1)) != 0) rt_warn("cannot write %s", file);
+  json_decref(root);
+  measured = NULL;
+}

@@ -1,0 +1,86 @@
+"""What the host of a CUDA program does in a step, by the calls that it makes over the stand-ins: nothing waits for the
+device, nothing is made or given back, and whether a step's gradients were finite is no business of the host's."""
+
+import collections
+import json
+import re
+import subprocess
+import unittest
+
+from host import GENERATOR, HostTrainer, objects
+from test_training import MODELS, TEXT, write_data
+
+GPT = {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
+# Calls that the host waits in, or that take or give memory, streams, handles.
+SLOW = re.compile(r"Synchronize$|Create|Destroy|Malloc|Alloc|Free|cudaMemcpy$|GetHeuristic|Instantiate|Capture")
+
+
+def job(**groups):
+    return {"model": {"source": str(MODELS / "gpt2.c"), "config": GPT},
+            "data": {**TEXT, "batch_size": 1, "sequence_length": 8}, "optimizer": {"name": "adamw", "lr": 1e-3, "clip_grad_norm": 1.0},
+            "training": {"steps": 30, "seed": 3}, **groups}
+
+
+def calls(trainer, steps):
+    trace = trainer.folder / "trace"
+    trace.unlink(missing_ok=True)
+    trainer.rows = trainer.run("--steps", str(steps), STANDIN_TRACE=str(trace))
+    return collections.Counter(line.split()[0] for line in trace.read_text().splitlines())
+
+
+def of_a_step(trainer, few=10, many=30):
+    """Calls of one step, as far as each step makes them: from the difference of two runs."""
+    before, after = calls(trainer, few), calls(trainer, many)
+    return {name: (after[name] - before[name]) / (many - few) for name in after if after[name] != before[name]}
+
+
+class Host(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        parts, cls.made = objects(), {}
+        scaler = {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 1e12, "growth_interval": 4}}
+        for name, precision in (("plain", {}), ("scaled", scaler)):
+            trainer = HostTrainer(job(precision=precision, devices={"attention": "own"}), parts)
+            write_data(trainer.folder, 1)
+            trainer.build()
+            cls.made[name] = (of_a_step(trainer), trainer.rows)
+
+    def test_a_step(self):
+        """A launch, a copy of the batch to its ring and from there, a report, and the events between them."""
+        step, _ = self.made["plain"]
+        self.assertEqual(step["cudaGraphLaunch"], 1)
+        self.assertLessEqual(sum(step.values()), 16, step)
+        slow = {name: times for name, times in step.items() if SLOW.search(name)}
+        self.assertLessEqual(set(slow), {"cudaEventSynchronize"}, slow)  # of an event two steps ago
+
+    def test_overflow_stays_on_the_device(self):
+        """A scaler's steps are the same calls, whether they are skipped or not."""
+        (plain, _), (scaled, rows) = self.made["plain"], self.made["scaled"]
+        self.assertEqual(scaled, plain)
+        skipped = rows[-1]["skipped"]
+        self.assertGreater(skipped, 3)
+        self.assertLess(skipped, len(rows))
+
+
+class Keys(unittest.TestCase):
+    def text(self, **groups):
+        trainer = HostTrainer(job(**groups), [])
+        return trainer.generate()
+
+    def test_tf32(self):
+        for wanted in (False, True):
+            text = self.text(precision={"tf32": wanted})
+            self.assertEqual(set(re.findall(r"\.tf32 = (\w+),", text)), {json.dumps(wanted)})
+        self.assertEqual(set(re.findall(r"\.tf32 = (\w+),", self.text(precision={"tf32": True, "mixed_precision": "bf16"}))), {"false"})
+
+    def test_memory(self):
+        """What does not fit is refused where the program is made."""
+        trainer = HostTrainer(job(devices={"memory": "40MiB"}), [])
+        ended = subprocess.run([GENERATOR, trainer.path, "-o", trainer.folder / "trainer.c"], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 2)
+        self.assertRegex(ended.stderr, r"the program takes .* and devices\.memory is 40\.0 MiB")
+        self.assertFalse((trainer.folder / "trainer.c").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

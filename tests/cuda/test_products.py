@@ -1,0 +1,105 @@
+"""Products by the algorithm that was measured to be the fastest: what a trainer measures, the table that `accel-gen tune`
+makes of it, and the program that is made by the table. Over the stand-ins, whose second algorithm of three is said to be
+the fastest: nothing here is a time.
+
+The programs are those that nvcc would compile; tests/gpu/run.sh is for what a GPU does."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import jsonschema
+import numpy as np
+from host import GENERATOR, TREE, HostTrainer, objects
+from test_training import MODELS, TEXT, write_data
+
+GPT = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
+SCHEMA = json.loads((TREE / "schemas" / "tuning.schema.json").read_text())
+FASTEST = "algo 61 tile 21 split 1 reduction 0 swizzle 0 custom 0 stages 3 inner 0 cluster 2"
+
+
+def command(trainer, *words, status=0):
+    ended = subprocess.run([GENERATOR, *words], cwd=trainer.folder, capture_output=True, text=True)
+    if ended.returncode != status:
+        raise AssertionError(f"{words}: {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    return ended.stdout + ended.stderr
+
+
+class Products(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.trainer = HostTrainer({
+            "model": {"source": str(MODELS / "gpt2.c"), "config": GPT},
+            "data": {**TEXT, "batch_size": 1, "sequence_length": 8}, "optimizer": {"name": "adamw", "lr": 1e-3},
+            "training": {"steps": 3, "seed": 3}, "accumulation": {"num_steps": 2}}, objects())
+        write_data(cls.trainer.folder, 1)
+        cls.trainer.build()
+        cls.rows, cls.weights = cls.trainer.run(), cls.trainer.weights()
+        cls.file = cls.trainer.folder / "measured.json"
+        cls.measuring = cls.trainer.run(ACCEL_MEASURE=str(cls.file))
+        cls.measured = json.loads(cls.file.read_text())
+        cls.said = command(cls.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
+        cls.table = json.loads((cls.trainer.folder / "table.json").read_text())
+        cls.trainer.generate("--tuning", "table.json")
+        cls.text = (cls.trainer.folder / "trainer.c").read_text()
+
+    def test_measuring_changes_nothing(self):
+        self.assertEqual([row["loss"] for row in self.measuring], [row["loss"] for row in self.rows])
+
+    def test_what_is_measured(self):
+        names = set(re.findall(r"static struct accel_cuda_product (\w+)_product", self.text))
+        self.assertEqual(set(self.measured["products"]), names)
+        for name, ways in self.measured["products"].items():
+            self.assertEqual([way["way"] for way in ways][1], FASTEST)
+            np.testing.assert_allclose([way["seconds"] for way in ways], [2e-6, 1e-6, 4e-6], rtol=0.05, err_msg=name)
+
+    def test_table(self):
+        jsonschema.validate(self.table, SCHEMA)
+        self.assertEqual(self.table["library"], "cuBLASLt 12.8.3")
+        self.assertEqual(self.table["machine"]["processor"], self.measured["device"])
+        self.assertTrue(all("by the library" in entry["subject"] for entry in self.table["entries"]))
+        self.assertIn("choices   algorithm of matmul_", self.said)
+        again = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
+        self.assertIn(f"table.json: {len(self.table['entries'])} entries", again)
+
+    def test_program(self):
+        """It names the fastest, takes it, and gives the same numbers; with none such it says so and goes on."""
+        products = self.text.count("static struct accel_cuda_product")
+        self.assertEqual(self.text.count(f'.algorithm_name = "{FASTEST}",'), products)
+        self.assertNotIn("algorithm_name", HostTrainer.generate(self.trainer))
+        self.trainer.rebuild(self.text)
+        self.assertEqual([row["loss"] for row in self.trainer.run()], [row["loss"] for row in self.rows])
+        ended = subprocess.run([self.trainer.folder / "trainer"], cwd=self.trainer.folder, capture_output=True, text=True,
+                               env={**os.environ, "STANDIN_ALGORITHMS": "1"})
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(ended.stderr.count("its own choice is taken"), products)
+
+    def test_choices(self):
+        plan = json.loads(command(self.trainer, "plan", "job.yaml", "--json", "--tuning", "table.json"))
+        self.assertGreater(len(plan["choices"]), 4)
+        for choice in plan["choices"]:
+            self.assertEqual((choice["by"], choice["chooses"], choice["way"]), ("measurement", "algorithm", FASTEST))
+        other = json.loads(command(self.trainer, "plan", "job.yaml", "--json", "--tuning", "table.json", "--set",
+                                   "training.deterministic=true"))
+        self.assertNotIn("choices", other, "sums in one order are other measurements")
+
+    def test_refused(self):
+        (self.trainer.folder / "none.json").write_text("{}")
+        said = command(self.trainer, "tune", "job.yaml", "--measured", "none.json", "-o", "x.json", status=2)
+        self.assertIn("none.json holds no measurements of this job's products", said)
+        said = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", status=2)
+        self.assertIn("-o FILE", said)
+        said = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "x.json", "--set",
+                       "devices.kind=cpu", status=2)
+        self.assertIn("--measured is of programs for GPUs", said)
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_no_gpu(self):
+        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", status=1)
+        self.assertRegex(said, "^accel-gen: no GPU to measure on: .*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
