@@ -30,7 +30,7 @@ struct jinja_value jj_getattr(struct run *run, struct jinja_value object, struct
   struct jinja_value found;
   switch (object.kind) {
   case JINJA_UNDEFINED:
-    if (run->undefined == JINJA_CHAINABLE) return object;
+    if (jj_is_chainable(run, object)) return object;
     jj_fail_undefined(run, object);
   case JINJA_OBJECT:
     return jj_object_attr(run, object, name);
@@ -74,7 +74,7 @@ static bool string_item(struct run *run, struct jinja_value object, struct jinja
 struct jinja_value jj_getitem(struct run *run, struct jinja_value object, struct jinja_value key) {
   struct jinja_value found;
   if (object.kind == JINJA_UNDEFINED) {
-    if (run->undefined == JINJA_CHAINABLE) return object;
+    if (jj_is_chainable(run, object)) return object;
     jj_fail_undefined(run, object);
   }
   if (object.kind == JINJA_MAP && jj_is_strict(run, key)) jj_fail_undefined(run, key);
@@ -144,7 +144,7 @@ static struct jinja_value slice_string(struct run *run, struct jinja_value objec
 
 struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start,
                             struct jinja_value stop, struct jinja_value step) {
-  if (object.kind == JINJA_UNDEFINED && run->undefined == JINJA_CHAINABLE) return object;
+  if (jj_is_chainable(run, object)) return object;
   if (object.kind == JINJA_UNDEFINED) jj_fail_undefined(run, object);
   bool list = object.kind == JINJA_LIST &&
               (object.as.list->flavour <= FLAVOUR_RANGE || object.as.list->flavour == FLAVOUR_GROUP);

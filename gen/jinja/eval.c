@@ -48,13 +48,17 @@ bool jj_truth(struct run *run, struct jinja_value value) {
   return jj_truth_plain(value);
 }
 
+/* What an if-expression without else gives when it does not hold: Jinja2's compiler writes the class Undefined there. */
+static struct jinja_value no_else(const struct run *run) {
+  static const char hint[] = "the inline if-expression evaluated to false and no else section was defined.";
+  static const struct undefined_info own = {.hint = hint}, standard = {.hint = hint, .standard = true};
+  return jj_undefined(run->undefined == JINJA_LENIENT ? &own : &standard);
+}
+
 static struct jinja_value eval_condition(struct run *run, struct activation *a, const struct node *node) {
   bool holds = jj_truth(run, jj_eval(run, a, node->as.cond.test));
   if (holds) return jj_eval(run, a, node->as.cond.yes);
-  if (node->as.cond.no != NULL) return jj_eval(run, a, node->as.cond.no);
-  static const struct undefined_info no_else = {
-      .hint = "the inline if-expression evaluated to false and no else section was defined.", .lenient = true};
-  return jj_undefined(&no_else);
+  return node->as.cond.no != NULL ? jj_eval(run, a, node->as.cond.no) : no_else(run);
 }
 
 static struct jinja_value eval_compare(struct run *run, struct activation *a, const struct node *node) {

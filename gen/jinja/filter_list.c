@@ -255,8 +255,7 @@ FILTER(filter_dictsort) {
 
 /* Has the value an __html__ in Python? A chainable undefined has. */
 static bool is_markup(const struct run *run, struct jinja_value value) {
-  if (value.kind == JINJA_UNDEFINED) return run->undefined == JINJA_CHAINABLE;
-  return value.kind == JINJA_STRING && value.safe;
+  return jj_is_chainable(run, value) || (value.kind == JINJA_STRING && value.safe);
 }
 
 FILTER(filter_join) {

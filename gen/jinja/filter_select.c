@@ -105,7 +105,7 @@ FILTER(filter_default) {
 FILTER(filter_attr) {
   struct jinja_value name = jj_str(run, call->items[0]);
   struct jinja_string *word = jj_intern(run->env, name.as.string->bytes, name.as.string->length);
-  if (input.kind == JINJA_UNDEFINED && run->undefined != JINJA_CHAINABLE) jj_fail_undefined(run, input);
+  if (input.kind == JINJA_UNDEFINED && !jj_is_chainable(run, input)) jj_fail_undefined(run, input);
   bool map_key = input.kind == JINJA_MAP && jj_find_method(input, word->word) == NULL; /* attributes only, no items */
   return map_key ? jj_undefined_attr(run, input, name) : jj_getattr(run, input, word);
 }

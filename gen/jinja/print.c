@@ -161,7 +161,7 @@ static void repr_object(struct run *run, struct jinja_value value) {
 static void write_undefined(struct run *run, struct jinja_value value) {
   const struct undefined_info *info = value.as.object;
   if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
-  if (run->undefined != JINJA_DEBUG || (info != NULL && info->lenient)) return;
+  if (!jj_is_undefined(run, value, JINJA_DEBUG)) return;
   put(run, "{{ ");
   if (info == NULL || (info->hint == NULL && info->name == NULL)) {
     put(run, "undefined value printed: ");

@@ -246,10 +246,19 @@ void jj_write_str(struct run *run, struct jinja_value value);
 void jj_write_repr(struct run *run, struct jinja_value value);
 
 /* --- undefined (undefined.c) --- */
+/* Whether a value is undefined, and of this class: the environment's, but for the few that are standard whatever that is. */
+static inline bool jj_is_undefined(const struct run *run, struct jinja_value value, enum jinja_undefined class) {
+  if (value.kind != JINJA_UNDEFINED) return false;
+  const struct undefined_info *info = value.as.object;
+  return (info != NULL && info->standard ? JINJA_LENIENT : run->undefined) == class;
+}
 /* An undefined value that may only be asked about, not used. */
 static inline bool jj_is_strict(const struct run *run, struct jinja_value value) {
-  const struct undefined_info *info = value.as.object;
-  return value.kind == JINJA_UNDEFINED && run->undefined == JINJA_STRICT && (info == NULL || !info->lenient);
+  return jj_is_undefined(run, value, JINJA_STRICT);
+}
+/* One whose attributes and items are itself, and which has an __html__. */
+static inline bool jj_is_chainable(const struct run *run, struct jinja_value value) {
+  return jj_is_undefined(run, value, JINJA_CHAINABLE);
 }
 struct jinja_value jj_undefined(const struct undefined_info *info);
 struct jinja_value jj_undefined_attr(struct run *run, struct jinja_value object, struct jinja_value key);

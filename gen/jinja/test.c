@@ -104,8 +104,7 @@ static bool is_sameas(struct run *run, struct jinja_value v, const struct call *
 
 static bool is_escaped(struct run *run, struct jinja_value v, const struct call *c) {
   (void)c;
-  if (v.kind == JINJA_UNDEFINED) return run->undefined == JINJA_CHAINABLE; /* it has an __html__ */
-  return v.kind == JINJA_STRING && v.safe;
+  return jj_is_chainable(run, v) || (v.kind == JINJA_STRING && v.safe);
 }
 
 static int64_t modulo(struct run *run, struct jinja_value v, struct jinja_value by, bool *whole) {

@@ -208,6 +208,12 @@ static bool equal_maps(const struct jinja_map *a, const struct jinja_map *b, str
   return true;
 }
 
+/* Undefined values are equal when they are of one class. */
+static bool is_standard(struct jinja_value v) {
+  const struct undefined_info *info = v.as.object;
+  return info != NULL && info->standard;
+}
+
 static bool equal_within(struct jinja_value a, struct jinja_value b, struct bounds *bounds) {
   if (jj_is_number(a) && jj_is_number(b)) {
     if (jj_is_integral(a) && jj_is_integral(b)) return jj_as_int(a) == jj_as_int(b);
@@ -216,6 +222,7 @@ static bool equal_within(struct jinja_value a, struct jinja_value b, struct boun
   if (a.kind != b.kind) return false;
   if (a.kind == JINJA_STRING) return jj_string_equal(a.as.string, b.as.string);
   if (a.kind == JINJA_OBJECT) return a.as.object == b.as.object;
+  if (a.kind == JINJA_UNDEFINED) return is_standard(a) == is_standard(b);
   if (a.kind != JINJA_LIST && a.kind != JINJA_MAP) return true;
   if (bounds->depth == MAX_COMPARE_DEPTH || bounds->left-- <= 0) return false;
   bounds->depth++;

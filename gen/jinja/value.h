@@ -76,7 +76,7 @@ struct undefined_info {
   const char *name;   /* the missing name or attribute */
   const char *object; /* "dict object" for a missing attribute; NULL for a missing name */
   bool is_item;       /* name is a repr of a key, not an attribute's name */
-  bool lenient;       /* stays lenient in a strict rendering: an if-expression without else, as in Jinja2 */
+  bool standard;      /* of the class Undefined, and the environment's is another: an if-expression without else */
 };
 extern const struct undefined_info jj_missing_mark; /* a local that is not assigned yet */
 extern const struct undefined_info jj_nameless;     /* undefined, and nothing is known of it */
