@@ -1,10 +1,10 @@
-/* Two walks over each scope's code: `note` tells the scope which names are read and written, in the order of the text
- * and without entering inner scopes; `bind` then gives every name its slot and enters the inner scopes. */
+/* Two walks over each scope's code: jj_note tells the scope which names there are; `bind` then gives each name its slot
+ * and enters the inner scopes. */
 #include "gen/jinja/compiler.h"
 
 #include <string.h>
 
-#include "gen/jinja/scope.h"
+#include "gen/jinja/note.h"
 #include "gen/jinja/tables.h"
 
 struct compiler {
@@ -14,148 +14,6 @@ struct compiler {
   int soft; /* in an if-branch, where an unknown filter is an error only when it is reached */
   bool toplevel;
 };
-
-/* --- note: which names does a scope's code read and write? --- */
-
-static void note(struct scope *s, const struct node *node);
-
-static void note_all(struct scope *s, const struct nodes *nodes) {
-  for (int i = 0; i < nodes->count; i++) note(s, nodes->items[i]);
-}
-
-static void note_args(struct scope *s, const struct args *args) {
-  if (args == NULL) return;
-  note_all(s, &args->positional);
-  note_all(s, &args->keyword_values);
-  note(s, args->star);
-  note(s, args->star2);
-}
-
-static void note_target(struct scope *s, const struct node *target) {
-  if (target->kind == N_NAME) {
-    jj_scope_store(s, target->as.name.name);
-  } else if (target->kind == N_NSREF) {
-    jj_scope_load(s, target->as.nsref.object.name);
-  } else {
-    for (int i = 0; i < target->as.items.count; i++) note_target(s, target->as.items.items[i]);
-  }
-}
-
-static void note_branches(struct scope *s, const struct node *node) {
-  for (int i = 0; i < node->as.branch.tests.count; i++) {
-    if (i > 0) s->conditional++;
-    note(s, node->as.branch.tests.items[i]);
-    if (i > 0) s->conditional--;
-    s->conditional++;
-    note_all(s, &node->as.branch.bodies[i]);
-    s->conditional--;
-  }
-  s->conditional++;
-  note_all(s, &node->as.branch.else_body);
-  s->conditional--;
-}
-
-static void note_expression(struct scope *s, const struct node *node) {
-  switch (node->kind) {
-  case N_NAME:
-    jj_scope_load(s, node->as.name.name);
-    break;
-  case N_LIST:
-  case N_TUPLE:
-  case N_DICT:
-  case N_CONCAT:
-    note_all(s, &node->as.items);
-    break;
-  case N_COND:
-    note(s, node->as.cond.test), note(s, node->as.cond.yes), note(s, node->as.cond.no);
-    break;
-  case N_AND:
-  case N_OR:
-  case N_NOT:
-  case N_NEG:
-  case N_POS:
-  case N_BINARY:
-    note(s, node->as.pair.left), note(s, node->as.pair.right);
-    break;
-  case N_COMPARE:
-    note(s, node->as.compare.first), note_all(s, &node->as.compare.rest);
-    break;
-  case N_ATTR:
-    note(s, node->as.attr.object);
-    break;
-  case N_ITEM:
-    note(s, node->as.item.object), note(s, node->as.item.key);
-    break;
-  case N_SLICE:
-    note(s, node->as.slice.start), note(s, node->as.slice.stop), note(s, node->as.slice.step);
-    break;
-  case N_CALL:
-    note(s, node->as.call.callee), note_args(s, node->as.call.args);
-    break;
-  case N_FILTER:
-    note(s, node->as.filter.input), note_args(s, node->as.filter.args);
-    break;
-  case N_TEST:
-    note(s, node->as.test.input), note_args(s, node->as.test.args);
-    break;
-  default:
-    break;
-  }
-}
-
-static void note_from(struct scope *s, const struct node *node) {
-  note(s, node->as.import->name);
-  for (int i = 0; i < node->as.import->targets.count; i++) jj_scope_store(s, node->as.import->targets.items[i].name);
-}
-
-static void note(struct scope *s, const struct node *node) {
-  if (node == NULL) return;
-  switch (node->kind) {
-  case N_OUTPUT:
-  case N_DO:
-  case N_EXTENDS:
-    note(s, node->as.expression);
-    break;
-  case N_IF:
-    note_branches(s, node);
-    break;
-  case N_FOR:
-    note(s, node->as.loop->iterable);
-    break;
-  case N_SET:
-    note(s, node->as.set.value), note_target(s, node->as.set.target);
-    break;
-  case N_SET_BLOCK:
-    note_target(s, node->as.set_block->target);
-    break;
-  case N_MACRO:
-    jj_scope_store(s, node->as.macro.target.name);
-    break;
-  case N_CALL_BLOCK:
-    note(s, node->as.call_block.call);
-    break;
-  case N_FILTER_BLOCK:
-    note(s, node->as.filter_block.filter);
-    break;
-  case N_WITH:
-    note_all(s, &node->as.with->values);
-    break;
-  case N_INCLUDE:
-    note(s, node->as.include->name);
-    break;
-  case N_IMPORT:
-    note(s, node->as.import->name), jj_scope_store(s, node->as.import->target.name);
-    break;
-  case N_FROM:
-    note_from(s, node);
-    break;
-  default:
-    note_expression(s, node);
-    break;
-  }
-}
-
-/* --- bind: every name to its slot --- */
 
 static void bind(struct compiler *c, struct scope *s, struct node *node);
 
@@ -276,7 +134,7 @@ static void bind_inner(struct compiler *c, struct scope *s, struct node *node) {
 /* A body with a scope of its own in the same function. */
 static struct initializers bind_body(struct compiler *c, struct scope *inner, const struct nodes *body) {
   struct outside outside = enter_inner(c);
-  note_all(inner, body);
+  jj_note_all(inner, body);
   struct initializers initial = jj_scope_initializers(inner);
   bind_all(c, inner, body);
   leave_inner(c, outside);
@@ -307,7 +165,7 @@ static void bind_loop_filter(struct compiler *c, const struct scope *body, struc
   scope.items = NULL;
   scope.count = scope.capacity = 0;
   for (int i = 0; i < body->count; i++) ARENA_PUSH(c->env->arena, scope, body->items[i]);
-  note(&scope, filter);
+  jj_note(&scope, filter);
   bind(c, &scope, filter);
 }
 
@@ -327,7 +185,7 @@ static void bind_for(struct compiler *c, struct scope *s, struct node *node) {
   loop->loop_slot = -1;
   body.loop = loop;
   if (loop->recursive) jj_scope_need_loop(&body);
-  note_all(&body, &loop->body);
+  jj_note_all(&body, &loop->body);
   loop->body_initial = jj_scope_initializers(&body);
   bind(c, &body, loop->target);
   bind_all(c, &body, &loop->body);
@@ -344,8 +202,8 @@ static void bind_function(struct compiler *c, struct scope *s, struct function *
     jj_scope_parameter(&body, name);
     if (name->word == W_caller) function->explicit_caller = true;
   }
-  note_all(&body, &function->defaults);
-  note_all(&body, &function->body);
+  jj_note_all(&body, &function->defaults);
+  jj_note_all(&body, &function->body);
   function->initial = jj_scope_initializers(&body);
   bind_all(c, &body, &function->params);
   bind_all(c, &body, &function->defaults);
@@ -473,7 +331,7 @@ static void bind(struct compiler *c, struct scope *s, struct node *node) {
 void jj_annotate(struct jinja_env *env, struct syntax_fault *fault, struct template *template) {
   struct compiler c = {.env = env, .fault = fault, .template = template, .toplevel = true};
   struct scope root = jj_scope(env, NULL, &template->root);
-  note_all(&root, &template->root.body);
+  jj_note_all(&root, &template->root.body);
   template->root.initial = jj_scope_initializers(&root);
   bind_all(&c, &root, &template->root.body);
 }

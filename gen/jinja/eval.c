@@ -48,7 +48,7 @@ bool jj_truth(struct run *run, struct jinja_value value) {
   return jj_truth_plain(value);
 }
 
-/* What an if-expression without else gives when it does not hold: Jinja2's compiler writes the class Undefined there. */
+/* What an if-expression without else gives when it does not hold: of the standard class, as by Jinja2. */
 static struct jinja_value no_else(const struct run *run) {
   static const char hint[] = "the inline if-expression evaluated to false and no else section was defined.";
   static const struct undefined_info own = {.hint = hint}, standard = {.hint = hint, .standard = true};

@@ -1,8 +1,6 @@
 /* Filters on sequences and maps. */
 #include "gen/jinja/support.h"
 
-#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
-
 FILTER(filter_length) {
   (void)call;
   return jinja_int(jj_length(run, input));

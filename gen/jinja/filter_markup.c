@@ -2,11 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "gen/jinja/format.h"
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
-
-#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
 
 FILTER(filter_escape) {
   (void)call;

@@ -6,8 +6,6 @@
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
 
-#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
-
 FILTER(filter_abs) {
   (void)call;
   if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);

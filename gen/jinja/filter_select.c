@@ -1,8 +1,6 @@
 /* Filters that apply other filters and tests: map, select and their kin; and default, attr. */
 #include "gen/jinja/support.h"
 
-#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
-
 static struct jinja_value keyword(const struct call *call, const char *name) {
   for (int i = 0; i < call->keyword_count; i++) {
     if (strcmp(call->keywords[i].name->bytes, name) == 0) return call->keywords[i].value;

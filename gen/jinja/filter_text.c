@@ -3,8 +3,6 @@
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
 
-#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
-
 /* Case filters work on str(value), which keeps a safe string safe. */
 FILTER(filter_upper) {
   (void)call;

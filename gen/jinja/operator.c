@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/jinja/format.h"
-#include "gen/jinja/run.h"
+#include "gen/jinja/support.h"
 
 static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "** or pow()", "==", "!=", "<", "<=", ">", ">="};
 

@@ -1,3 +1,4 @@
+/* Expressions: literals, tuples, operators. */
 #include <string.h>
 
 #include "gen/jinja/env.h"
@@ -8,15 +9,14 @@ enum { MAX_CHAIN = 1000 };
 
 static struct node *parse_or(struct parser *p);
 static struct node *parse_unary(struct parser *p, bool with_filter);
-static struct node *parse_postfix(struct parser *p, struct node *node);
 
-static void check_chain(struct parser *p, int length) {
+void jj_check_chain(struct parser *p, int length) {
   if (length > MAX_CHAIN)
     jj_parse_error(p, p->at, "the expression is too long: more than %d operators in a row", MAX_CHAIN);
 }
 
-static struct node *pair(struct parser *p, enum node_kind kind, int op, const struct token *at, struct node *left,
-                         struct node *right) {
+struct node *jj_pair_node(struct parser *p, enum node_kind kind, int op, const struct token *at, struct node *left,
+                          struct node *right) {
   struct node *node = jj_new_node(p, kind, at);
   node->op = (uint8_t)op;
   node->as.pair.left = left;
@@ -24,7 +24,7 @@ static struct node *pair(struct parser *p, enum node_kind kind, int op, const st
   return node;
 }
 
-static struct node *constant(struct parser *p, const struct token *at, struct jinja_value value) {
+struct node *jj_constant_node(struct parser *p, const struct token *at, struct jinja_value value) {
   struct node *node = jj_new_node(p, N_CONST, at);
   node->as.constant = value;
   return node;
@@ -35,9 +35,9 @@ static struct node *constant(struct parser *p, const struct token *at, struct ji
 static struct node *parse_name(struct parser *p, bool namespaces) {
   const struct token *token = p->at++;
   const char *text = token->value.as.string->bytes;
-  if (strcmp(text, "true") == 0 || strcmp(text, "True") == 0) return constant(p, token, jinja_bool(true));
-  if (strcmp(text, "false") == 0 || strcmp(text, "False") == 0) return constant(p, token, jinja_bool(false));
-  if (strcmp(text, "none") == 0 || strcmp(text, "None") == 0) return constant(p, token, jinja_none());
+  if (strcmp(text, "true") == 0 || strcmp(text, "True") == 0) return jj_constant_node(p, token, jinja_bool(true));
+  if (strcmp(text, "false") == 0 || strcmp(text, "False") == 0) return jj_constant_node(p, token, jinja_bool(false));
+  if (strcmp(text, "none") == 0 || strcmp(text, "None") == 0) return jj_constant_node(p, token, jinja_none());
   if (namespaces && p->at->kind == T_DOT) {
     p->at++;
     struct node *node = jj_new_node(p, N_NSREF, token);
@@ -60,7 +60,7 @@ static struct node *parse_strings(struct parser *p) {
     memcpy(both->bytes + left->length, right->bytes, right->length);
     value = jj_string_value(both);
   }
-  return constant(p, first, value);
+  return jj_constant_node(p, first, value);
 }
 
 static struct node *parse_list(struct parser *p) {
@@ -92,7 +92,7 @@ static bool tuple_ends(const struct parser *p, const char *end) {
   return kind == T_VARIABLE_END || kind == T_BLOCK_END || kind == T_RPAREN || (end != NULL && jj_at_name(p, end));
 }
 
-static struct node *parse_primary(struct parser *p, bool namespaces) {
+struct node *jj_parse_primary(struct parser *p, bool namespaces) {
   const struct token *token = p->at;
   struct node *node;
   switch (token->kind) {
@@ -103,7 +103,7 @@ static struct node *parse_primary(struct parser *p, bool namespaces) {
   case T_INTEGER:
   case T_FLOAT:
     p->at++;
-    return constant(p, token, token->value);
+    return jj_constant_node(p, token, token->value);
   case T_LBRACKET:
     return parse_list(p);
   case T_LBRACE:
@@ -129,7 +129,7 @@ struct node *jj_parse_tuple(struct parser *p, bool simple, bool conditional, con
   while (true) {
     if (items.count > 0) jj_expect(p, T_COMMA);
     if (tuple_ends(p, end)) break;
-    struct node *item = simple ? parse_primary(p, namespaces) : conditional ? jj_parse_expression(p) : parse_or(p);
+    struct node *item = simple ? jj_parse_primary(p, namespaces) : conditional ? jj_parse_expression(p) : parse_or(p);
     ARENA_PUSH(p->env->arena, items, item);
     if (p->at->kind != T_COMMA) break;
     is_tuple = true;
@@ -143,187 +143,6 @@ struct node *jj_parse_tuple(struct parser *p, bool simple, bool conditional, con
   return node;
 }
 
-/* --- calls, filters, tests, subscripts --- */
-
-static void parse_argument(struct parser *p, struct args *args, const struct token *start) {
-  struct arena *arena = p->env->arena;
-  bool valid;
-  if (jj_skip(p, T_MUL)) {
-    valid = args->star == NULL && args->star2 == NULL;
-    args->star = jj_parse_expression(p);
-  } else if (jj_skip(p, T_POW)) {
-    valid = args->star2 == NULL;
-    args->star2 = jj_parse_expression(p);
-  } else if (p->at->kind == T_NAME && p->at[1].kind == T_ASSIGN) {
-    valid = args->star2 == NULL;
-    for (int i = 0; i < args->keyword_names.count; i++) {
-      if (args->keyword_names.items[i] == p->at->value.as.string) {
-        jj_parse_error(p, p->at, "keyword argument repeated: %s", p->at->value.as.string->bytes);
-      }
-    }
-    ARENA_PUSH(arena, args->keyword_names, p->at->value.as.string);
-    p->at += 2;
-    ARENA_PUSH(arena, args->keyword_values, jj_parse_expression(p));
-  } else {
-    valid = args->star == NULL && args->star2 == NULL && args->keyword_names.count == 0;
-    ARENA_PUSH(arena, args->positional, jj_parse_expression(p));
-  }
-  if (!valid) jj_parse_error(p, start, "invalid syntax for function call expression");
-}
-
-static struct args *parse_args(struct parser *p) {
-  const struct token *start = jj_expect(p, T_LPAREN);
-  struct args *args = arena_alloc(p->env->arena, sizeof *args);
-  for (bool comma = false; p->at->kind != T_RPAREN; comma = true) {
-    if (comma) {
-      jj_expect(p, T_COMMA);
-      if (p->at->kind == T_RPAREN) break;
-    }
-    parse_argument(p, args, start);
-  }
-  jj_expect(p, T_RPAREN);
-  return args;
-}
-
-/* A name with dots, as filters and tests of other engines have. */
-static struct jinja_string *parse_dotted(struct parser *p) {
-  const struct token *token = jj_expect(p, T_NAME);
-  struct jinja_string *name = token->value.as.string;
-  while (jj_skip(p, T_DOT)) {
-    const struct jinja_string *more = jj_expect(p, T_NAME)->value.as.string;
-    const char *both = arena_printf(p->env->arena, "%s.%s", name->bytes, more->bytes);
-    name = jj_intern(p->env, both, strlen(both));
-  }
-  return name;
-}
-
-struct node *jj_parse_filters(struct parser *p, struct node *input, bool inline_first) {
-  for (int length = 0; inline_first || p->at->kind == T_PIPE; inline_first = false) {
-    check_chain(p, ++length);
-    if (!inline_first) p->at++;
-    const struct token *token = p->at;
-    struct node *node = jj_new_node(p, N_FILTER, token);
-    node->as.filter.name = parse_dotted(p);
-    node->as.filter.input = input;
-    if (p->at->kind == T_LPAREN) node->as.filter.args = parse_args(p);
-    input = node;
-  }
-  return input;
-}
-
-static bool test_argument_follows(const struct parser *p) {
-  switch (p->at->kind) {
-  case T_NAME:
-    return !jj_at_name(p, "else") && !jj_at_name(p, "or") && !jj_at_name(p, "and");
-  case T_STRING:
-  case T_INTEGER:
-  case T_FLOAT:
-  case T_LBRACKET:
-  case T_LBRACE:
-    return true;
-  default:
-    return false;
-  }
-}
-
-static struct node *parse_test(struct parser *p, struct node *input) {
-  const struct token *is = p->at++;
-  bool negated = jj_skip_name(p, "not");
-  struct node *node = jj_new_node(p, N_TEST, p->at);
-  node->as.test.input = input;
-  node->as.test.name = parse_dotted(p);
-  if (p->at->kind == T_LPAREN) {
-    node->as.test.args = parse_args(p);
-  } else if (test_argument_follows(p)) {
-    if (jj_at_name(p, "is")) jj_parse_error(p, p->at, "You cannot chain multiple tests with is");
-    node->as.test.args = arena_alloc(p->env->arena, sizeof *node->as.test.args);
-    ARENA_PUSH(p->env->arena, node->as.test.args->positional, parse_postfix(p, parse_primary(p, false)));
-  }
-  return negated ? pair(p, N_NOT, 0, is, node, NULL) : node;
-}
-
-static struct node *parse_slice(struct parser *p) {
-  const struct token *first = p->at;
-  struct node *start = NULL;
-  if (p->at->kind != T_COLON) {
-    start = jj_parse_expression(p);
-    if (p->at->kind != T_COLON) return start;
-  }
-  p->at++;
-  struct node *node = jj_new_node(p, N_SLICE, first);
-  node->as.slice.start = start;
-  bool stop = p->at->kind != T_COLON && p->at->kind != T_RBRACKET && p->at->kind != T_COMMA;
-  if (stop) node->as.slice.stop = jj_parse_expression(p);
-  if (jj_skip(p, T_COLON) && p->at->kind != T_RBRACKET && p->at->kind != T_COMMA) {
-    node->as.slice.step = jj_parse_expression(p);
-  }
-  return node;
-}
-
-static struct node *parse_bracket(struct parser *p, struct node *object) {
-  struct node *node = jj_new_node(p, N_ITEM, p->at++);
-  struct nodes keys = {0};
-  while (p->at->kind != T_RBRACKET) {
-    if (keys.count > 0) jj_expect(p, T_COMMA);
-    ARENA_PUSH(p->env->arena, keys, parse_slice(p));
-  }
-  jj_expect(p, T_RBRACKET);
-  node->as.item.object = object;
-  node->as.item.key = keys.count == 1 ? keys.items[0] : jj_new_node(p, N_TUPLE, p->at);
-  if (keys.count != 1) node->as.item.key->as.items = keys;
-  return node;
-}
-
-static struct node *parse_dot(struct parser *p, struct node *object) {
-  const struct token *dot = p->at++, *token = p->at++;
-  if (token->kind == T_NAME) {
-    struct node *node = jj_new_node(p, N_ATTR, token);
-    node->as.attr.object = object;
-    node->as.attr.name = token->value.as.string;
-    return node;
-  }
-  if (token->kind != T_INTEGER) jj_parse_error(p, token->kind == T_EOF ? dot : token, "expected name or number");
-  struct node *node = jj_new_node(p, N_ITEM, dot);
-  node->as.item.object = object;
-  node->as.item.key = constant(p, token, token->value);
-  return node;
-}
-
-static struct node *parse_call(struct parser *p, struct node *callee) {
-  struct node *node = jj_new_node(p, N_CALL, p->at);
-  node->as.call.callee = callee;
-  node->as.call.args = parse_args(p);
-  return node;
-}
-
-static struct node *parse_postfix(struct parser *p, struct node *node) {
-  for (int length = 0;; check_chain(p, ++length)) {
-    if (p->at->kind == T_DOT) {
-      node = parse_dot(p, node);
-    } else if (p->at->kind == T_LBRACKET) {
-      node = parse_bracket(p, node);
-    } else if (p->at->kind == T_LPAREN) {
-      node = parse_call(p, node);
-    } else {
-      return node;
-    }
-  }
-}
-
-static struct node *parse_filter_expression(struct parser *p, struct node *node) {
-  for (int length = 0;; check_chain(p, ++length)) {
-    if (p->at->kind == T_PIPE) {
-      node = jj_parse_filters(p, node, false);
-    } else if (jj_at_name(p, "is")) {
-      node = parse_test(p, node);
-    } else if (p->at->kind == T_LPAREN) {
-      node = parse_call(p, node);
-    } else {
-      return node;
-    }
-  }
-}
-
 /* --- operators, the tightest first --- */
 
 static struct node *parse_unary(struct parser *p, bool with_filter) {
@@ -332,28 +151,28 @@ static struct node *parse_unary(struct parser *p, bool with_filter) {
   jj_deeper(p);
   if (token->kind == T_SUB || token->kind == T_ADD) {
     p->at++;
-    node = pair(p, token->kind == T_SUB ? N_NEG : N_POS, 0, token, parse_unary(p, false), NULL);
+    node = jj_pair_node(p, token->kind == T_SUB ? N_NEG : N_POS, 0, token, parse_unary(p, false), NULL);
   } else {
-    node = parse_primary(p, false);
+    node = jj_parse_primary(p, false);
   }
-  node = parse_postfix(p, node);
-  if (with_filter) node = parse_filter_expression(p, node);
+  node = jj_parse_postfix(p, node);
+  if (with_filter) node = jj_parse_filtered(p, node);
   p->depth--;
   return node;
 }
 
 static struct node *parse_power(struct parser *p) {
   struct node *left = parse_unary(p, true);
-  for (int length = 0; p->at->kind == T_POW; check_chain(p, ++length)) {
+  for (int length = 0; p->at->kind == T_POW; jj_check_chain(p, ++length)) {
     const struct token *token = p->at++;
-    left = pair(p, N_BINARY, OP_POW, token, left, parse_unary(p, true));
+    left = jj_pair_node(p, N_BINARY, OP_POW, token, left, parse_unary(p, true));
   }
   return left;
 }
 
 static struct node *parse_product(struct parser *p) {
   struct node *left = parse_power(p);
-  for (int length = 0;; check_chain(p, ++length)) {
+  for (int length = 0;; jj_check_chain(p, ++length)) {
     const struct token *token = p->at;
     int op = token->kind == T_MUL        ? OP_MUL
              : token->kind == T_DIV      ? OP_DIV
@@ -362,7 +181,7 @@ static struct node *parse_product(struct parser *p) {
                                          : -1;
     if (op < 0) return left;
     p->at++;
-    left = pair(p, N_BINARY, op, token, left, parse_power(p));
+    left = jj_pair_node(p, N_BINARY, op, token, left, parse_power(p));
   }
 }
 
@@ -377,9 +196,9 @@ static struct node *parse_concat(struct parser *p) {
 
 static struct node *parse_sum(struct parser *p) {
   struct node *left = parse_concat(p);
-  for (int length = 0; p->at->kind == T_ADD || p->at->kind == T_SUB; check_chain(p, ++length)) {
+  for (int length = 0; p->at->kind == T_ADD || p->at->kind == T_SUB; jj_check_chain(p, ++length)) {
     const struct token *token = p->at++;
-    left = pair(p, N_BINARY, token->kind == T_ADD ? OP_ADD : OP_SUB, token, left, parse_concat(p));
+    left = jj_pair_node(p, N_BINARY, token->kind == T_ADD ? OP_ADD : OP_SUB, token, left, parse_concat(p));
   }
   return left;
 }
@@ -436,25 +255,25 @@ static struct node *parse_not(struct parser *p) {
   if (!jj_at_name(p, "not")) return parse_compare(p);
   const struct token *token = p->at++;
   jj_deeper(p);
-  struct node *node = pair(p, N_NOT, 0, token, parse_not(p), NULL);
+  struct node *node = jj_pair_node(p, N_NOT, 0, token, parse_not(p), NULL);
   p->depth--;
   return node;
 }
 
 static struct node *parse_and(struct parser *p) {
   struct node *left = parse_not(p);
-  for (int length = 0; jj_at_name(p, "and"); check_chain(p, ++length)) {
+  for (int length = 0; jj_at_name(p, "and"); jj_check_chain(p, ++length)) {
     const struct token *token = p->at++;
-    left = pair(p, N_AND, 0, token, left, parse_not(p));
+    left = jj_pair_node(p, N_AND, 0, token, left, parse_not(p));
   }
   return left;
 }
 
 static struct node *parse_or(struct parser *p) {
   struct node *left = parse_and(p);
-  for (int length = 0; jj_at_name(p, "or"); check_chain(p, ++length)) {
+  for (int length = 0; jj_at_name(p, "or"); jj_check_chain(p, ++length)) {
     const struct token *token = p->at++;
-    left = pair(p, N_OR, 0, token, left, parse_and(p));
+    left = jj_pair_node(p, N_OR, 0, token, left, parse_and(p));
   }
   return left;
 }
@@ -462,7 +281,7 @@ static struct node *parse_or(struct parser *p) {
 struct node *jj_parse_expression(struct parser *p) {
   jj_deeper(p);
   struct node *node = parse_or(p);
-  for (int length = 0; jj_at_name(p, "if"); check_chain(p, ++length)) {
+  for (int length = 0; jj_at_name(p, "if"); jj_check_chain(p, ++length)) {
     struct node *cond = jj_new_node(p, N_COND, p->at++);
     cond->as.cond.yes = node;
     cond->as.cond.test = parse_or(p);

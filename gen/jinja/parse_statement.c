@@ -1,93 +1,8 @@
-#include <stdarg.h>
+/* Statements: a tag's tokens to a node. */
 #include <string.h>
 
 #include "gen/jinja/env.h"
 #include "gen/jinja/parser.h"
-
-enum { MAX_DEPTH = 200 };
-
-static struct nodes parse_body(struct parser *p, const char *const *ends);
-
-/* --- helpers of both parser files --- */
-
-struct node *jj_new_node(struct parser *p, enum node_kind kind, const struct token *at) {
-  struct node *node = arena_alloc(p->env->arena, sizeof *node);
-  node->kind = (uint8_t)kind;
-  node->line = at->line;
-  node->column = at->column;
-  return node;
-}
-
-void jj_parse_error(struct parser *p, const struct token *at, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  const char *message = arena_vprintf(p->env->arena, format, args);
-  va_end(args);
-  jj_syntax_error(p->fault, at->line, at->column, "%s", message);
-}
-
-bool jj_at_name(const struct parser *p, const char *name) {
-  return p->at->kind == T_NAME && strcmp(p->at->value.as.string->bytes, name) == 0;
-}
-
-bool jj_skip_name(struct parser *p, const char *name) {
-  if (!jj_at_name(p, name)) return false;
-  p->at++;
-  return true;
-}
-
-bool jj_skip(struct parser *p, enum token_kind kind) {
-  if (p->at->kind != kind) return false;
-  p->at++;
-  return true;
-}
-
-static const char *kind_name(enum token_kind kind) {
-  switch (kind) {
-  case T_BLOCK_END:
-    return "end of statement block";
-  case T_VARIABLE_END:
-    return "end of print statement";
-  case T_NAME:
-    return "name";
-  case T_ASSIGN:
-    return "=";
-  case T_COLON:
-    return ":";
-  case T_COMMA:
-    return ",";
-  case T_LPAREN:
-    return "(";
-  case T_RPAREN:
-    return ")";
-  case T_LBRACKET:
-    return "[";
-  case T_RBRACKET:
-    return "]";
-  case T_LBRACE:
-    return "{";
-  case T_RBRACE:
-    return "}";
-  default:
-    return "token";
-  }
-}
-
-const struct token *jj_expect(struct parser *p, enum token_kind kind) {
-  if (p->at->kind == kind) return p->at++;
-  if (p->at->kind == T_EOF) jj_parse_error(p, p->at, "unexpected end of template, expected '%s'.", kind_name(kind));
-  jj_parse_error(p, p->at, "expected token '%s', got '%s'", kind_name(kind), jj_describe_token(p->env->arena, p->at));
-}
-
-static void expect_name(struct parser *p, const char *name) {
-  if (jj_skip_name(p, name)) return;
-  jj_parse_error(p, p->at, "expected token '%s', got '%s'", name, jj_describe_token(p->env->arena, p->at));
-}
-
-void jj_deeper(struct parser *p) {
-  if (++p->depth > MAX_DEPTH)
-    jj_parse_error(p, p->at, "the template is nested too deeply: more than %d levels", MAX_DEPTH);
-}
 
 static struct function *new_function(struct parser *p, struct node *node, struct jinja_string *name) {
   struct function *function = arena_alloc(p->env->arena, sizeof *function);
@@ -154,15 +69,15 @@ static struct node *parse_for(struct parser *p, const struct token *at) {
   struct for_loop *loop = node->as.loop = arena_alloc(p->env->arena, sizeof *loop);
   loop->target = parse_target(p, "in", false);
   refuse_loop_target(p, at, loop->target);
-  expect_name(p, "in");
+  jj_expect_name(p, "in");
   loop->iterable = jj_parse_tuple(p, false, false, "recursive", false);
   if (jj_skip_name(p, "if")) loop->filter = jj_parse_expression(p);
   loop->recursive = jj_skip_name(p, "recursive");
   p->loops++;
-  loop->body = parse_body(p, ends);
+  loop->body = jj_parse_body(p, ends);
   p->loops--;
-  if (jj_skip_name(p, "else")) loop->else_body = parse_body(p, ends);
-  expect_name(p, "endfor");
+  if (jj_skip_name(p, "else")) loop->else_body = jj_parse_body(p, ends);
+  jj_expect_name(p, "endfor");
   return node;
 }
 
@@ -175,13 +90,13 @@ static struct node *parse_if(struct parser *p, const struct token *at) {
     int count = node->as.branch.tests.count;
     node->as.branch.bodies = arena_grow(p->env->arena, node->as.branch.bodies, count, &capacity, sizeof(struct nodes));
     ARENA_PUSH(p->env->arena, node->as.branch.tests, test);
-    node->as.branch.bodies[count] = parse_body(p, ends);
+    node->as.branch.bodies[count] = jj_parse_body(p, ends);
   } while (jj_skip_name(p, "elif"));
   if (jj_skip_name(p, "else")) {
     static const char *const last[] = {"endif", NULL};
-    node->as.branch.else_body = parse_body(p, last);
+    node->as.branch.else_body = jj_parse_body(p, last);
   }
-  expect_name(p, "endif");
+  jj_expect_name(p, "endif");
   return node;
 }
 
@@ -198,8 +113,8 @@ static struct node *parse_set(struct parser *p, const struct token *at) {
   struct set_block *block = node->as.set_block = arena_alloc(p->env->arena, sizeof *block);
   block->target = target;
   block->filter = jj_parse_filters(p, NULL, false);
-  block->body = parse_body(p, ends);
-  expect_name(p, "endset");
+  block->body = jj_parse_body(p, ends);
+  jj_expect_name(p, "endset");
   return node;
 }
 
@@ -213,8 +128,8 @@ static struct node *parse_with(struct parser *p, const struct token *at) {
     jj_expect(p, T_ASSIGN);
     ARENA_PUSH(p->env->arena, with->values, jj_parse_expression(p));
   }
-  with->body = parse_body(p, ends);
-  expect_name(p, "endwith");
+  with->body = jj_parse_body(p, ends);
+  jj_expect_name(p, "endwith");
   return node;
 }
 
@@ -222,8 +137,8 @@ static struct node *parse_autoescape(struct parser *p, const struct token *at) {
   static const char *const ends[] = {"endautoescape", NULL};
   struct node *node = jj_new_node(p, N_AUTOESCAPE, at);
   node->as.autoescape.value = jj_parse_expression(p);
-  node->as.autoescape.body = parse_body(p, ends);
-  expect_name(p, "endautoescape");
+  node->as.autoescape.body = jj_parse_body(p, ends);
+  jj_expect_name(p, "endautoescape");
   return node;
 }
 
@@ -255,10 +170,10 @@ static struct node *parse_block(struct parser *p, const struct token *at) {
   p->template->blocks[p->template->block_count++] = function;
   int loops = p->loops;
   p->loops = 0;
-  function->body = parse_body(p, ends);
+  function->body = jj_parse_body(p, ends);
   p->loops = loops;
   if (node->flag2) check_required(p, at, &function->body);
-  expect_name(p, "endblock");
+  jj_expect_name(p, "endblock");
   jj_skip_name(p, name->bytes);
   return node;
 }
@@ -297,7 +212,7 @@ static struct node *parse_import(struct parser *p, const struct token *at) {
   struct node *node = jj_new_node(p, N_IMPORT, at);
   node->as.import = arena_alloc(p->env->arena, sizeof *node->as.import);
   node->as.import->name = jj_parse_expression(p);
-  expect_name(p, "as");
+  jj_expect_name(p, "as");
   node->as.import->target.name = parse_target_name(p);
   parse_context(p, node);
   return node;
@@ -307,7 +222,7 @@ static struct node *parse_from(struct parser *p, const struct token *at) {
   struct node *node = jj_new_node(p, N_FROM, at);
   struct import *import = node->as.import = arena_alloc(p->env->arena, sizeof *import);
   import->name = jj_parse_expression(p);
-  expect_name(p, "import");
+  jj_expect_name(p, "import");
   while (true) {
     if (import->names.count > 0) jj_expect(p, T_COMMA);
     if (p->at->kind != T_NAME) jj_expect(p, T_NAME);
@@ -346,9 +261,9 @@ static void parse_signature(struct parser *p, struct function *function) {
 static void parse_function_body(struct parser *p, struct function *function, const char *const *ends) {
   int loops = p->loops;
   p->loops = 0;
-  function->body = parse_body(p, ends);
+  function->body = jj_parse_body(p, ends);
   p->loops = loops;
-  expect_name(p, ends[0]);
+  jj_expect_name(p, ends[0]);
 }
 
 static struct node *parse_call_block(struct parser *p, const struct token *at) {
@@ -377,8 +292,8 @@ static struct node *parse_filter_block(struct parser *p, const struct token *at)
   static const char *const ends[] = {"endfilter", NULL};
   struct node *node = jj_new_node(p, N_FILTER_BLOCK, at);
   node->as.filter_block.filter = jj_parse_filters(p, NULL, true);
-  node->as.filter_block.body = parse_body(p, ends);
-  expect_name(p, "endfilter");
+  node->as.filter_block.body = jj_parse_body(p, ends);
+  jj_expect_name(p, "endfilter");
   return node;
 }
 
@@ -393,17 +308,11 @@ static struct node *parse_loop_control(struct parser *p, const struct token *at,
   return jj_new_node(p, kind, at);
 }
 
-static struct node *output(struct parser *p, const struct token *at, struct node *expression) {
-  struct node *node = jj_new_node(p, N_OUTPUT, at);
-  node->as.expression = expression;
-  return node;
-}
-
 static void parse_print(struct parser *p, struct nodes *body) {
   for (bool comma = false; p->at->kind != T_BLOCK_END; comma = true) {
     if (comma) jj_expect(p, T_COMMA);
     const struct token *at = p->at;
-    ARENA_PUSH(p->env->arena, *body, output(p, at, jj_parse_expression(p)));
+    ARENA_PUSH(p->env->arena, *body, jj_output(p, at, jj_parse_expression(p)));
   }
 }
 
@@ -426,7 +335,7 @@ static const struct {
 };
 enum { STATEMENT_COUNT = sizeof statements / sizeof *statements };
 
-static void parse_statement(struct parser *p, struct nodes *body) {
+void jj_parse_statement(struct parser *p, struct nodes *body) {
   const struct token *at = p->at;
   if (at->kind == T_EOF) jj_parse_error(p, at, "unexpected end of template, expected a tag name.");
   if (at->kind != T_NAME) jj_parse_error(p, at, "tag name expected");
@@ -445,58 +354,4 @@ static void parse_statement(struct parser *p, struct nodes *body) {
     return;
   }
   jj_parse_error(p, at, "Encountered unknown tag '%s'.", at->value.as.string->bytes);
-}
-
-/* --- bodies --- */
-
-static bool at_any(const struct parser *p, const char *const *ends) {
-  for (; ends != NULL && *ends != NULL; ends++) {
-    if (jj_at_name(p, *ends)) return true;
-  }
-  return false;
-}
-
-static void add_text(struct parser *p, struct nodes *body, const struct token *token) {
-  struct node *node = jj_new_node(p, N_TEXT, token);
-  node->as.text.bytes = token->text;
-  node->as.text.length = token->length;
-  ARENA_PUSH(p->env->arena, *body, node);
-}
-
-/* Text and tags up to one of `ends` (which stays the current token), or to the end of the template. */
-static struct nodes parse_items(struct parser *p, const char *const *ends) {
-  struct nodes body = {0};
-  while (p->at->kind != T_EOF) {
-    const struct token *token = p->at++;
-    if (token->kind == T_DATA) {
-      add_text(p, &body, token);
-    } else if (token->kind == T_VARIABLE_BEGIN) {
-      struct node *expression = jj_parse_tuple(p, false, true, NULL, false);
-      ARENA_PUSH(p->env->arena, body, output(p, token, expression));
-      jj_expect(p, T_VARIABLE_END);
-    } else {
-      if (at_any(p, ends)) return body;
-      parse_statement(p, &body);
-      jj_expect(p, T_BLOCK_END);
-    }
-  }
-  if (ends != NULL) {
-    jj_parse_error(p, p->at, "Unexpected end of template. Jinja was looking for the following tags: '%s'.", ends[0]);
-  }
-  return body;
-}
-
-static struct nodes parse_body(struct parser *p, const char *const *ends) {
-  jj_skip(p, T_COLON);
-  jj_expect(p, T_BLOCK_END);
-  return parse_items(p, ends);
-}
-
-void jj_parse(struct jinja_env *env, struct syntax_fault *fault, struct template *template) {
-  struct tokens tokens = jj_lex(env, fault, template->source, template->length);
-  struct parser p = {.env = env, .fault = fault, .template = template, .at = tokens.items};
-  struct function *root = &template->root;
-  root->template = template;
-  root->varargs_slot = root->kwargs_slot = root->caller_slot = root->self_slot = root->super_slot = -1;
-  root->body = parse_items(&p, NULL);
 }

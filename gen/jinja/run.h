@@ -246,7 +246,7 @@ void jj_write_str(struct run *run, struct jinja_value value);
 void jj_write_repr(struct run *run, struct jinja_value value);
 
 /* --- undefined (undefined.c) --- */
-/* Whether a value is undefined, and of this class: the environment's, but for the few that are standard whatever that is. */
+/* Whether a value is undefined, and of this class: the environment's, but for those that are standard in all. */
 static inline bool jj_is_undefined(const struct run *run, struct jinja_value value, enum jinja_undefined class) {
   if (value.kind != JINJA_UNDEFINED) return false;
   const struct undefined_info *info = value.as.object;

@@ -6,6 +6,11 @@
 
 #include "gen/jinja/run.h"
 
+/* The head of a filter's function, and of a method's. */
+#define FILTER(name) static struct jinja_value name(struct run *run, struct jinja_value input, const struct call *call)
+#define METHOD(name)                                                                                                   \
+  static struct jinja_value method_##name(struct run *run, struct jinja_value self, const struct call *call)
+
 /* The argument, or `absent` where it was not given. */
 static inline struct jinja_value jj_arg(const struct call *call, int i, struct jinja_value absent) {
   return jj_given(call, i) ? call->items[i] : absent;
@@ -30,6 +35,12 @@ static inline const struct jinja_string *jj_arg_string(struct run *run, const st
   return call->items[i].as.string;
 }
 
+/* NULL: it was not given, or is none. */
+static inline const struct jinja_string *jj_arg_string_or_none(struct run *run, const struct call *call, int i) {
+  if (!jj_given(call, i) || call->items[i].kind == JINJA_NONE) return NULL;
+  return jj_arg_string(run, call, i);
+}
+
 /* A text with the same safety as `like`. */
 static inline struct jinja_value jj_like(struct jinja_value text, struct jinja_value like) {
   text.safe = like.kind == JINJA_STRING && like.safe;
@@ -43,6 +54,9 @@ static inline struct jinja_value jj_copy_text(struct run *run, const char *bytes
 }
 
 /* --- text.c: operations on text that filters and methods both need --- */
+/* The first place of `needle` in the bytes, and the last, or NULL. */
+const char *jj_find_bytes(const char *bytes, size_t length, const char *needle, size_t needle_length);
+const char *jj_find_last_bytes(const char *bytes, size_t length, const struct jinja_string *needle);
 struct jinja_value jj_map_case(struct run *run, struct jinja_value text,
                                char how); /* 'u', 'l', 'c'apitalize, 't'itle, 's'wap */
 struct jinja_value jj_strip(struct run *run, struct jinja_value text, const struct jinja_string *chars, bool left,

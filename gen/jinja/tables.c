@@ -27,10 +27,15 @@ static const struct method *in_table(const struct method *table, enum jj_word wo
   return NULL;
 }
 
+static const struct method *method_of_string(enum jj_word word) {
+  const struct method *method = in_table(jj_methods_string, word);
+  return method != NULL ? method : in_table(jj_methods_split, word);
+}
+
 const struct method *jj_find_method(struct jinja_value self, enum jj_word word) {
   switch (self.kind) {
   case JINJA_STRING:
-    return in_table(jj_methods_string, word);
+    return method_of_string(word);
   case JINJA_MAP:
     return in_table(jj_methods_map, word);
   case JINJA_LIST:

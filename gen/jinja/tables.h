@@ -60,8 +60,8 @@ struct jinja_value jj_find_global(struct run *run, const struct jinja_string *na
 /* The tables that the files of filters give; each ends with a NULL name. */
 extern const struct filter jj_filters_text[], jj_filters_markup[], jj_filters_list[], jj_filters_number[],
     jj_filters_select[], jj_filters_urlize[], jj_filters_pprint[];
-extern const struct method jj_methods_string[], jj_methods_map[], jj_methods_list[], jj_methods_tuple[],
-    jj_methods_number[];
+extern const struct method jj_methods_string[], jj_methods_split[], jj_methods_map[], jj_methods_list[],
+    jj_methods_tuple[], jj_methods_number[];
 
 /* dict.update: takes a map's entries or a list of pairs. */
 void jj_update_map(struct run *run, struct jinja_map *map, struct jinja_value from);

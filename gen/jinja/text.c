@@ -1,7 +1,6 @@
 /* Operations on text that filters and methods share. */
 #include <stdlib.h>
 
-#include "gen/jinja/format.h"
 #include "gen/jinja/scan.h"
 #include "gen/jinja/support.h"
 
@@ -13,6 +12,13 @@ const char *jj_find_bytes(const char *bytes, size_t length, const char *needle, 
     if (at == NULL) return NULL;
     if (memcmp(at, needle, needle_length) == 0) return at;
     bytes = at + 1;
+  }
+  return NULL;
+}
+
+const char *jj_find_last_bytes(const char *bytes, size_t length, const struct jinja_string *needle) {
+  for (size_t at = length + 1; at-- > 0;) {
+    if (length - at >= needle->length && memcmp(bytes + at, needle->bytes, needle->length) == 0) return bytes + at;
   }
   return NULL;
 }

@@ -119,14 +119,16 @@ static inline int64_t jj_as_int(struct jinja_value v) {
 static inline double jj_as_double(struct jinja_value v) {
   return v.kind == JINJA_DOUBLE ? v.as.real : (double)jj_as_int(v);
 }
+/* Python's name of the type: "str", "int", "dict", … */
+const char *jj_type_name(struct jinja_value v);
+
+/* --- truth, equality, order (equality.c) --- */
 bool jj_truth_plain(struct jinja_value v); /* undefined is false here; jj_truth of run.h knows the strict kind */
 bool jj_equal(struct jinja_value a, struct jinja_value b);
 /* -1, 0, 1; *comparable is false where Python raises (and 2 is returned for NaN: no order at all). */
 int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable);
 bool jj_hashable(struct jinja_value v);
 uint32_t jj_hash(struct jinja_value v);
-/* Python's name of the type: "str", "int", "dict", … */
-const char *jj_type_name(struct jinja_value v);
 
 /* --- numbers as text --- */
 /* The shortest decimal that reads back as the same double, in Python's form. Returns its length; room of 32. */
