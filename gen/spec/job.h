@@ -10,64 +10,7 @@
 
 #include "gen/base/arena.h"
 #include "gen/base/diag.h"
-
-enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS };
-enum data_packing { PACKING_NONE, PACKING_DOCUMENTS, PACKING_PAD };
-enum data_label { LABEL_CLASS, LABEL_VALUE };
-enum optimizer_name {
-  OPTIMIZER_SGD,
-  OPTIMIZER_ADAM,
-  OPTIMIZER_ADAMW,
-  OPTIMIZER_ADAMAX,
-  OPTIMIZER_NADAM,
-  OPTIMIZER_RADAM,
-  OPTIMIZER_ADAGRAD,
-  OPTIMIZER_RMSPROP,
-  OPTIMIZER_LION,
-  OPTIMIZER_LAMB,
-  OPTIMIZER_ADAFACTOR,
-  OPTIMIZER_MUON,
-  OPTIMIZER_SCHEDULE_FREE_ADAMW,
-  OPTIMIZER_LOMO,
-  OPTIMIZER_ADALOMO
-};
-enum adjust_lr { ADJUST_ORIGINAL, ADJUST_MATCH_RMS_ADAMW, ADJUST_SPECTRAL_UNCLAMPED };
-enum state_dtype { STATE_FLOAT32, STATE_BF16, STATE_BF16_STOCHASTIC, STATE_8BIT };
-enum norm_type { NORM_2, NORM_INF };
-enum schedule_name {
-  SCHEDULE_CONSTANT,
-  SCHEDULE_LINEAR,
-  SCHEDULE_COSINE,
-  SCHEDULE_COSINE_WITH_RESTARTS,
-  SCHEDULE_POLYNOMIAL,
-  SCHEDULE_INVERSE_SQRT,
-  SCHEDULE_EXPONENTIAL,
-  SCHEDULE_STEP,
-  SCHEDULE_ONE_CYCLE,
-  SCHEDULE_WSD
-};
-enum anneal_form { ANNEAL_COSINE, ANNEAL_LINEAR };
-enum decay_type { DECAY_LINEAR, DECAY_COSINE, DECAY_SQRT };
-enum metric { METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_F1_MACRO, METRIC_F1_BINARY, METRICS };
-enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
-enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
-enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
-enum device_kind { DEVICE_CPU, DEVICE_CUDA };
-enum attention_kernels { ATTENTION_LIBRARY, ATTENTION_OWN };
-/* Those of gen/plan/processor.h. */
-enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };
-/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
-enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
-enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
-enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };
-enum checkpointing {
-  CHECKPOINTING_NONE,
-  CHECKPOINTING_ALL,
-  CHECKPOINTING_EVERY,
-  CHECKPOINTING_LAYERS,
-  CHECKPOINTING_FUNCTIONS,
-  CHECKPOINTING_AUTO /* one of the others, found by the plan */
-};
+#include "gen/spec/choices.h"
 
 /* A value of model.config: a number, a boolean or a string for the field of the same name in the model's config. */
 enum config_kind { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_STRING };
@@ -115,10 +58,6 @@ struct param_group {
 };
 
 enum { CHUNK_AUTO = -1 };
-
-enum reproducible { REPRODUCIBLE_OFF, REPRODUCIBLE_RUN, REPRODUCIBLE_TOPOLOGY };
-
-enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
 
 struct job {
   const char *file;   /* as the user named it */
