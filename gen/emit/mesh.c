@@ -63,7 +63,9 @@ struct jinja_value mesh_value(const struct program *program) {
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   bool alone = program->collectives.count == 0;
-  static const char *const wires[] = {"", "BFLOAT16", "FLOAT16"}; /* by enum mixed_precision */
+  static const struct {
+    const char *name, *type;
+  } wires[] = {{"", ""}, {"BFLOAT16", "bf16"}, {"FLOAT16", "f16"}}; /* by enum mixed_precision */
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
@@ -72,7 +74,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
   set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
-  set_text(arena, value, "wire", alone ? "" : wires[job->parallelism.wire]);
+  set_text(arena, value, "wire", alone ? "" : wires[job->parallelism.wire].name);
+  set_text(arena, value, "wire_type", wires[job->parallelism.wire].type);
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
