@@ -110,10 +110,14 @@ static void bind_muon(struct job *job) {
 static void bind_memory(struct arena *arena, struct job *job) {
   const struct spec_node *chunk = spec_find(job->tree, "memory.cross_entropy_chunk");
   job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
+  job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
+}
+
+/* Which layers ranks divide; the rest of the group follows from the ranks (parallel_bind). */
+static void bind_layers(struct arena *arena, struct job *job) {
   job->parallelism.wrapped =
       names_of(arena, job, "parallelism.fsdp.transformer_cls_names_to_wrap", &job->parallelism.n_wrapped);
   job->parallelism.ignored = names_of(arena, job, "parallelism.fsdp.ignored_modules", &job->parallelism.n_ignored);
-  job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
 }
 
 static void bind_optimizer(struct job *job) {
@@ -220,22 +224,31 @@ static void bind_source(struct arena *arena, const struct spec_node *tree, const
   source->parts = parts;
 }
 
-static void bind_run(struct arena *arena, struct job *job, struct diagnostics *diags) {
-  job->devices.memory = size_in_bytes(job, "devices.memory", diags);
-  const char *tuning = spec_string(job, "devices.tuning");
-  bool named = tuning != NULL && strcmp(tuning, "machine") != 0;
-  job->devices.tuning = named ? beside(arena, job->file, tuning) : tuning;
-  job->training.seed = (uint64_t)spec_integer(job, "training.seed");
-  bind_metrics(job);
-  bind_stopping(job);
+static void bind_data(struct arena *arena, struct job *job) {
   bind_source(arena, job->tree, "data.train", &job->data.train);
   bind_source(arena, job->tree, "data.eval", &job->data.eval);
   job->data.keep_last = spec_integer(job, "data.drop_last") == 0;
   job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
+  bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
+  job->data.data_seed = (uint64_t)spec_integer(job, seeded ? "data.data_seed" : "training.seed");
+}
+
+static void bind_devices(struct arena *arena, struct job *job, struct diagnostics *diags) {
+  job->devices.memory = size_in_bytes(job, "devices.memory", diags);
+  const char *tuning = spec_string(job, "devices.tuning");
+  bool named = tuning != NULL && strcmp(tuning, "machine") != 0;
+  job->devices.tuning = named ? beside(arena, job->file, tuning) : tuning;
+}
+
+static void bind_training(struct job *job) {
+  job->training.seed = (uint64_t)spec_integer(job, "training.seed");
+  bind_metrics(job);
+  bind_stopping(job);
   bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
-  bool seeded = spec_find(job->tree, "data.data_seed") != NULL;
-  job->data.data_seed = seeded ? (uint64_t)spec_integer(job, "data.data_seed") : job->training.seed;
+}
+
+static void bind_reports(struct job *job) {
   job->profile.on = spec_find(job->tree, "profile") != NULL;
   job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;
 }
@@ -265,7 +278,11 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_optimizer(job);
   bind_groups(arena, job);
   bind_precision(arena, job);
-  bind_run(arena, job, diags);
+  bind_data(arena, job);
+  bind_devices(arena, job, diags);
+  bind_training(job);
+  bind_reports(job);
+  bind_layers(arena, job);
   parallel_bind(job);
   bind_checkpoint(job, diags);
   bind_hooks(arena, job);
