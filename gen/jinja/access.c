@@ -77,8 +77,8 @@ struct jinja_value jj_getitem(struct run *run, struct jinja_value object, struct
     if (jj_is_chainable(run, object)) return object;
     jj_fail_undefined(run, object);
   }
-  if (object.kind == JINJA_MAP && jj_is_strict(run, key)) jj_fail_undefined(run, key);
   if (object.kind == JINJA_MAP && jj_hashable(key)) {
+    jj_require_hash(run, key);
     struct map_entry *entry = jj_map_find(object.as.map, key);
     if (entry != NULL) return entry->value;
   }

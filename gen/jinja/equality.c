@@ -32,6 +32,7 @@ bool jj_truth_plain(struct jinja_value v) {
 struct bounds {
   int depth;
   int64_t left;
+  struct jinja_value *refused; /* where an undefined value that raises is left; NULL: none raises */
 };
 enum { MAX_COMPARE_DEPTH = 500, MAX_COMPARED = 10000000 };
 
@@ -67,7 +68,15 @@ static bool is_standard(struct jinja_value v) {
   return info != NULL && info->standard;
 }
 
+/* Whether the comparison raises at v. */
+static bool refuses(const struct bounds *bounds, struct jinja_value v) {
+  if (bounds->refused == NULL || v.kind != JINJA_UNDEFINED || is_standard(v)) return false;
+  *bounds->refused = v;
+  return true;
+}
+
 static bool equal_within(struct jinja_value a, struct jinja_value b, struct bounds *bounds) {
+  if (refuses(bounds, a) || refuses(bounds, b)) return false;
   if (jj_is_number(a) && jj_is_number(b)) {
     if (jj_is_integral(a) && jj_is_integral(b)) return jj_as_int(a) == jj_as_int(b);
     return jj_as_double(a) == jj_as_double(b);
@@ -86,7 +95,12 @@ static bool equal_within(struct jinja_value a, struct jinja_value b, struct boun
 }
 
 bool jj_equal(struct jinja_value a, struct jinja_value b) {
-  struct bounds bounds = {0, MAX_COMPARED};
+  struct bounds bounds = {0, MAX_COMPARED, NULL};
+  return equal_within(a, b, &bounds);
+}
+
+bool jj_equal_strictly(struct jinja_value a, struct jinja_value b, struct jinja_value *refused) {
+  struct bounds bounds = {0, MAX_COMPARED, refused};
   return equal_within(a, b, &bounds);
 }
 
@@ -132,7 +146,7 @@ static int order_within(struct jinja_value a, struct jinja_value b, bool *compar
 }
 
 int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable) {
-  struct bounds bounds = {0, MAX_COMPARED};
+  struct bounds bounds = {0, MAX_COMPARED, NULL};
   *comparable = true;
   return order_within(a, b, comparable, &bounds);
 }

@@ -104,8 +104,7 @@ static struct jinja_value eval_dict(struct run *run, struct activation *a, const
   for (int i = 0; i < items->count; i += 2) {
     struct jinja_value key = jj_eval(run, a, items->items[i]), value = jj_eval(run, a, items->items[i + 1]);
     run->at = node;
-    if (jj_is_strict(run, key)) jj_fail_undefined(run, key);
-    if (!jj_hashable(key)) jj_fail(run, "unhashable type: '%s'", jj_type_name(key));
+    jj_require_hash(run, key);
     jj_map_put(run->pool, map.as.map, key, value);
   }
   return map;

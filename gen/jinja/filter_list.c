@@ -118,7 +118,7 @@ FILTER(filter_unique) {
   for (int i = 0; i < items->count; i++) {
     struct jinja_value at = key_of(run, &key, items->items[i]);
     jj_spend(run, 1);
-    if (!jj_hashable(at)) jj_fail(run, "unhashable type: '%s'", jj_type_name(at));
+    jj_require_hash(run, at);
     if (jj_map_find(seen.as.map, at) != NULL) continue;
     jj_map_put(run->pool, seen.as.map, at, jinja_none());
     jj_push(run->pool, kept.as.list, items->items[i]);

@@ -13,10 +13,6 @@ static struct jinja_map *changeable_map(struct run *run, struct jinja_value self
   return self.as.map;
 }
 
-static void check_key(struct run *run, struct jinja_value key) {
-  if (!jj_hashable(key)) jj_fail(run, "unhashable type: '%s'", jj_type_name(key));
-}
-
 static struct jinja_value map_items(struct run *run, struct jinja_value self, const struct call *call) {
   const struct jinja_map *map = self.as.map;
   struct jinja_value list = jj_new_list(run, FLAVOUR_ITEMS, map->count);
@@ -44,14 +40,14 @@ static struct jinja_value map_values(struct run *run, struct jinja_value self, c
 }
 
 static struct jinja_value map_get(struct run *run, struct jinja_value self, const struct call *call) {
-  check_key(run, call->items[0]);
+  jj_require_hash(run, call->items[0]);
   const struct map_entry *entry = jj_map_find(self.as.map, call->items[0]);
   return entry != NULL ? entry->value : absent_none(call, 1);
 }
 
 static struct jinja_value map_pop(struct run *run, struct jinja_value self, const struct call *call) {
   struct jinja_map *map = changeable_map(run, self);
-  check_key(run, call->items[0]);
+  jj_require_hash(run, call->items[0]);
   const struct map_entry *entry = jj_map_find(map, call->items[0]);
   if (entry == NULL && jj_given(call, 1)) return call->items[1];
   if (entry == NULL) jj_fail(run, "KeyError: %s", jj_repr(run, call->items[0]).as.string->bytes);
@@ -61,7 +57,7 @@ static struct jinja_value map_pop(struct run *run, struct jinja_value self, cons
 }
 
 static struct jinja_value map_setdefault(struct run *run, struct jinja_value self, const struct call *call) {
-  check_key(run, call->items[0]);
+  jj_require_hash(run, call->items[0]);
   const struct map_entry *entry = jj_map_find(self.as.map, call->items[0]);
   if (entry != NULL) return entry->value;
   jj_map_put(run->pool, changeable_map(run, self), call->items[0], absent_none(call, 1));
@@ -80,7 +76,7 @@ void jj_update_map(struct run *run, struct jinja_map *map, struct jinja_value fr
     const struct jinja_list *pair = jj_iterate(run, pairs->items[i]);
     if (pair->count != 2)
       jj_fail(run, "dictionary update sequence element #%d has length %d; 2 is required", i, pair->count);
-    check_key(run, pair->items[0]);
+    jj_require_hash(run, pair->items[0]);
     jj_map_put(run->pool, map, pair->items[0], pair->items[1]);
   }
 }

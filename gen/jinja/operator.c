@@ -198,31 +198,36 @@ struct jinja_value jj_negate(struct run *run, struct jinja_value value) {
 
 /* --- comparison --- */
 
-/* Lists of one length are compared item by item up to the first difference: a strict undefined on the way raises. */
-static void refuse_undefined(struct run *run, const struct jinja_list *a, const struct jinja_list *b) {
-  for (int i = 0; a->count == b->count && i < a->count; i++) {
-    if (jj_is_strict(run, a->items[i])) jj_fail_undefined(run, a->items[i]);
-    if (jj_is_strict(run, b->items[i])) jj_fail_undefined(run, b->items[i]);
-    if (!jj_equal(a->items[i], b->items[i])) return;
-  }
-}
-
 bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right) {
-  if (jj_is_strict(run, left)) jj_fail_undefined(run, left);
-  if (jj_is_strict(run, right)) jj_fail_undefined(run, right);
-  if (run->undefined == JINJA_STRICT && left.kind == JINJA_LIST && right.kind == JINJA_LIST) {
-    refuse_undefined(run, left.as.list, right.as.list);
-  }
+  struct jinja_value refused = jinja_none();
   jj_enter(run);
-  bool same = jj_equal(left, right);
+  bool strict = run->undefined == JINJA_STRICT;
+  bool same = strict ? jj_equal_strictly(left, right, &refused) : jj_equal(left, right);
+  if (refused.kind == JINJA_UNDEFINED) jj_fail_undefined(run, refused);
   jj_leave(run);
   return same;
+}
+
+/* Whether a tuple holds a strict undefined value, or is one. */
+static const struct jinja_value *find_strict(const struct run *run, const struct jinja_value *value) {
+  if (value->kind != JINJA_LIST) return jj_is_strict(run, *value) ? value : NULL;
+  const struct jinja_value *found = NULL;
+  const struct jinja_list *list = value->as.list;
+  for (int i = 0; found == NULL && i < list->count; i++) found = find_strict(run, &list->items[i]);
+  return found;
+}
+
+void jj_require_hash(struct run *run, struct jinja_value value) {
+  if (!jj_hashable(value)) jj_fail(run, "unhashable type: '%s'", jj_type_name(value));
+  const struct jinja_value *strict = run->undefined == JINJA_STRICT ? find_strict(run, &value) : NULL;
+  if (strict != NULL) jj_fail_undefined(run, *strict);
 }
 
 static int order(struct run *run, enum operator op, struct jinja_value left, struct jinja_value right) {
   if (left.kind == JINJA_UNDEFINED) jj_fail_undefined(run, left);
   if (right.kind == JINJA_UNDEFINED) jj_fail_undefined(run, right);
   bool comparable;
+  if (run->undefined == JINJA_STRICT && left.kind == JINJA_LIST) jj_same(run, left, right); /* raises as < would */
   int result = jj_order(left, right, &comparable);
   if (!comparable) {
     jj_fail(run, "'%s' not supported between instances of '%s' and '%s'", signs[op], jj_type_name(left),
@@ -244,8 +249,7 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
     return jj_find_bytes(container.as.string->bytes, container.as.string->length, item.as.string->bytes,
                          item.as.string->length) != NULL;
   case JINJA_MAP:
-    if (!jj_hashable(item)) jj_fail(run, "unhashable type: '%s'", jj_type_name(item));
-    if (jj_is_strict(run, item)) jj_fail_undefined(run, item);
+    jj_require_hash(run, item);
     return jj_map_find(container.as.map, item) != NULL;
   case JINJA_LIST:
   case JINJA_UNDEFINED:
@@ -255,7 +259,7 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
     jj_fail(run, "argument of type '%s' is not iterable", jj_type_name(container));
   }
   bool keys = container.kind == JINJA_LIST && container.as.list->flavour == FLAVOUR_KEYS;
-  if (keys && !jj_hashable(item)) jj_fail(run, "unhashable type: '%s'", jj_type_name(item));
+  if (keys) jj_require_hash(run, item);
   const struct jinja_list *list = jj_iterate(run, container);
   for (int i = 0; i < list->count; i++) {
     if (jj_same(run, list->items[i], item)) return true;

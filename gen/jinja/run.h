@@ -284,6 +284,8 @@ bool jj_compare(struct run *run, enum operator op, struct jinja_value left, stru
 bool jj_less(struct run *run, struct jinja_value left, struct jinja_value right);
 bool jj_contains(struct run *run, struct jinja_value container, struct jinja_value item);
 bool jj_same(struct run *run, struct jinja_value left, struct jinja_value right); /* ==, with undefined's rules */
+/* Fails where Python's hash does: for a value that has none, and for a strict undefined one, also inside of a tuple. */
+void jj_require_hash(struct run *run, struct jinja_value value);
 
 /* --- attributes and items (access.c) --- */
 struct jinja_value jj_getattr(struct run *run, struct jinja_value object, struct jinja_string *name);

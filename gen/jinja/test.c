@@ -185,8 +185,7 @@ static bool is_le(struct run *run, struct jinja_value v, const struct call *c) {
 
 /* Whether v can be looked up in a table of names; an error where Python's dict has one. */
 static bool is_name(struct run *run, struct jinja_value v) {
-  if (!jj_hashable(v)) jj_fail(run, "unhashable type: '%s'", jj_type_name(v));
-  if (jj_is_strict(run, v)) jj_fail_undefined(run, v);
+  jj_require_hash(run, v);
   return v.kind == JINJA_STRING;
 }
 

@@ -125,6 +125,8 @@ const char *jj_type_name(struct jinja_value v);
 /* --- truth, equality, order (equality.c) --- */
 bool jj_truth_plain(struct jinja_value v); /* undefined is false here; jj_truth of run.h knows the strict kind */
 bool jj_equal(struct jinja_value a, struct jinja_value b);
+/* The same where undefined values raise: one that is met ends it, and is left in *refused. */
+bool jj_equal_strictly(struct jinja_value a, struct jinja_value b, struct jinja_value *refused);
 /* -1, 0, 1; *comparable is false where Python raises (and 2 is returned for NaN: no order at all). */
 int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable);
 bool jj_hashable(struct jinja_value v);
