@@ -22,6 +22,12 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
 
+/* The same sums of values in pieces in the order of the ranks, `piece` elements for each and `last` for the last one,
+ * each at `own` of its rank; values[] is no more what it was. `room` is for half of the pieces, the last one among
+ * them. */
+void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                                  float *room);
+
 /* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
 void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
 
@@ -42,6 +48,10 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
 /* The same, and what arrives at `arriving` is added to what stands at `own`. */
 void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
                                      size_t piece, size_t last);
+
+/* Begins the same as accel_start_all_reduce when the reduce-scatter that has begun last has ended: of what that gives.
+ * It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
+void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count);
 
 /* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
  * of them is touched until accel_wait_gathers. */

@@ -219,4 +219,11 @@ uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 /* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their places. */
 void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
 
+/* Sums of squares that are the same in whatever order, and by whomever, they are added up: ACCEL_SQUARES integers of 32
+ * places of a number each. Adds those of scale * values[], whole lines of 16, each of which is added up in floating
+ * point and cut to 32 bits; and the root of their sum, which is not a number where one of them is not finite. */
+enum { ACCEL_SQUARES = 65 };
+void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale);
+double accel_root_of_squares(const int64_t *sums);
+
 #endif

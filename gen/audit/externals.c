@@ -25,7 +25,7 @@ static const struct {
      "__builtin_fma* __builtin_copysign* __builtin_unreachable __builtin_constant_p __builtin_offsetof "
      "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
      "__builtin_elementwise_* omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_in_parallel "
-     "accel_random accel_draw_normals accel_stream "
+     "accel_random accel_draw_normals accel_stream accel_add_squares accel_root_of_squares "
      "__syncthreads __syncwarp __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync __ballot_sync __ffs __popc "
      "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn dim3 "},
     {EFFECT_PRODUCT, " accel_multiply accel_convolve accel_cuda_multiply accel_cuda_attend* dnnl_sgemm dnnl_gemm_* "

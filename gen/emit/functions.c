@@ -6,6 +6,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/collectives.h"
 #include "gen/plan/place.h"
+#include "gen/plan/shard.h"
 #include "gen/plan/weights.h"
 
 /* The pointer to a function's parameters (or gradients) below one of its scopes. */
@@ -291,42 +292,10 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   return value;
 }
 
-/* Buckets of gradients that are complete behind a statement, by its iterations, and last, before it; nothing where they
- * are as before. */
-static void set_complete(struct arena *arena, struct jinja_value value, const struct step *step) {
-  struct jinja_value list = jinja_list(arena);
-  int iterations = step->node->call != NULL ? step->node->call->count : 1;
-  for (int i = 0; step->complete != NULL && i <= iterations; i++) jinja_push(arena, list, jinja_int(step->complete[i]));
-  jinja_set(arena, value, "complete", list);
-}
-
-static struct jinja_value numbers_value(struct arena *arena, const int *row, int count) {
-  struct jinja_value list = jinja_list(arena);
-  for (int i = 0; row != NULL && i < count; i++) jinja_push(arena, list, jinja_int(row[i]));
-  return list;
-}
-
-/* Of a statement whose iterations use units: what comes and has left before each; units.count stands for none. */
-static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool sends) {
-  struct arena *arena = program->arena;
-  int count = step->used != NULL ? step->node->call->count : 0;
-  int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
-  int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
-  int *settled = arena_alloc(arena, ((size_t)count + 1) * sizeof *settled);
-  bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
-  for (int i = 0; i < count; i++) {
-    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->units.count;
-    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->units.count;
-    settled[i] = step->settled != NULL && step->settled[i] > 0 ? step->settled[i] : 0;
-    leaves |= settled[i] > 0;
-  }
-  jinja_set(arena, value, "begins", numbers_value(arena, comes ? begins : NULL, count));
-  jinja_set(arena, value, "arrives", numbers_value(arena, comes ? arrives : NULL, count));
-  jinja_set(arena, value, "settled", numbers_value(arena, sends && leaves ? settled : NULL, count));
-}
-
-/* sends: with the statements that send gradients on their way, which may be those of a function that it calls. */
-static struct jinja_value function_value(const struct program *program, const struct function *function, bool sends) {
+/* sends: with the statements that send gradients on their way, which may be those of a function that it calls; last: as
+ * a step's last micro-batch does. */
+static struct jinja_value function_value(const struct program *program, const struct function *function, bool sends,
+                                         bool last) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), statements = jinja_list(arena);
   for (int i = 0; i < function->n_steps; i++) {
@@ -335,13 +304,12 @@ static struct jinja_value function_value(const struct program *program, const st
     struct jinja_value statement =
         is_call ? call_value(program, function, step) : kernel_call_value(program, function, step);
     set_node_origin(arena, statement, step->node);
-    if (sends) set_complete(arena, statement, step);
-    set_units(program, statement, step, sends);
-    if (sends && is_call && function_sends(step->callee))
+    set_exchange(program, statement, step, sends, last);
+    if (last && is_call && function_sends(step->callee))
       set_text(arena, statement, "callee", sending_name(program, step->callee));
     jinja_push(arena, statements, statement);
   }
-  set_text(arena, value, "name", sends ? sending_name(program, function) : function->name);
+  set_text(arena, value, "name", last ? sending_name(program, function) : function->name);
   set_bool(arena, value, "sends", sends);
   set_comment(arena, value, "model_function", function->region->function);
   set_comment(arena, value, "file", name_in_folder(function->region->where.file));
@@ -355,13 +323,14 @@ static struct jinja_value function_value(const struct program *program, const st
 
 struct jinja_value functions_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
+  bool early = shard_sends_otherwise(program); /* micro-batches before the last one send, too */
   for (int i = 0; i < program->n_functions; i++) {
     const struct function *function = program->functions[i];
     bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/prune.h */
     bool sends = function_sends(function);
     if (called && !(sends && program->sends_always))
-      jinja_push(program->arena, list, function_value(program, function, false));
-    if (sends) jinja_push(program->arena, list, function_value(program, function, true));
+      jinja_push(program->arena, list, function_value(program, function, sends && early, false));
+    if (sends) jinja_push(program->arena, list, function_value(program, function, true, true));
   }
   return list;
 }

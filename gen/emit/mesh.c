@@ -58,6 +58,14 @@ static void set_units(const struct program *program, struct jinja_value value) {
   set_int(arena, value, "first_unit", program->first_unit);
 }
 
+/* The member of the arena that ranks add up from where it lies; "": none. */
+static const char *summed_member(const struct program *program) {
+  const struct job *job = program->job;
+  bool sends = program->n_buckets > 0 && job->devices.kind == DEVICE_CPU && !job_has_tree(job);
+  if (!sends || job->parallelism.wire != PRECISION_NO) return "";
+  return shard_has_own_gradients(program) ? "whole_gradients" : "all_gradients";
+}
+
 struct jinja_value mesh_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
@@ -74,6 +82,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
   set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
+  set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
+  set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
+  set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone ? "" : wires[job->parallelism.wire].name);
   set_text(arena, value, "wire_type", wires[job->parallelism.wire].type);
   if (alone) return value;

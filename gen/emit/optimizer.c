@@ -202,6 +202,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_text(arena, value, "low", is_divided(program) ? "" : low_name(program)); /* else behind what makes it whole */
   set_bool(arena, value, "divided", is_divided(program));
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
+  set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */
   set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);

@@ -86,6 +86,11 @@ struct jinja_value profile_value(const struct program *program);
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
+/* Sets what must have come and left before each iteration of a statement, what it completes and who sends that. sends:
+ * in a function that sends gradients on their way; last: as a step's last micro-batch does. */
+void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,
+                  bool last);
+
 /* The arguments with which `step` calls an entry function over the arena's member `weights`. */
 struct jinja_value entry_arguments_value(const struct program *program, const struct function *function,
                                          const char *weights);

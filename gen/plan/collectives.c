@@ -7,6 +7,7 @@
 #include "gen/plan/place.h"
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/tree.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -246,14 +247,17 @@ void plan_collectives(struct program *program) {
   int count;
   const struct piece *pieces = pieces_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, pieces, count));
-  program->sends_always = program->job->accumulation.num_steps == 1 || sends_each(program->job);
-  if (is_divided(program))
-    add_sum(program, AXIS_DP_REPLICATE, "each rank's part of the gradients", program->own_elements,
-            dtype_size(DTYPE_FLOAT32));
-  add_loss(program, AXIS_DP_REPLICATE);
-  add_loss(program, AXIS_DP_SHARD);
+  program->sends_always =
+      program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
+  if (job_has_tree(program->job)) {
+    tree_losses(program);
+  } else {
+    add_loss(program, AXIS_DP_REPLICATE);
+    add_loss(program, AXIS_DP_SHARD);
+  }
   if (is_divided(program)) {
-    add_sum(program, AXIS_DP_SHARD, "the gradient's norm", 1, (int64_t)sizeof(double));
+    bool exact = job_has_tree(program->job) && program->job->optimizer.norm_type != NORM_INF;
+    add_sum(program, AXIS_DP_SHARD, "the gradient's norm", exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
     plan_gathers(program);
     shard_gather(program);
   }
@@ -277,6 +281,7 @@ int64_t collective_bytes(const struct collective *collective) {
 }
 
 const char *collective_name(enum collective_kind kind) {
-  static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "tree all-reduce"};
+  static const char *const names[] = {"all-reduce", "reduce-scatter",  "all-gather",
+                                      "broadcast",  "tree all-reduce", "tree reduce-scatter"};
   return names[kind];
 }

@@ -12,8 +12,8 @@
  * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows.
  *
  * Along dp_shard each rank needs its part of the gradients alone (gen/plan/shard.h), so the same buckets are
- * reduce-scattered, the parts all-reduced along dp_replicate, and the weights that were updated from them all-gathered
- * (Rajbhandari et al., "ZeRO", SC 2020, stage 1). */
+ * reduce-scattered, the parts all-reduced along dp_replicate as soon as they are there, in a step's last micro-batch,
+ * and the weights that were updated from them all-gathered (Rajbhandari et al., "ZeRO", SC 2020, stage 1). */
 void plan_collectives(struct program *program);
 
 /* Whether a function of the backward, or one that it calls, completes buckets of gradients while it runs. */

@@ -54,21 +54,33 @@ static double at_a_time(const struct network *network, double bytes, double shar
   return message(network, bytes, sharing) + (times - 1) * bytes * sharing / network->bandwidth;
 }
 
+static bool is_by_tree(enum collective_kind kind) {
+  return kind == COLLECTIVE_TREE_ALL_REDUCE || kind == COLLECTIVE_TREE_REDUCE_SCATTER;
+}
+
 static enum cost_method method_of(enum collective_kind kind, int64_t ranks, int64_t bytes) {
   if (kind == COLLECTIVE_REDUCE_SCATTER) return METHOD_TREE_LINEAR;
   if (kind == COLLECTIVE_ALL_GATHER) return METHOD_LINEAR;
-  if (kind != COLLECTIVE_ALL_REDUCE) return METHOD_TREE;
+  if (kind != COLLECTIVE_ALL_REDUCE && !is_by_tree(kind)) return METHOD_TREE;
   if (bytes <= SHORT_BYTES) return METHOD_DOUBLING;
   return (ranks & (ranks - 1)) == 0 ? METHOD_HALVING : METHOD_RING;
+}
+
+/* The bytes of all values, of those that a rank gives where ranks exchange in the order of a tree. */
+static double bytes_of(const struct collective *collective, enum cost_method method, double ranks, double rounds) {
+  double bytes = (double)(collective->count * collective->width);
+  if (!is_by_tree(collective->kind)) return bytes;
+  if (method == METHOD_DOUBLING) return bytes / rounds;
+  return bytes * ranks / (ranks - 1) / (collective->kind == COLLECTIVE_TREE_ALL_REDUCE ? 2 : 1);
 }
 
 struct cost collective_cost(const struct program *program, const struct collective *collective,
                             const struct network *network) {
   const struct group group = group_of(program, collective->axis);
-  int64_t size = collective->count * collective->width;
-  double p = (double)group.ranks, n = (double)size, rounds = ceil(log2(p)), seconds = 0;
+  double p = (double)group.ranks, rounds = ceil(log2(p)), seconds = 0;
   if (group.ranks <= 1 || group.local) return (struct cost){METHOD_NONE, 0};
-  enum cost_method method = method_of(collective->kind, group.ranks, size);
+  enum cost_method method = method_of(collective->kind, group.ranks, collective->count * collective->width);
+  double n = bytes_of(collective, method, p, rounds), ways = collective->kind == COLLECTIVE_TREE_REDUCE_SCATTER ? 1 : 2;
   switch (method) {
   case METHOD_NONE:
     break;
@@ -76,7 +88,7 @@ struct cost collective_cost(const struct program *program, const struct collecti
     seconds = rounds * message(network, n, group.sharing);
     break;
   case METHOD_HALVING:
-    for (double part = n / 2; part >= n / p; part /= 2) seconds += 2 * message(network, part, group.sharing);
+    for (double part = n / 2; part >= n / p; part /= 2) seconds += ways * message(network, part, group.sharing);
     break;
   case METHOD_RING:
     seconds = 2 * (p - 1) * message(network, n / p, group.sharing_ring);
@@ -96,30 +108,12 @@ struct cost collective_cost(const struct program *program, const struct collecti
 
 /* ---- A step ---- */
 
-static double seconds_a_step(const struct program *program, const struct collective *c, const struct network *network) {
-  double every = c->every > 1 ? (double)c->every : 1;
-  return collective_cost(program, c, network).seconds * (double)c->times / every;
-}
-
-struct step_cost step_cost(const struct program *program, const struct network *network) {
-  double last = network->step / program->job->accumulation.num_steps; /* the micro-batch that sends */
-  double gradients = 0, sent = 0, busy = 0, after = 0;
+struct step_cost step_cost(const struct program *program, const struct exposure *exposures) {
   struct step_cost cost = {0};
-  for (int i = 0; i < program->collectives.count; i++)
-    if (program->collectives.items[i].behind != NULL) gradients += (double)program->collectives.items[i].count;
   for (int i = 0; i < program->collectives.count; i++) {
-    const struct collective *c = &program->collectives.items[i];
-    double seconds = seconds_a_step(program, c, network);
-    cost.communication += seconds;
-    if (c->behind == NULL) {
-      after += seconds;
-      continue;
-    }
-    sent += (double)c->count;
-    double begins = network->step - last * 2 / 3 * (1 - sent / gradients);
-    busy = fmax(busy, begins) + seconds;
+    cost.communication += exposures[i].seconds;
+    cost.exposed += exposures[i].waited;
   }
-  cost.exposed = fmax(0, busy - network->step) + after;
   return cost;
 }
 
@@ -127,13 +121,16 @@ struct step_cost step_cost(const struct program *program, const struct network *
 
 const char *cost_text(const struct program *program, const struct network *network) {
   struct text text = text_in(program->arena);
-  const struct step_cost step = step_cost(program, network);
+  const struct exposure *exposures = exposures_of(program, network);
+  const struct step_cost step = step_cost(program, exposures);
   text_printf(&text, "network   %lld machines, %.4g us, %.6g MB/s\n", (long long)program->job->devices.nodes,
               1e6 * network->latency, 1e-6 * network->bandwidth);
   for (int i = 0; i < program->collectives.count; i++) {
     const struct cost cost = collective_cost(program, &program->collectives.items[i], network);
-    if (cost.method != METHOD_NONE)
-      text_printf(&text, "  %3d  %.3f ms by %s\n", i + 1, 1e3 * cost.seconds, method_names[cost.method]);
+    if (cost.method == METHOD_NONE) continue;
+    text_printf(&text, "  %3d  %.3f ms by %s", i + 1, 1e3 * cost.seconds, method_names[cost.method]);
+    if (network->step > 0) text_printf(&text, "; a step waits %.3f ms for it", 1e3 * exposures[i].waited);
+    text_puts(&text, "\n");
   }
   text_printf(&text, "predicted %.3f ms a step in collectives", 1e3 * step.communication);
   if (network->step > 0)
@@ -144,11 +141,13 @@ const char *cost_text(const struct program *program, const struct network *netwo
 }
 
 json_t *cost_json(const struct program *program, const struct network *network) {
-  const struct step_cost step = step_cost(program, network);
+  const struct exposure *exposures = exposures_of(program, network);
+  const struct step_cost step = step_cost(program, exposures);
   json_t *list = json_array();
   for (int i = 0; i < program->collectives.count; i++) {
     const struct cost cost = collective_cost(program, &program->collectives.items[i], network);
-    json_array_append_new(list, json_pack("{s:s, s:f}", "method", method_names[cost.method], "seconds", cost.seconds));
+    json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "method", method_names[cost.method], "seconds",
+                                          cost.seconds, "exposed", exposures[i].waited));
   }
   return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o}", "latency", network->latency, "bandwidth", network->bandwidth,
                    "step", network->step, "communication", step.communication, "exposed", step.exposed, "collectives",

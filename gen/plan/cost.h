@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "gen/plan/exposure.h"
 #include "gen/plan/network.h"
 #include "gen/plan/program.h"
 
@@ -28,16 +29,15 @@ struct cost {
 struct cost collective_cost(const struct program *program, const struct collective *collective,
                             const struct network *network);
 
-/* What it says of a step. Gradients go while the backward does: their places in it are taken from their bytes, the
- * backward for two thirds of a micro-batch, and what begins later waits for what began before. */
+/* What it says of a step, the exposures of all. */
 struct step_cost {
   double communication; /* seconds of all collectives, one after the other */
   double exposed;       /* of them, that a step waits for; with network.step == 0: all */
 };
-struct step_cost step_cost(const struct program *program, const struct network *network);
+struct step_cost step_cost(const struct program *program, const struct exposure *exposures);
 
 /* The lines of the plan, and the same as an object: {latency, bandwidth, step, communication, exposed, collectives:
- * [{method, seconds}]}, in seconds. */
+ * [{method, seconds, exposed}]}, in seconds: of one time of it, and of all that a step waits for it. */
 const char *cost_text(const struct program *program, const struct network *network);
 json_t *cost_json(const struct program *program, const struct network *network);
 

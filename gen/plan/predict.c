@@ -50,6 +50,39 @@ static void count_runs(const struct program *program, const struct function *fun
   }
 }
 
+/* ---- Of statements, beside each other ---- */
+
+const double *kernel_paces(const struct program *program) {
+  double *paces = arena_alloc(program->arena, ((size_t)program->n_kernels + 1) * sizeof *paces);
+  bool known = program->tuning != NULL && program->tuning->forced < 0;
+  const struct rates rates = known ? rates_of(program->tuning) : (struct rates){INTENSE, 1};
+  for (int i = 0; i < program->n_kernels; i++) {
+    const struct kernel *kernel = program->kernels[i];
+    const struct tuned *entry = known ? tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0) : NULL;
+    paces[i] = entry != NULL ? tuned_seconds(entry, kernel->way) : 0;
+    if (paces[i] <= 0) paces[i] = estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
+  }
+  return paces;
+}
+
+double statement_pace(const struct program *program, const double *paces, const struct step *step) {
+  double pace = 0;
+  for (int s = 0; step->callee != NULL && s < step->callee->n_steps; s++) {
+    const struct step *inner = &step->callee->steps[s];
+    pace += statement_pace(program, paces, inner) * (inner->callee != NULL ? inner->node->call->count : 1);
+  }
+  for (int k = 0; step->callee == NULL && k < program->n_kernels; k++)
+    if (program->kernels[k] == step->kernel) pace = paces[k];
+  return pace;
+}
+
+double share_of_kernels(const struct program *program) {
+  struct prediction step;
+  return predict_step(program, &step) && step.seconds > 0 ? step.kernels / step.seconds : 1;
+}
+
+/* ---- Of a step ---- */
+
 static void add_kernel(const struct program *program, const struct kernel *kernel, double runs, struct rates rates,
                        struct prediction *to) {
   const struct tuned *entry = tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0);

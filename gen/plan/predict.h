@@ -18,6 +18,15 @@ struct prediction {
 /* False where there is no table, or the program does not train. */
 bool predict_step(const struct program *program, struct prediction *prediction);
 
+/* By kernel, what a run of it takes beside others': seconds by the table, or, without one, by a machine that does as
+ * many operations as make arithmetic bound a kernel while it moves a byte; and of a statement, with all that it
+ * calls. */
+const double *kernel_paces(const struct program *program);
+double statement_pace(const struct program *program, const double *paces, const struct step *step);
+
+/* Of a step's time, the kernels' part by the table; 1 without one. */
+double share_of_kernels(const struct program *program);
+
 /* The line of the plan, "" without a prediction; the same as an object {seconds, kernels, around, estimated, measured,
  * of}, NULL without one. */
 const char *prediction_text(const struct program *program);

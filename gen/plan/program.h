@@ -164,7 +164,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } * members;
+  } *members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -238,7 +238,8 @@ enum collective_kind {
   COLLECTIVE_REDUCE_SCATTER,
   COLLECTIVE_ALL_GATHER,
   COLLECTIVE_BROADCAST,
-  COLLECTIVE_TREE_ALL_REDUCE /* in the order of a tree */
+  COLLECTIVE_TREE_ALL_REDUCE, /* in the order of a tree */
+  COLLECTIVE_TREE_REDUCE_SCATTER
 };
 struct collective {
   enum collective_kind kind;
@@ -252,6 +253,7 @@ struct collective {
   const struct step *behind; /* of gradients: the statement of the backward that completes them */
   int iteration;             /* of that statement */
   const char *beside;        /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
+  bool chained;              /* it begins when the one before it has ended */
 };
 
 /* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/tree.h. */
@@ -359,7 +361,8 @@ struct program {
   struct {
     struct collective *items;
     int count, capacity;
-  } collectives;     /* of a step, in order: gradients first, by buckets */
+  } collectives; /* of a step, in order: gradients first, by buckets */
+  struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/sequence.h; NULL: not known */
   int n_buckets;     /* of them: those of gradients */
   bool sends_always; /* every micro-batch sends gradients; else a step's last one alone */
   int64_t wire;      /* numbers of 16 bits: room for what is on its way to other ranks as such */

@@ -5,6 +5,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/synchronize.h"
+#include "gen/plan/tree.h"
 
 /* A collective on its way, and the statements that have begun since. */
 struct open {
@@ -21,7 +22,7 @@ struct sequence {
   struct {
     struct open *items;
     int count, capacity;
-  } sums, gathers; /* each in the order in which they are awaited */
+  } sums, replicated, gathers; /* each in the order in which they are awaited */
   int awaited_sums, awaited_gathers;
 };
 
@@ -29,6 +30,11 @@ const char *step_label(const struct program *program, const struct step *step, i
   if (step->callee == NULL) return step->kernel->name;
   if (step->node->call->count == 1) return step->callee->name;
   return arena_printf(program->arena, "%s of layer %d", step->callee->name, iteration);
+}
+
+static void add_event(struct sequence *sequence, enum event_kind kind, const struct step *step, int collective) {
+  struct event event = {kind, step, collective};
+  ARENA_PUSH(sequence->program->arena, *sequence->program->events, event);
 }
 
 /* ---- What runs beside ---- */
@@ -39,13 +45,17 @@ static void note(struct open *open, const char *name) {
 }
 
 /* A statement runs beside all that is on its way. */
-static void note_statement(struct sequence *sequence, const char *name) {
+static void note_statement(struct sequence *sequence, const struct step *step, int iteration) {
+  const char *name = step_label(sequence->program, step, iteration);
+  add_event(sequence, EVENT_RUN, step, 0);
   for (int i = sequence->awaited_sums; i < sequence->sums.count; i++) note(&sequence->sums.items[i], name);
+  for (int i = 0; i < sequence->replicated.count; i++) note(&sequence->replicated.items[i], name);
   for (int i = sequence->awaited_gathers; i < sequence->gathers.count; i++) note(&sequence->gathers.items[i], name);
 }
 
 static void await(struct sequence *sequence, const struct open *open) {
   struct arena *arena = sequence->program->arena;
+  add_event(sequence, EVENT_AWAIT, NULL, open->collective);
   if (open->first == NULL) return;
   bool one = strcmp(open->first, open->last) == 0;
   sequence->done.items[open->collective].beside =
@@ -64,13 +74,31 @@ static void await_gathers(struct sequence *sequence) {
 
 /* ---- What begins ---- */
 
+static void begin(struct sequence *sequence, struct collective collective) {
+  ARENA_PUSH(sequence->program->arena, sequence->done, collective);
+  add_event(sequence, EVENT_BEGIN, NULL, sequence->done.count - 1);
+}
+
+/* Nothing goes on until it has ended. */
+static void run_alone(struct sequence *sequence, struct collective collective) {
+  begin(sequence, collective);
+  add_event(sequence, EVENT_AWAIT, NULL, sequence->done.count - 1);
+}
+
 static void begin_gathers(struct sequence *sequence, int unit) {
   struct program *program = sequence->program;
   for (int i = program->units.items[unit].first; i < program->units.items[unit].end; i++) {
     struct open open = {.collective = sequence->done.count};
-    ARENA_PUSH(program->arena, sequence->done, shard_layer_gather(program, &program->spans.items[i]));
+    begin(sequence, shard_layer_gather(program, &program->spans.items[i]));
     ARENA_PUSH(program->arena, sequence->gathers, open);
   }
+}
+
+/* In the order of a tree, one after the other. */
+static void exchange_bucket(struct sequence *sequence, int bucket) {
+  struct collective list[2];
+  int count = tree_bucket(sequence->program, bucket, list);
+  for (int i = 0; i < count; i++) run_alone(sequence, list[i]);
 }
 
 /* The gradients that are complete behind a statement. */
@@ -80,8 +108,16 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     const struct collective *bucket = &program->collectives.items[i];
     struct open open = {.collective = sequence->done.count};
     if (bucket->behind != step || bucket->iteration != iteration) continue;
-    ARENA_PUSH(program->arena, sequence->done, *bucket);
+    if (job_has_tree(program->job)) {
+      exchange_bucket(sequence, i);
+      continue;
+    }
+    begin(sequence, *bucket);
     ARENA_PUSH(program->arena, sequence->sums, open);
+    if (!is_divided(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
+    open.collective++;
+    begin(sequence, shard_replicated(program, &program->spans.items[i], bucket));
+    ARENA_PUSH(program->arena, sequence->replicated, open);
   }
 }
 
@@ -91,9 +127,10 @@ static void exchange(struct sequence *sequence, const struct step *step) {
   struct program *program = sequence->program;
   const struct function *callee = step->callee;
   for (int s = 0; callee != NULL && s < callee->n_steps; s++) exchange(sequence, &callee->steps[s]);
-  for (int i = 0; i < 2 && callee == NULL && step->node->kind->exchanged != NULL; i++)
-    if (program->job->parallelism.axes[axes[i]] > 1)
-      ARENA_PUSH(program->arena, sequence->done, synchronize_sum(program, step, axes[i]));
+  for (int i = 0; i < 2 && callee == NULL && step->node->kind->exchanged != NULL; i++) {
+    if (program->job->parallelism.axes[axes[i]] == 1) continue;
+    run_alone(sequence, synchronize_sum(program, step, axes[i]));
+  }
 }
 
 /* ---- In the order in which it runs ---- */
@@ -113,7 +150,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
       if (step->callee != NULL && step->used == NULL && count == 1) {
         walk(sequence, step->callee);
       } else {
-        note_statement(sequence, step_label(sequence->program, step, iteration));
+        note_statement(sequence, step, iteration);
         exchange(sequence, step);
       }
       begin_sums(sequence, step, iteration);
@@ -121,16 +158,21 @@ static void walk(struct sequence *sequence, const struct function *function) {
   }
 }
 
+static void await_one_at_end(struct sequence *sequence, const struct open *open) {
+  add_event(sequence, EVENT_AWAIT, NULL, open->collective);
+  if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
+}
+
 /* Sums that nothing awaits within the backward go on to its end. */
 static void await_end(struct sequence *sequence) {
-  for (; sequence->awaited_sums < sequence->sums.count; sequence->awaited_sums++) {
-    const struct open *open = &sequence->sums.items[sequence->awaited_sums];
-    if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
-  }
+  for (; sequence->awaited_sums < sequence->sums.count; sequence->awaited_sums++)
+    await_one_at_end(sequence, &sequence->sums.items[sequence->awaited_sums]);
+  for (int i = 0; i < sequence->replicated.count; i++) await_one_at_end(sequence, &sequence->replicated.items[i]);
 }
 
 void sequence_collectives(struct program *program) {
   struct sequence sequence = {.program = program};
+  program->events = arena_alloc(program->arena, sizeof *program->events);
   bool gathers = program->units.count > 0 && program->job->parallelism.zero_stage == 3;
   if (gathers) begin_gathers(&sequence, program->first_unit);
   walk(&sequence, program->forward);

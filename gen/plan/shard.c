@@ -8,7 +8,7 @@ bool is_divided(const struct program *program) {
 }
 
 bool shard_has_own_gradients(const struct program *program) {
-  return is_divided(program) && !job_has_tree(program->job);
+  return is_divided(program) && (!job_has_tree(program->job) || job_reduces_each(program->job));
 }
 
 static const struct span *part_of(const struct program *program, const struct weight *weight) {
@@ -82,8 +82,38 @@ int64_t shard_last(const struct program *program, const struct span *span) {
   return span->end - span->first - (program->job->parallelism.axes[AXIS_DP_SHARD] - 1) * span->piece;
 }
 
+bool shard_adds_up(const struct program *program) {
+  return is_divided(program) && job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
+}
+
 bool shard_arrives_apart(const struct program *program) {
-  return job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
+  return shard_adds_up(program) && program->job->devices.kind != DEVICE_CUDA;
+}
+
+bool shard_sends_otherwise(const struct program *program) {
+  return shard_adds_up(program) && program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
+}
+
+/* Of halves of the pieces, until one is left: what the first rank gives. */
+struct collective shard_scattered_by_tree(const struct program *program, const struct span *span, const char *what) {
+  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
+  return (struct collective){.kind = COLLECTIVE_TREE_REDUCE_SCATTER,
+                             .axis = AXIS_DP_SHARD,
+                             .what = what,
+                             .width = dtype_size(DTYPE_FLOAT32),
+                             .count = (ranks - 2) * span->piece + shard_last(program, span),
+                             .times = 1};
+}
+
+struct collective shard_replicated(const struct program *program, const struct span *span,
+                                   const struct collective *scattered) {
+  return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
+                             .axis = AXIS_DP_REPLICATE,
+                             .what = arena_printf(program->arena, "each rank's part of %s", scattered->what),
+                             .width = dtype_size(DTYPE_FLOAT32),
+                             .count = shard_last(program, span),
+                             .times = 1,
+                             .chained = true};
 }
 
 static struct collective gather_of(const struct program *program, const struct span *span, const char *what,

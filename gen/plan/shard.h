@@ -18,8 +18,8 @@ bool is_divided(const struct program *program);
  * gradients, and updated by the same numbers. */
 bool shard_accepts(const struct program *program, const struct weight *weight);
 
-/* Whether a rank has its part of the gradients of all ranks apart from the gradients of its own batches. Where gradients
- * add up in one order, each rank has all of them, and updates its part. */
+/* Whether a rank has its part of the gradients of all ranks apart from the gradients of its own batches. Where
+ * gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
 bool shard_has_own_gradients(const struct program *program);
 
 /* Makes a weight the first one of a span in program->spans; or one more of the last. */
@@ -35,10 +35,24 @@ void shard_cut(struct program *program);
 /* What the last rank has of a span; all others have span->piece. */
 int64_t shard_last(const struct program *program, const struct span *span);
 
-/* Whether a rank's part of a micro-batch's gradients comes to memory of its own, to be added to what is there. */
+/* Whether a rank's part of the gradients is added up over micro-batches, each of which sends it. */
+bool shard_adds_up(const struct program *program);
+
+/* Whether what comes of a micro-batch needs memory of its own then. (A device adds what is there to what it sends.) */
 bool shard_arrives_apart(const struct program *program);
 
-/* Adds what makes pieces whole again behind the update: the all-gathers of what is of no layer that comes for itself. */
+/* Whether a step's last micro-batch sends more than those before it do, which send, too: along dp_replicate. */
+bool shard_sends_otherwise(const struct program *program);
+
+/* A rank's part of the sum of a span in the order of a tree. */
+struct collective shard_scattered_by_tree(const struct program *program, const struct span *span, const char *what);
+
+/* The sum of a rank's part of a span over those that have the same part. */
+struct collective shard_replicated(const struct program *program, const struct span *span,
+                                   const struct collective *scattered);
+
+/* Adds what makes pieces whole again behind the update: the all-gathers of what is of no layer that comes for itself.
+ */
 void shard_gather(struct program *program);
 
 /* What makes a layer's span whole, once in each micro-batch. */

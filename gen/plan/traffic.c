@@ -37,6 +37,7 @@ const char *traffic_text(const struct program *program) {
     text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
     if (c->behind != NULL) text_printf(&text, ", behind %s", beginning(program, c));
+    if (c->chained) text_printf(&text, ", behind %d", i);
     if (c->beside != NULL) text_printf(&text, ", beside %s", c->beside);
     if (c->until > 0) text_printf(&text, ", in the first %lld steps", (long long)c->until);
     if (c->from > 0) text_printf(&text, ", from step %lld on", (long long)c->from + 1);
@@ -51,13 +52,13 @@ json_t *traffic_json(const struct program *program) {
   json_t *list = json_array();
   for (int i = 0; i < program->collectives.count; i++) {
     const struct collective *c = &program->collectives.items[i];
-    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*, s:s*}", "kind",
+    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*, s:s*, s:b}", "kind",
                                           collective_name(c->kind), "axis", job_axis_names[c->axis], "ranks",
                                           (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
                                           (json_int_t)(c->count * c->width), "times", (json_int_t)c->times, "from",
                                           (json_int_t)c->from, "until", (json_int_t)c->until, "every",
                                           (json_int_t)(c->every > 0 ? c->every : 1), "behind", beginning(program, c),
-                                          "beside", c->beside));
+                                          "beside", c->beside, "chained", c->chained));
   }
   return list;
 }

@@ -1,5 +1,6 @@
 #include "gen/plan/tree.h"
 
+#include "gen/plan/collectives.h"
 #include "gen/plan/fold.h"
 #include "gen/plan/place.h"
 #include "gen/plan/report.h"
@@ -59,14 +60,61 @@ static void add(struct program *program, enum axis axis, const char *what, int64
 }
 
 /* Ranks that are far apart lie along dp_replicate, neighbours along dp_shard. */
-static void add_sums(struct program *program, const char *what) {
-  static const enum axis axes[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
-  const int64_t *ranks = program->job->parallelism.axes;
+static const enum axis far_to_near[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
+
+void tree_losses(struct program *program) {
+  const char *what = program->border.counts ? "the loss, and what it is a mean over" : "the loss";
   int64_t numbers = program->border.counts ? 2 : 1;
   for (int i = 0; i < 2; i++)
-    add(program, axes[i], "gradients of all parameters", given_by_halves(ranks[axes[i]], program->tree.gradients),
+    add(program, far_to_near[i], what, numbers * levels_of(program->job->parallelism.axes[far_to_near[i]]),
+        (int64_t)sizeof(double));
+}
+
+static void add_gradients(struct program *program) {
+  for (int i = 0; i < 2; i++)
+    add(program, far_to_near[i], "gradients of all parameters",
+        given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->tree.gradients),
         dtype_size(DTYPE_FLOAT32));
-  for (int i = 0; i < 2; i++) add(program, axes[i], what, numbers * levels_of(ranks[axes[i]]), (int64_t)sizeof(double));
+}
+
+int tree_bucket(const struct program *program, int bucket, struct collective *list) {
+  const struct collective *whole = &program->collectives.items[bucket];
+  int64_t replicas = program->job->parallelism.axes[AXIS_DP_REPLICATE];
+  int count = 0;
+  if (replicas > 1) {
+    list[count] = *whole;
+    list[count].kind = COLLECTIVE_TREE_ALL_REDUCE;
+    list[count].axis = AXIS_DP_REPLICATE;
+    list[count++].count = given_by_halves(replicas, whole->count);
+  }
+  list[count] = shard_scattered_by_tree(program, &program->spans.items[bucket], whole->what);
+  list[count].behind = whole->behind;
+  list[count++].iteration = whole->iteration;
+  return count;
+}
+
+/* Elements that a rank takes from another at most, of one of the buckets: of a half of all, or of a half of the
+ * pieces. */
+static int64_t exchange_room(const struct program *program) {
+  int64_t room = 0, ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
+  for (int i = 0; i < program->spans.count; i++) {
+    const struct span *span = &program->spans.items[i];
+    int64_t half = (span->end - span->first + 1) / 2;
+    int64_t pieces = (ranks / 2 - 1) * span->piece + shard_last(program, span);
+    if (half > room) room = half;
+    if (pieces > room) room = pieces;
+  }
+  return room;
+}
+
+static int64_t whole_lines(int64_t elements) {
+  return arena_aligned(elements * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
+}
+
+/* Gradients leave each rank as the backward completes them. */
+static void plan_buckets(struct program *program) {
+  plan_collectives(program);
+  program->tree.room = whole_lines(exchange_room(program));
 }
 
 bool plan_tree(struct program *program, struct diagnostics *diags) {
@@ -81,9 +129,13 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */
   program->sends_always = true;          /* all of them, and none on the way */
   if (ranks == 1) return true;
-  if (tree->room == 0) /* else a level's is free when ranks exchange theirs */
-    tree->room = arena_aligned((gradients + 1) / 2 * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
-  add_sums(program, program->border.counts ? "the loss, and what it is a mean over" : "the loss");
+  if (shard_has_own_gradients(program)) {
+    plan_buckets(program);
+    return true;
+  }
+  if (tree->room == 0) tree->room = whole_lines((gradients + 1) / 2); /* else a level's is free by then */
+  add_gradients(program);
+  tree_losses(program);
   if (!is_divided(program)) return true;
   shard_all(program);
   plan_gathers(program);
@@ -98,12 +150,16 @@ const char *tree_text(const struct program *program) {
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
   const char *room = bytes_text(arena, arena_aligned(tree->room * width));
-  const char *behind = own < tree->leaves ? ", exchanged behind the backward" : "", *sums = "";
+  bool leaves = shard_has_own_gradients(program);
+  const char *behind = own == tree->leaves ? ""
+                       : leaves            ? ", exchanged as the backward completes them"
+                                           : ", exchanged behind the backward";
+  const char *sums = "";
   if (own > 1)
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
                         bytes_text(arena, tree->gradients * width));
   const char *whole = "";
-  if (program->job->parallelism.zero_stage >= 2)
+  if (program->job->parallelism.zero_stage >= 2 && !leaves)
     whole = arena_printf(arena, "whole     %s of gradients on each rank, until they are added up\n",
                          bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,

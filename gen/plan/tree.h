@@ -5,6 +5,9 @@
 
 #include "gen/plan/program.h"
 
+/* Numbers in which ranks add up the squares of their parts' gradients: ACCEL_SQUARES of the runtime. */
+enum { TREE_SQUARES = 65 };
+
 /* Fills program->tree and program->collectives. False with an error where the
  * micro-batches make no such tree, or where the model has numbers that follow from their order.
  *
@@ -14,6 +17,13 @@
  * adds up one half (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004). a + b is b + a, so it
  * does not matter who adds. */
 bool plan_tree(struct program *program, struct diagnostics *diags);
+
+/* Adds the sums of losses to program->collectives. */
+void tree_losses(struct program *program);
+
+/* The collectives of a bucket of gradients that goes to other ranks as soon as it is complete, at most two, in `list`;
+ * how many. */
+int tree_bucket(const struct program *program, int bucket, struct collective *list);
 
 /* The plan's line about it: what the order costs; "" without one. */
 const char *tree_text(const struct program *program);

@@ -1,6 +1,7 @@
 /* Collectives between GPUs, over NCCL. A CUDA trainer calls the names of runtime/collectives.h too:
  *
  *   accel_start_all_reduce, accel_all_reduce      with addresses of the device's arena, as below; so are
+ *   accel_start_all_reduce_behind                 of what a reduce-scatter gives
  *   accel_start_reduce_scatter                    of pieces of which the last is not shorter,
  *   accel_start_all_gather, _from                 and what comes together of them,
  *   accel_broadcast_values                        and what the first rank along an axis has
@@ -29,8 +30,8 @@ void accel_cuda_open_collectives(const struct accel_program *program);
 void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count);
 void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 
-/* Begins: values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. None
- * has a sign. */
+/* Begins: values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number.
+ * None has a sign. */
 void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
 
 /* Begins: rank r along `axis` gets in `own` the r-th `count` of the sums of values[ranks * count]. own may be that

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-struct begun_list rt_sums = {.what = "the sum of gradients"}, rt_gathers = {.what = "the weights of all ranks"};
+struct begun_list rt_sums = {.what = "the sum of gradients"},
+                  rt_sums_behind = {.what = "the sum of parts of gradients"};
+struct begun_list rt_gathers = {.what = "the weights of all ranks"};
 
 static void make_room(struct begun_list *list) {
   struct problem problem;
@@ -33,27 +35,40 @@ void rt_begun_add(struct begun_list *list, MPI_Request request, struct begun ite
   list->items[list->count++] = item;
 }
 
-void rt_begun_advance(struct begun_list *list) {
-  int done;
-  if (list->count > list->ended)
-    rt_mpi_check(MPI_Testall(list->count - list->ended, list->requests + list->ended, &done, MPI_STATUSES_IGNORE),
-                 list->what);
+static bool is_over(struct begun_list *list) {
+  const struct begun *item = &list->items[list->ended];
+  int done = 0;
+  if (item->shared != NULL) return rt_shared_has_ended(item->shared, item->number);
+  rt_mpi_check(MPI_Test(&list->requests[list->ended], &done, MPI_STATUS_IGNORE), list->what);
+  return done != 0;
 }
 
-static bool is_over(void *at) {
-  const struct begun *item = at;
-  return rt_shared_has_ended(item->shared, item->number);
+/* What begins behind one may wait, and come back here: the next one ends after that. */
+void rt_begun_advance(struct begun_list *list) {
+  if (list->ends) return;
+  list->ends = true;
+  while (list->ended < list->count && is_over(list)) {
+    const struct begun item = list->items[list->ended++];
+    if (item.end != NULL) item.end(&item);
+    if (item.next != NULL) item.next(&item);
+  }
+  list->ends = false;
+}
+
+struct awaited {
+  const struct begun_list *list;
+  int count;
+};
+
+static bool have_ended(void *at) {
+  const struct awaited *awaited = at;
+  return awaited->list->ended >= awaited->count;
 }
 
 void rt_begun_wait(struct begun_list *list, int count) {
-  for (; list->ended < count && list->ended < list->count; list->ended++) {
-    struct begun *item = &list->items[list->ended];
-    if (item->shared != NULL)
-      rt_wait_until(is_over, item, list->what);
-    else
-      rt_mpi_wait(&list->requests[list->ended], list->what);
-    if (item->end != NULL) item->end(item);
-  }
+  struct awaited awaited = {list, count < list->count ? count : list->count};
+  rt_begun_advance(list);
+  rt_wait_until(have_ended, &awaited, list->what);
 }
 
 void rt_begun_wait_all(struct begun_list *list) {

@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-/* What carries one, and what becomes of it when it ends. */
+/* What carries one, what becomes of it when it ends, and what begins then. */
 struct begun {
   struct shared *shared;                 /* NULL: MPI */
   uint64_t number;                       /* of what is shared */
@@ -16,6 +16,10 @@ struct begun {
   const void *arrived;
   enum accel_dtype dtype;
   size_t count;
+  void (*next)(const struct begun *item); /* NULL: nothing; begins the sum along another axis of: */
+  enum accel_axis next_axis;
+  float *next_values;
+  size_t next_count;
 };
 
 struct begun_list {
@@ -24,6 +28,7 @@ struct begun_list {
   struct begun *items;
   int **counts; /* by place in the list: which MPI reads until that one ends, kept for the next step; NULL: none yet */
   int count, ended, capacity;
+  bool ends; /* one is being ended */
 };
 
 /* The sizes and places of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
@@ -32,14 +37,14 @@ int *rt_begun_counts(struct begun_list *list, int ranks, size_t piece, size_t la
 /* The list grows in a run's first step alone. `request`: MPI_REQUEST_NULL for what is shared. */
 void rt_begun_add(struct begun_list *list, MPI_Request request, struct begun item);
 
-/* Lets them go on. */
+/* Lets them go on. They end in their order, so that what begins behind them does so in one order on all ranks. */
 void rt_begun_advance(struct begun_list *list);
 
 /* Waits until the first `count` of them have ended; all: the list is empty then. */
 void rt_begun_wait(struct begun_list *list, int count);
 void rt_begun_wait_all(struct begun_list *list);
 
-/* Sums over ranks, and what comes together from them. */
-extern struct begun_list rt_sums, rt_gathers;
+/* Sums over ranks, those that began when one of these had ended, and what comes together from ranks. */
+extern struct begun_list rt_sums, rt_sums_behind, rt_gathers;
 
 #endif

@@ -12,10 +12,9 @@
 /* MPI counts in int. */
 enum { MOST_AT_ONCE = 1 << 28 };
 
-static MPI_Request begin(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, MPI_Op sum,
+static MPI_Request begin(MPI_Comm channel, void *values, size_t count, MPI_Datatype type, MPI_Op sum,
                          const char *what) {
   MPI_Request request;
-  MPI_Comm channel = rt_channel_along(axis);
   int width, ranks;
   MPI_Type_size(type, &width);
   MPI_Comm_size(channel, &ranks);
@@ -31,7 +30,7 @@ static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Dat
   MPI_Type_size(type, &width);
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    MPI_Request request = begin(axis, (char *)values + at * (size_t)width, n, type, MPI_SUM, what);
+    MPI_Request request = begin(rt_channel_along(axis), (char *)values + at * (size_t)width, n, type, MPI_SUM, what);
     rt_mpi_wait(&request, what);
   }
 }
@@ -57,7 +56,7 @@ void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count
   static const char what[] = "the largest gradient";
   static MPI_Op larger = MPI_OP_NULL;
   if (larger == MPI_OP_NULL) rt_mpi_check(MPI_Op_create(keep_larger, 1, &larger), what);
-  MPI_Request request = begin(axis, values, count, MPI_DOUBLE, larger, what);
+  MPI_Request request = begin(rt_channel_along(axis), values, count, MPI_DOUBLE, larger, what);
   rt_mpi_wait(&request, what);
 }
 
@@ -72,7 +71,8 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 /* ---- Beside other work ---- */
 
 /* Begins it among the ranks of one machine; false: they are on several. */
-static bool share(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count, struct begun item) {
+static bool share(struct begun_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count,
+                  struct begun item) {
   enum { LINE = 64 };
   struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
   if (shared == NULL) return false;
@@ -84,24 +84,41 @@ static bool share(enum accel_axis axis, enum accel_dtype dtype, void *values, si
                                                              .values = values,
                                                              .piece = piece,
                                                              .last = count - piece * (ranks - 1)});
-  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, item);
+  rt_begun_add(list, MPI_REQUEST_NULL, item);
   return true;
 }
 
-void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
-  if (share(axis, ACCEL_FLOAT32, values, count, (struct begun){0})) return;
+static void start(struct begun_list *list, enum accel_axis axis, MPI_Comm channel, float *values, size_t count) {
+  if (share(list, axis, ACCEL_FLOAT32, values, count, (struct begun){0})) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    rt_begun_add(&rt_sums, begin(axis, values + at, n, MPI_FLOAT, MPI_SUM, rt_sums.what), (struct begun){0});
+    rt_begun_add(list, begin(channel, values + at, n, MPI_FLOAT, MPI_SUM, list->what), (struct begun){0});
   }
+}
+
+void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
+  start(&rt_sums, axis, rt_channel_along(axis), values, count);
+}
+
+static void start_behind(const struct begun *item) {
+  start(&rt_sums_behind, item->next_axis, rt_channel_behind(item->next_axis), item->next_values, item->next_count);
+}
+
+void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
+  struct begun *last = &rt_sums.items[rt_sums.count - 1];
+  last->next = start_behind;
+  last->next_axis = axis;
+  last->next_values = values;
+  last->next_count = count;
 }
 
 /* ---- Getting on ---- */
 
 void accel_advance_collectives(void) {
-  rt_begun_advance(&rt_sums);
-  rt_begun_advance(&rt_gathers);
   rt_shared_advance();
+  rt_begun_advance(&rt_sums);
+  rt_begun_advance(&rt_sums_behind);
+  rt_begun_advance(&rt_gathers);
 }
 
 /* ---- In 16 bits ---- */
@@ -148,16 +165,17 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
                                size_t count) {
   narrow(dtype, values, wire, count);
   struct begun whole = {.end = widen, .dtype = dtype, .values = values, .arrived = wire, .count = count};
-  if (share(axis, dtype, wire, count, whole)) return;
+  if (share(&rt_sums, axis, dtype, wire, count, whole)) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    rt_begun_add(&rt_sums, begin(axis, wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
+    rt_begun_add(&rt_sums, begin(rt_channel_along(axis), wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
                  (struct begun){.end = widen, .dtype = dtype, .values = values + at, .arrived = wire + at, .count = n});
   }
 }
 
 void accel_wait_collectives(void) {
   rt_begun_wait_all(&rt_sums);
+  rt_begun_wait_all(&rt_sums_behind);
 }
 
 void accel_wait_reductions(size_t count) {

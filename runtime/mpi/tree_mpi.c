@@ -2,6 +2,8 @@
 #include "runtime/collectives.h"
 #include "runtime/mpi/channel.h"
 
+#include <string.h>
+
 static const char what[] = "the sum of gradients in order";
 
 /* MPI counts in int. */
@@ -48,6 +50,29 @@ void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count,
     const struct range own = kept[level + 1], other = given[level];
     exchange(channel, rank ^ apart, values + own.first, own.count, values + other.first, other.count);
   }
+}
+
+/* Elements of `count` pieces from `first` on. */
+static struct range pieces(int first, int count, int ranks, size_t piece, size_t last) {
+  size_t longer = first + count == ranks ? last - piece : 0;
+  return (struct range){(size_t)first * piece, (size_t)count * piece + longer};
+}
+
+void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                                  float *room) {
+  MPI_Comm channel = rt_channel_along(axis);
+  int rank, ranks;
+  MPI_Comm_rank(channel, &rank);
+  MPI_Comm_size(channel, &ranks);
+  for (int apart = ranks / 2; apart > 0; apart /= 2) {
+    int kept_first = rank & ~(apart - 1), given_first = kept_first ^ apart;
+    const struct range kept = pieces(kept_first, apart, ranks, piece, last);
+    const struct range given = pieces(given_first, apart, ranks, piece, last);
+    exchange(channel, rank ^ apart, values + given.first, given.count, room, kept.count);
+    for (size_t i = 0; i < kept.count; i++) values[kept.first + i] += room[i];
+  }
+  const struct range kept = pieces(rank, 1, ranks, piece, last);
+  memcpy(own, values + kept.first, kept.count * sizeof *own);
 }
 
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {

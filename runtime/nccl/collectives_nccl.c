@@ -133,6 +133,12 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(axis, ncclFloat32, values, count);
 }
 
+/* In the stream, it begins behind what has begun before. */
+void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
+  RT_NCCL(ncclAllReduce(values, values, count, ncclFloat32, ncclSum, rt_nccl_along(axis),
+                        accel_cuda_stream(ACCEL_TRAFFIC)));
+}
+
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(axis, ncclFloat32, values, count);
   accel_wait_collectives();

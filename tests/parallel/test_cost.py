@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 from hosts import Hosts, missing
-from ranks import GENERATOR, TREE, Ranks, job_of, main_unless
+from ranks import CORPUS, GENERATOR, TREE, Ranks, job_of, main_unless
 
 LATENCY, BANDWIDTH, ERROR = 0.04, 1.2e6, 0.25
 SWITCH = 0.01  # seconds until a process that is due has a processor
@@ -26,11 +26,14 @@ class Cost(unittest.TestCase):
                         TREE / "build" / "libaccel-mpi.a"], check=True)
         cls.trainer = Ranks(1, job_of(1, 2, 4, config=CONFIG, parallelism={"ddp": {"bucket_cap_mb": 0.25}}))
 
+    def plan(self, nodes, *flags):
+        words = ["--latency", str(1e6 * LATENCY), "--bandwidth", str(1e-6 * BANDWIDTH), *flags]
+        return json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--json", "--nodes", str(nodes), *words],
+                                                  cwd=self.trainer.folder, text=True))
+
     def predicted(self, nodes, *flags):
         """By "KIND:BYTES"; and all that is predicted."""
-        words = ["--latency", str(1e6 * LATENCY), "--bandwidth", str(1e-6 * BANDWIDTH), *flags]
-        plan = json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--json", "--nodes", str(nodes), *words],
-                                                  cwd=self.trainer.folder, text=True))
+        plan = self.plan(nodes, *flags)
         pairs = zip(plan["collectives"], plan["predicted"]["collectives"], strict=True)
         return {f"{c['kind']}:{c['bytes']}": (p["method"], p["seconds"]) for c, p in pairs}, plan["predicted"]
 
@@ -58,6 +61,64 @@ class Cost(unittest.TestCase):
     def test_divided(self):
         methods = self.check(4, "--set", "parallelism.dp_shard=4", "--set", "parallelism.zero_stage=1")
         self.assertEqual(methods, {"recursive doubling", "tree, then linear", "linear"})
+
+    def test_prefetch(self):
+        """Weights of a layer that come beside the layer before cost what that one does not cover."""
+        flags = ("--set", "parallelism.dp_shard=4", "--set", "parallelism.zero_stage=3", "--set", "model.config.n_layer=5")
+        gathers = [self.exposures(flags, "weights for a layer", step) for step in (100000, 1)]
+        self.assertEqual(len(gathers[0]), 5 + 3)
+        for exposed, seconds in gathers[0][1:]:
+            self.assertEqual(exposed, 0)
+            self.assertGreater(seconds, 0)
+        for exposed, seconds in gathers[1][1:]:
+            self.assertGreater(exposed, 0.9 * seconds)
+
+    def test_replicated(self):
+        """Sums of parts between machines are covered by the backward as far as it goes on."""
+        flags = ("--set", "parallelism.dp_shard=2", "--set", "parallelism.zero_stage=1", "--set", "devices.per_node=1")
+        sums = self.exposures(flags, "each rank's part", 100000)
+        self.assertGreater(len(sums), 1)
+        for exposed, _ in sums[:-1]:
+            self.assertEqual(exposed, 0)
+        self.assertGreater(sums[-1][0], 0)
+
+    def exposures(self, flags, what, step):
+        """(seconds that a step waits, seconds) of what is so called, in its order."""
+        plan = self.plan(4, *flags, "--step", str(step))
+        pairs = zip(plan["collectives"], plan["predicted"]["collectives"], strict=True)
+        return [(p["exposed"], p["seconds"]) for c, p in pairs if c["what"].startswith(what)]
+
+    def test_run(self):
+        """Steps of two hosts that gather layers beside layers, on links that cover some of it: as long as predicted from
+        steps on links that cost nothing, and shorter than if all were waited for."""
+        for host in range(2):
+            self.hosts.shape(host)
+        trainer = Ranks(2, job_of(1, 96, 8, config={**CONFIG, "n_layer": 4, "n_embd": 32, "block_size": 64},
+                                  parallelism={"zero_stage": 3}, devices={"nodes": 2, "per_node": 1}, tracking={"every": 1}))
+        (trainer.folder / "corpus.txt").write_bytes(CORPUS * 20)
+        trainer.build(CFLAGS="-std=c17 -O3 -march=native")
+        free = self.fastest(trainer)
+        latency, bandwidth = 0.005, 2.5e6
+        for host in range(2):
+            self.hosts.shape(host, delay=latency, rate=bandwidth)
+        taken = self.fastest(trainer)
+        for host in range(2):
+            self.hosts.shape(host, delay=LATENCY, rate=BANDWIDTH)
+        words = ["--nodes", "2", "--latency", str(1e6 * latency), "--bandwidth", str(1e-6 * bandwidth), "--step", str(1e3 * free)]
+        plan = json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--json", *words], cwd=trainer.folder, text=True))
+        predicted = free + plan["predicted"]["exposed"]
+        said = (f"a step of {free:.3f} s took {taken:.3f} s between hosts, predicted {predicted:.3f} s; "
+                f"{free + plan['predicted']['communication']:.3f} s if all were waited for")
+        print(said)
+        self.assertLess(abs(taken - predicted), ERROR * predicted, said)
+
+    def fastest(self, trainer):
+        """Seconds of the fastest step of a run on two hosts, behind the first two."""
+        result = subprocess.run(self.hosts.on(0, "mpirun", "-n", 2, "--host", "host0:1,host1:1", "-wdir", trainer.folder, trainer.folder / "trainer"),
+                                env=self.hosts.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
+        return min(json.loads(line)["step_ms"] for line in lines[2:]) / 1000
 
     def test_step(self):
         """A long step hides what it can; a short one waits."""

@@ -77,21 +77,43 @@ class Traffic(unittest.TestCase):
         self.assertLess(kinds.index("reduce-scatter"), len(kinds) - 1 - kinds[::-1].index("all-gather"))
 
     def test_order(self):
-        """Stage 3 in groups: a rank hands them over in the order of the plan, those within a micro-batch for each."""
+        """Stage 3 in groups: a rank hands them over in the order of the plan, those within a micro-batch for each. Sums of
+        parts along dp_replicate begin when the parts are there, so along each axis, and while the backward goes on."""
         trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"zero_stage": 3, "dp_shard": 2},
                                   accumulation={"num_steps": 2, "sync_with_dataloader": False}))
         trainer.build()
-        plan = [(c["axis"], c["bytes"], c["times"]) for c in trainer.plan()["collectives"]]
-        within = [(axis, bytes) for axis, bytes, times in plan if times == 2]
-        behind = [(axis, bytes) for axis, bytes, times in plan if times == 1]
-        self.assertEqual(plan, [(*c, 2) for c in within] + [(*c, 1) for c in behind])
+        plan = trainer.plan()["collectives"]
+        within = [c for c in plan if c["times"] == 2 or c["chained"]]
+        behind = plan[len(within):]
+        self.assertEqual(plan[:len(within)], within)
+        self.assertEqual([c["times"] for c in behind], [1] * len(behind))
+        for at, c in enumerate(plan):
+            if c["kind"] == "reduce-scatter":
+                self.assertTrue(plan[at + 1]["chained"])
+                self.assertEqual((plan[at + 1]["axis"], plan[at + 1]["times"]), ("dp_replicate", 1))
+                self.assertIn(plan[at + 1].get("beside"), ("the rest of the backward", None))
+        step = [c for c in within if c["times"] == 2] + within + behind
         self.counted(trainer)
+        beside = 0
         for rank in range(4):
             lines = (trainer.folder / f"traffic.{rank}.order").read_text().splitlines()
             calls = [(axis, int(bytes)) for axis, bytes in (line.split("\t") for line in lines) if axis.startswith("dp_")]
-            before = len(calls) - STEPS * (2 * len(within) + len(behind))
-            self.assertEqual(calls[before:], STEPS * (2 * within + behind), f"rank {rank}")
-            self.assertTrue(set(calls[:before]) <= set(behind))
+            for axis in ("dp_replicate", "dp_shard"):
+                own, wanted = ([bytes for name, bytes in calls if name == axis], [c["bytes"] for c in step if c["axis"] == axis])
+                before = len(own) - STEPS * len(wanted)
+                self.assertEqual(own[before:], STEPS * wanted, f"{axis} of rank {rank}")
+                self.assertTrue(set(own[:before]) <= {c["bytes"] for c in behind})
+            beside += self.beside(calls, {c["bytes"] for c in plan if c["chained"]})
+        self.assertGreater(beside, 0)
+
+    @staticmethod
+    def beside(calls, parts):
+        """How many begin along dp_shard behind the first sum of parts of a step, before its loss."""
+        count, begun = 0, False
+        for axis, bytes in calls:
+            begun = bytes in parts or (begun and bytes != 8) if axis == "dp_replicate" else begun
+            count += begun and axis == "dp_shard" and bytes != 8
+        return count
 
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
@@ -115,6 +137,24 @@ class Traffic(unittest.TestCase):
         self.assertEqual(plan[0]["bytes"], trainer.plan()["arena_bytes"]["gradients"] * 2 * 3 // 4)
         for rank, table in enumerate(self.counted(trainer)):
             self.assertEqual(table["dp_replicate"][1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
+
+    def test_in_order_by_layer(self):
+        """With one micro-batch for each rank gradients leave layer by layer: a rank holds no more of them than without the
+        order, and two ranks together give each number of a bucket once."""
+        parallelism = {"zero_stage": 3, "dp_shard": 2}
+        trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={**parallelism, "reproducible": "topology"}))
+        trainer.build()
+        plan = trainer.plan()
+        whole = sum(c["bytes"] for c in plan["collectives"] if c["axis"] == "dp_replicate" and c["bytes"] > 16)
+        tables = self.counted(trainer)
+        for rank in range(4):
+            self.assertEqual(tables[rank]["dp_replicate"][1],
+                             STEPS * sum(c["bytes"] for c in plan["collectives"] if c["axis"] == "dp_replicate"), f"rank {rank}")
+        other = [c for c in plan["collectives"] if c["axis"] == "dp_shard" and c["kind"] != "tree reduce-scatter"]
+        own = STEPS * sum(c["bytes"] * c["times"] for c in other) + sum(c["bytes"] for c in other if c["what"].startswith("weights from"))
+        self.assertEqual(sum(table["dp_shard"][1] for table in tables[:2]), 2 * own + STEPS * whole)
+        free = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism=parallelism)).plan()
+        self.assertEqual(plan["arena_bytes"]["gradients"], free["arena_bytes"]["gradients"])
 
     def test_in_order_divided(self):
         trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, accumulation={"num_steps": 2},

@@ -1,0 +1,45 @@
+/* What a statement has to do with other ranks. */
+#include "gen/emit/values.h"
+#include "gen/plan/shard.h"
+
+/* Buckets of gradients that are complete behind a statement, by its iterations, and last, before it; nothing where they
+ * are as before. */
+static void set_complete(struct arena *arena, struct jinja_value value, const struct step *step) {
+  struct jinja_value list = jinja_list(arena);
+  int iterations = step->node->call != NULL ? step->node->call->count : 1;
+  for (int i = 0; step->complete != NULL && i <= iterations; i++) jinja_push(arena, list, jinja_int(step->complete[i]));
+  jinja_set(arena, value, "complete", list);
+}
+
+static struct jinja_value numbers_value(struct arena *arena, const int *row, int count) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; row != NULL && i < count; i++) jinja_push(arena, list, jinja_int(row[i]));
+  return list;
+}
+
+/* Of a statement whose iterations use units: what comes and has left before each; units.count stands for none. */
+static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool sends) {
+  struct arena *arena = program->arena;
+  int count = step->used != NULL ? step->node->call->count : 0;
+  int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
+  int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
+  int *settled = arena_alloc(arena, ((size_t)count + 1) * sizeof *settled);
+  bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
+  for (int i = 0; i < count; i++) {
+    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->units.count;
+    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->units.count;
+    settled[i] = step->settled != NULL && step->settled[i] > 0 ? step->settled[i] : 0;
+    leaves |= settled[i] > 0;
+  }
+  jinja_set(arena, value, "begins", numbers_value(arena, comes ? begins : NULL, count));
+  jinja_set(arena, value, "arrives", numbers_value(arena, comes ? arrives : NULL, count));
+  jinja_set(arena, value, "settled", numbers_value(arena, sends && leaves ? settled : NULL, count));
+}
+
+void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,
+                  bool last) {
+  bool otherwise = last && shard_sends_otherwise(program);
+  if (sends) set_complete(program->arena, value, step);
+  set_units(program, value, step, sends);
+  set_text(program->arena, value, "sender", otherwise ? "send_last_gradients" : "send_gradients");
+}

@@ -1,0 +1,81 @@
+/* Sums of squares: those of a long double, and the same bits whoever adds which up. */
+#include "cmocka_all.h"
+
+#include "runtime/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 48 * 1024 };
+
+static float values[COUNT];
+static uint64_t state;
+
+static uint64_t drawn(void) {
+  state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+  return state * 0x2545F4914F6CDD1DULL >> 16;
+}
+
+/* Of all sizes that a gradient may have: 2^-40 to 2^40. */
+static int set_up(void **unused) {
+  const char *seed = getenv("SEED");
+  (void)unused;
+  state = 0x9E3779B97F4A7C15ULL ^ (seed != NULL ? strtoull(seed, NULL, 10) : 0);
+  printf("SEED %s\n", seed != NULL ? seed : "0");
+  for (int i = 0; i < COUNT; i++)
+    values[i] = ldexpf((float)(drawn() % 2000001) / 1e6f - 1.0f, (int)(drawn() % 81) - 40);
+  return 0;
+}
+
+static double root_of(const float *from, size_t count, float scale) {
+  int64_t sums[ACCEL_SQUARES] = {0};
+  accel_add_squares(sums, from, count, scale);
+  return accel_root_of_squares(sums);
+}
+
+static void test_value(void **unused) {
+  (void)unused;
+  for (size_t count = 16; count <= COUNT; count *= 3) {
+    long double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += (long double)(values[i] * 0.25f) * (values[i] * 0.25f);
+    double wanted = (double)sqrtl(sum), found = root_of(values, count, 0.25f);
+    assert_true(fabs(found - wanted) <= 1e-9 * wanted);
+  }
+  const float zeros[32] = {0};
+  assert_true(root_of(zeros, 32, 1.0f) == 0.0);
+}
+
+static void test_any_order(void **unused) {
+  double whole = root_of(values, COUNT, 1.0f);
+  (void)unused;
+  for (int round = 0; round < 20; round++) {
+    int64_t sums[ACCEL_SQUARES] = {0};
+    size_t cut = drawn() % (COUNT / 16) * 16;
+    accel_add_squares(sums, values + cut, COUNT - cut, 1.0f);
+    accel_add_squares(sums, values, cut, 1.0f);
+    assert_true(accel_root_of_squares(sums) == whole);
+  }
+}
+
+static void test_not_finite(void **unused) {
+  const float bad[] = {NAN, INFINITY, -INFINITY};
+  (void)unused;
+  for (int i = 0; i < 3; i++) {
+    float line[16] = {1.0f, [7] = bad[i]};
+    assert_true(isnan(root_of(line, 16, 1.0f)));
+  }
+  const float largest[16] = {3e38f, 3e38f}, least[16] = {1e-45f};
+  assert_true(isfinite(root_of(largest, 16, 1.0f)));
+  assert_true(root_of(least, 16, 1.0f) > 0.0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_value),
+      cmocka_unit_test(test_any_order),
+      cmocka_unit_test(test_not_finite),
+  };
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
