@@ -51,6 +51,9 @@ struct accel_row {
 };
 
 /* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
+struct accel_place {
+  size_t first, bytes;
+};
 struct accel_division {
   const struct accel_row *rows;
   int n_rows; /* 0: they divide nothing */
@@ -210,6 +213,7 @@ struct accel_program {
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
   struct accel_division division;
+  struct accel_place summed; /* of the arena: gradients that ranks add up while the backward goes on; 0 bytes: none */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];

@@ -9,20 +9,24 @@ bool is_within_machine(const struct job *job, enum axis axis) {
   return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
 }
 
-/* Sums: what a rank has of the others' pieces, in its own memory; and of its piece, in each of theirs. */
-static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole) {
+/* Sums: what a rank has of the others' pieces, in its own memory; and of its piece, in each of theirs. Gradients of
+ * floats are read where they lie. */
+static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool placed) {
   int64_t ranks = job->parallelism.axes[axis];
   if (ranks == 1 || !is_within_machine(job, axis)) return;
-  bytes->own += whole / ranks * (ranks - 1);
-  bytes->touched += 2 * (whole / ranks * (ranks - 1));
+  bytes->own += placed ? 0 : whole / ranks * (ranks - 1);
+  bytes->touched += (placed ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
-/* Gathers: a rank's piece in its own memory, the others' in theirs. */
-static void add_gathers(const struct job *job, struct shared_bytes *bytes, int64_t whole) {
+/* Gathers: a rank's piece in its own memory, the others' in theirs. Weights that are divided are read where they lie.
+ */
+static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
+  const struct job *job = program->job;
   int64_t ranks = job->parallelism.axes[AXIS_DP_SHARD];
+  bool divided = job->parallelism.zero_stage == 3;
   if (!is_within_machine(job, AXIS_DP_SHARD)) return;
-  bytes->own += whole / ranks;
-  bytes->touched += whole;
+  bytes->own += divided ? 0 : whole / ranks;
+  bytes->touched += divided ? (ranks - 1) * program->own_elements * dtype_size(DTYPE_FLOAT32) : whole;
 }
 
 struct shared_bytes shared_bytes(const struct program *program) {
@@ -32,16 +36,17 @@ struct shared_bytes shared_bytes(const struct program *program) {
   if (program->collectives.count == 0 || job->devices.kind == DEVICE_CUDA) return bytes;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
   int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
-  if (is_divided(program)) add_gathers(job, &bytes, weights);
+  if (is_divided(program)) add_gathers(program, &bytes, weights);
   if (job_has_tree(job)) return bytes;
   if (shard_has_own_gradients(program)) {
-    add_sums(job, &bytes, AXIS_DP_SHARD, gradients);
-    add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size);
+    add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
+    add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size, false);
     return bytes;
   }
+  bool whole = job->parallelism.wire == PRECISION_NO && program->n_buckets > 0;
   if (job->parallelism.wire != PRECISION_NO) gradients /= 2;
-  add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients);
-  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size, false);
   return bytes;
 }
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD = 4096 };
+enum { HEAD = 64 << 10 }; /* whole pages, of any size */
 
 /* Where another process finds a rank's segment, and by what it knows that it is the one. */
 struct address {
@@ -29,12 +29,19 @@ static bool map(int file, size_t bytes, struct segment *segment) {
   return true;
 }
 
-static struct address make(size_t bytes, struct segment *own) {
+/* The arena's own pages there, which nobody has touched, are no more. Where the system cannot, they stay. */
+static bool place(int file, char *arena, struct accel_place placed) {
+  if (placed.bytes == 0) return true;
+  return mmap(arena + placed.first, placed.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
+              (off_t)(HEAD + placed.first)) != MAP_FAILED;
+}
+
+static struct address make(size_t bytes, struct segment *own, char *arena, struct accel_place placed) {
   struct timespec now;
   int file = memfd_create("accel", MFD_CLOEXEC);
   clock_gettime(CLOCK_REALTIME, &now);
   struct address address = {getpid(), -1, ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_nsec};
-  if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own)) {
+  if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own) && place(file, arena, placed)) {
     own->told->key = address.key;
     address.file = file;
   } else if (file >= 0) {
@@ -62,12 +69,13 @@ static bool all_agree(MPI_Comm channel, bool good) {
   return all != 0;
 }
 
-bool rt_segments_open(MPI_Comm channel, struct segment *segments, size_t bytes) {
+bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, size_t bytes,
+                      struct accel_place placed) {
   MPI_Request request;
   int ranks, own;
   MPI_Comm_size(channel, &ranks);
   MPI_Comm_rank(channel, &own);
-  struct address address = make(bytes, &segments[own]), *all = calloc((size_t)ranks, sizeof *all);
+  struct address address = make(bytes, &segments[own], arena, placed), *all = calloc((size_t)ranks, sizeof *all);
   struct problem problem;
   rt_problem(&problem, "no memory to start");
   if (all == NULL) rt_fail(&problem, 1);

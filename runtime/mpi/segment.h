@@ -2,6 +2,8 @@
 #ifndef RUNTIME_MPI_SEGMENT_H
 #define RUNTIME_MPI_SEGMENT_H
 
+#include "runtime/process/world.h"
+
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,9 +24,10 @@ struct segment {
 
 enum { RT_MOST_SHARING = 64 };
 
-/* The segments of all ranks of the channel, of `bytes` each; the system backs a page when it is first touched. All
- * ranks call it; false on all where one of them cannot. */
-bool rt_segments_open(MPI_Comm channel, struct segment *segments, size_t bytes);
+/* The segments of all ranks of the channel, of `bytes` each; the system backs a page when it is first touched. Of the
+ * arena, `placed`, whole pages, is the segment's memory from then on, in the same place. All ranks call it; false on
+ * all where one of them cannot. */
+bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, size_t bytes, struct accel_place placed);
 
 void rt_segments_close(struct segment *segments, int count, size_t bytes);
 

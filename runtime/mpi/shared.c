@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Values that others may still read in this rank's segment. */
 struct place {
@@ -25,6 +26,7 @@ struct shared {
   uint64_t begun, worked, ended;
   struct place *places;
   size_t n_places;
+  struct accel_place placed; /* what is the arena's own memory: whole pages */
 };
 
 static struct shared *groups[ACCEL_AXES][SHARED_USES];
@@ -46,9 +48,14 @@ static size_t bytes_of(const struct shared *shared, const struct shared_item *it
   return (rank + 1 < shared->ranks ? item->piece : item->last) * width_of(item);
 }
 
+static bool is_apart(const struct shared *shared, const struct shared_item *item) {
+  return item->kind == SHARED_ALL_GATHER && item->own != item->values + start_of(item, shared->own);
+}
+
 /* A rank's piece in the segment of one of them, which has places as the arena has. */
 static char *piece_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
-  return shared->segments[segment].values + (item->values - arena) + start_of(item, rank);
+  const char *from = is_apart(shared, item) ? item->own : item->values + start_of(item, rank);
+  return shared->segments[segment].values + (from - arena);
 }
 
 /* ---- Giving ---- */
@@ -98,10 +105,11 @@ static void *grown(void *list, size_t count, size_t size) {
  * places grow in a run's first step alone. */
 static void make_room(struct shared *shared, const struct shared_item *item, uint64_t number) {
   int last = shared->ranks - 1;
-  struct place own = {(size_t)(item->values - arena), 0, number};
+  bool apart = is_apart(shared, item);
+  struct place own = {(size_t)((apart ? item->own : item->values) - arena), 0, number};
   struct reached reached = {shared, 0};
   bool known = false;
-  own.end = own.first + start_of(item, last) + bytes_of(shared, item, last);
+  own.end = own.first + bytes_of(shared, item, last) + (apart ? 0 : start_of(item, last));
   for (size_t i = 0; i < shared->n_places; i++) {
     struct place *place = &shared->places[i];
     if (place->first >= own.end || place->end <= own.first) continue;
@@ -117,20 +125,54 @@ static void make_room(struct shared *shared, const struct shared_item *item, uin
   if (reached.number > 0) rt_wait_until(is_free, &reached, "the values of all ranks");
 }
 
+/* What others read of the arena. */
+static struct accel_place read_of(const struct shared *shared, const struct shared_item *item) {
+  int last = shared->ranks - 1;
+  if (is_apart(shared, item))
+    return (struct accel_place){(size_t)(item->own - arena), bytes_of(shared, item, shared->own)};
+  return (struct accel_place){(size_t)(item->values - arena), start_of(item, last) + bytes_of(shared, item, last)};
+}
+
+/* Between the arena, at `at`, and the same place of the rank's segment: what is not the same memory. */
+static void copy_apart(const struct shared *shared, char *to, const char *from, const char *at, size_t bytes) {
+  size_t first = (size_t)(at - arena), end = first + bytes;
+  const struct accel_place placed = shared->placed;
+  size_t behind = placed.first + placed.bytes;
+  if (end <= placed.first || first >= behind) {
+    copy(to, from, bytes);
+    return;
+  }
+  if (first < placed.first) copy(to, from, placed.first - first);
+  if (end > behind) copy(to + (behind - first), from + (behind - first), end - behind);
+}
+
+/* Whether others read it where it is, all of it or some. */
+static bool is_placed(const struct shared *shared, const struct shared_item *item) {
+  const struct accel_place at = read_of(shared, item), placed = shared->placed;
+  return at.first >= placed.first && at.first + at.bytes <= placed.first + placed.bytes;
+}
+
+static bool is_partly_placed(const struct shared *shared, const struct shared_item *item) {
+  const struct accel_place at = read_of(shared, item), placed = shared->placed;
+  return at.first < placed.first + placed.bytes && at.first + at.bytes > placed.first;
+}
+
 static void post(const struct shared *shared, const struct shared_item *item) {
   int own = shared->own;
   if (item->kind == SHARED_ALL_GATHER) {
-    copy(piece_at(shared, item, own, own), item->own, bytes_of(shared, item, own));
+    copy_apart(shared, piece_at(shared, item, own, own), item->own, item->own, bytes_of(shared, item, own));
     return;
   }
-  for (int r = 0; r < shared->ranks; r++)
-    if (r != own) copy(piece_at(shared, item, own, r), item->values + start_of(item, r), bytes_of(shared, item, r));
+  for (int r = 0; r < shared->ranks; r++) {
+    const char *piece = item->values + start_of(item, r);
+    if (r != own) copy_apart(shared, piece_at(shared, item, own, r), piece, piece, bytes_of(shared, item, r));
+  }
 }
 
 uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
   uint64_t number = shared->begun + 1;
   if (item.own == NULL) item.own = item.values + start_of(&item, shared->own);
-  make_room(shared, &item, number);
+  if (!is_placed(shared, &item)) make_room(shared, &item, number);
   if (shared->ended == shared->begun) shared->before = shared->begun;
   if (number - shared->before > shared->capacity) {
     shared->capacity = shared->capacity > 0 ? 2 * shared->capacity : 64;
@@ -169,9 +211,11 @@ static void gather(const struct shared *shared, const struct shared_item *item) 
 
 /* The sums that others have put into this rank's segment. */
 static void take(const struct shared *shared, const struct shared_item *item) {
-  for (int r = 0; r < shared->ranks; r++)
+  for (int r = 0; r < shared->ranks; r++) {
+    char *piece = item->values + start_of(item, r);
     if (r != shared->own)
-      copy(item->values + start_of(item, r), piece_at(shared, item, shared->own, r), bytes_of(shared, item, r));
+      copy_apart(shared, piece, piece_at(shared, item, shared->own, r), piece, bytes_of(shared, item, r));
+  }
 }
 
 static void advance(struct shared *shared) {
@@ -185,9 +229,10 @@ static void advance(struct shared *shared) {
   }
   for (; shared->ended < shared->worked; shared->ended++) {
     const struct shared_item *item = item_of(shared, shared->ended + 1);
-    if (item->kind != SHARED_ALL_REDUCE) continue;
+    bool reduces = item->kind == SHARED_ALL_REDUCE;
+    if (!reduces && (item->kind == SHARED_ALL_GATHER || !is_partly_placed(shared, item))) continue;
     if (!all_have_finished(shared, shared->ended + 1)) return;
-    take(shared, item);
+    if (reduces) take(shared, item);
   }
 }
 
@@ -212,7 +257,7 @@ struct shared *rt_shared_along(enum accel_axis axis, enum shared_use use, const 
   return at >= arena && at < arena + arena_bytes ? groups[axis][use] : NULL;
 }
 
-static struct shared *open_group(MPI_Comm channel) {
+static struct shared *open_group(MPI_Comm channel, struct accel_place placed) {
   int ranks, own;
   MPI_Comm_size(channel, &ranks);
   MPI_Comm_rank(channel, &own);
@@ -221,8 +266,8 @@ static struct shared *open_group(MPI_Comm channel) {
   struct problem problem;
   rt_problem(&problem, "no memory to start");
   if (shared == NULL || segments == NULL) rt_fail(&problem, 1);
-  *shared = (struct shared){.ranks = ranks, .own = own, .segments = segments};
-  if (rt_segments_open(channel, segments, arena_bytes)) return shared;
+  *shared = (struct shared){.ranks = ranks, .own = own, .segments = segments, .placed = placed};
+  if (rt_segments_open(channel, segments, arena, arena_bytes, placed)) return shared;
   free(segments);
   free(shared);
   return NULL;
@@ -240,13 +285,29 @@ static bool is_here(MPI_Comm channel) {
   return ranks == all && all <= RT_MOST_SHARING;
 }
 
-void rt_shared_open(void *base, size_t bytes) {
+/* The whole pages of a part. */
+static struct accel_place pages_of(struct accel_place part) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t first = (part.first + page - 1) / page * page, end = (part.first + part.bytes) / page * page;
+  bool fits = end > first && (uintptr_t)arena % page == 0;
+  return (struct accel_place){first, fits ? end - first : 0};
+}
+
+/* What of the arena is a group's segment. */
+static struct accel_place placed_in(const struct arena_parts *parts, int axis, enum shared_use use) {
+  bool divides = rt_channel_along(ACCEL_DP_SHARD) != MPI_COMM_NULL;
+  if (use == SHARED_GATHERS) return axis == ACCEL_DP_SHARD ? pages_of(parts->gathered) : (struct accel_place){0};
+  return axis == (divides ? ACCEL_DP_SHARD : ACCEL_DP_REPLICATE) ? pages_of(parts->summed) : (struct accel_place){0};
+}
+
+void rt_shared_open(void *base, size_t bytes, const struct arena_parts *parts) {
   arena = base;
   arena_bytes = bytes;
   for (int axis = 0; axis < ACCEL_AXES; axis++) {
     MPI_Comm channel = rt_channel_along((enum accel_axis)axis);
     if (channel == MPI_COMM_NULL || !is_here(channel)) continue;
-    for (int use = 0; use < SHARED_USES; use++) groups[axis][use] = open_group(channel);
+    for (int use = 0; use < SHARED_USES; use++)
+      groups[axis][use] = open_group(channel, placed_in(parts, axis, (enum shared_use)use));
   }
 }
 

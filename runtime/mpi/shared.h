@@ -5,6 +5,7 @@
 #define RUNTIME_MPI_SHARED_H
 
 #include "runtime/trainer.h"
+#include "runtime/process/world.h"
 
 #include <stdint.h>
 
@@ -13,8 +14,12 @@ struct shared;
 enum shared_use { SHARED_SUMS, SHARED_GATHERS, SHARED_USES };
 
 /* Makes the segments of this machine's ranks, once the arena is known and the channels are divided. Where ranks along
- * an axis are on several machines, or the system shares no memory, there are none. All ranks call it. */
-void rt_shared_open(void *arena, size_t bytes);
+ * an axis are on several machines, or the system shares no memory, there are none. All ranks call it.
+ *
+ * What ranks gather along dp_shard from parts->gathered, and what they add up along it, or where they divide nothing
+ * along dp_replicate, of parts->summed, is not copied to where others read it: it is there. So what is gathered is to
+ * be written only where all ranks have done something together since they waited for the last gather. */
+void rt_shared_open(void *arena, size_t bytes, const struct arena_parts *parts);
 void rt_shared_close(void);
 
 /* What carries the collective of `values`; NULL: MPI does. */
@@ -29,7 +34,7 @@ struct shared_item {
   enum shared_kind kind;
   enum accel_dtype dtype; /* ACCEL_FLOAT32, ACCEL_BFLOAT16 or ACCEL_FLOAT16, in which each sum is rounded */
   char *values;           /* of all pieces, in the arena */
-  char *own;              /* the rank's own piece; NULL: it is in its place among the values */
+  char *own;              /* the rank's own piece, as far into the arena as the others'; NULL: it is among the values */
   size_t piece, last;
 };
 

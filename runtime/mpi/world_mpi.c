@@ -48,8 +48,8 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
                  (long long)ranks);
 }
 
-void rt_world_open_arena(void *arena, size_t bytes) {
-  rt_shared_open(arena, bytes);
+void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts) {
+  rt_shared_open(arena, bytes, parts);
 }
 
 bool rt_world_take_processors(bool bind, struct processors *own, struct problem *problem) {

@@ -37,9 +37,15 @@ int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
+/* Parts of the arena, in bytes, which nobody has touched yet: what others gather of this rank, in the same places on
+ * all; what ranks add up. 0 bytes: none. */
+struct arena_parts {
+  struct accel_place gathered, summed;
+};
+
 /* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for
- * that. All ranks call it, behind rt_world_divide. */
-void rt_world_open_arena(void *arena, size_t bytes);
+ * that, and its parts may become memory that they read. All ranks call it, behind rt_world_divide. */
+void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts);
 
 /* What this process has of its machine's processors. */
 struct processors {

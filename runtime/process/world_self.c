@@ -20,8 +20,8 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
   return rt_help(problem, "build it with accel-gen build, or link it with pkg-config --libs accel-runtime-mpi");
 }
 
-void rt_world_open_arena(void *arena, size_t bytes) {
-  (void)arena, (void)bytes;
+void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts) {
+  (void)arena, (void)bytes, (void)parts;
 }
 
 bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem) {

@@ -10,6 +10,7 @@
 #include "runtime/process/world.h"
 #include "runtime/report/digits.h"
 #include "runtime/report/laps.h"
+#include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
 #include <omp.h>
@@ -28,6 +29,15 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
   return data;
+}
+
+/* What others gather: this rank's part of the weights, where ranks divide them. */
+static struct arena_parts parts_of(const struct accel_program *program) {
+  const struct accel_state *weights = &program->states[0];
+  struct arena_parts parts = {.summed = program->summed};
+  if (rt_is_divided(program, 0))
+    parts.gathered = (struct accel_place){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
+  return parts;
 }
 
 /* A core a thread, unless the job or whoever started the processes says otherwise. */
@@ -71,7 +81,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_data_open(&run->data, program, own, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
-  rt_world_open_arena(run->arena.base, run->arena.bytes);
+  const struct arena_parts parts = parts_of(program);
+  rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
   rt_world_compare(program, &run->data);
   run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
                                   program->micro_batches, program->sync_with_dataloader};

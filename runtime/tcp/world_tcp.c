@@ -133,8 +133,8 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
                  (long long)ranks, (long long)ranks);
 }
 
-void rt_world_open_arena(void *arena, size_t bytes) {
-  (void)arena, (void)bytes;
+void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts) {
+  (void)arena, (void)bytes, (void)parts;
 }
 
 void rt_world_wait_at_most(int seconds) {

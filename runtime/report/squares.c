@@ -1,5 +1,5 @@
 /* Sums of squares whose bits do not depend on who adds up which. */
-#include "trainer.h"
+#include "runtime/trainer.h"
 
 #include <math.h>
 #include <string.h>
