@@ -4,8 +4,8 @@
 #ifndef RUNTIME_MPI_SHARED_H
 #define RUNTIME_MPI_SHARED_H
 
-#include "runtime/trainer.h"
 #include "runtime/process/world.h"
+#include "runtime/trainer.h"
 
 #include <stdint.h>
 
