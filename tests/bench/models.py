@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--resume", action="store_true", help="keep the rows that the JSON has")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     options = parser.parse_args()
-    head = "".join(f"{peer + ' ms':>14}{'range':>16}{'MiB':>7}" for peer in options.peers)
+    head = "".join(f"{peer + ' ms':>14}{'range':>18}{'MiB':>7}" for peer in options.peers)
     print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}")
     report = report_of(options, steps=options.steps, precision=options.precision, peers=",".join(options.peers))
     for name in options.names or NAMES:
@@ -107,7 +107,7 @@ def main():
         for peer in options.peers:
             medians = results[peer]["round_medians_ms"]
             spread = f"{min(medians):.4g} - {max(medians):.4g}"
-            cells += f"{results[peer]['median_ms']:>14.4g}{spread:>16}{results[peer]['peak_mib']:>7.0f}"
+            cells += f"{results[peer]['median_ms']:>14.4g}{spread:>18}{results[peer]['peak_mib']:>7.0f}"
         cells += f"{results['ratio']['median']:>13.2f}" if "ratio" in results else f"{'':13}"
         predicted = results.get("ours", {}).get("prediction")
         print(f"{name:10}{cells}" + (f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}" if predicted else ""), flush=True)
