@@ -1,40 +1,12 @@
 /* Times gen/jinja for tests/bench/jinja.py. Reads one JSON object {"templates": {…}, "values": {…}} as a line, then
  * commands "parse N", "render N" or "env N", one a line; answers each with one repetition's milliseconds of the
  * processor. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "gen/jinja/jinja.h"
-
-static struct jinja_value to_value(struct arena *arena, json_t *json) {
-  const char *key;
-  json_t *item;
-  size_t i;
-  struct jinja_value value;
-  switch (json_typeof(json)) {
-  case JSON_OBJECT:
-    value = jinja_map(arena);
-    json_object_foreach(json, key, item) jinja_set(arena, value, key, to_value(arena, item));
-    return value;
-  case JSON_ARRAY:
-    value = jinja_list(arena);
-    json_array_foreach(json, i, item) jinja_push(arena, value, to_value(arena, item));
-    return value;
-  case JSON_STRING:
-    return jinja_string(arena, json_string_value(json));
-  case JSON_INTEGER:
-    return jinja_int(json_integer_value(json));
-  case JSON_REAL:
-    return jinja_double(json_real_value(json));
-  case JSON_NULL:
-    return jinja_none();
-  default:
-    return jinja_bool(json_is_true(json));
-  }
-}
+#include "gen/commands/template_values.h"
 
 static const char *load(void *context, const char *name) {
   return json_string_value(json_object_get(context, name));
@@ -72,7 +44,7 @@ static double parse(const struct jinja_options *options, json_t *templates, int 
 static double render(const struct jinja_options *options, json_t *request, int count, bool show) {
   struct arena *arena = arena_new();
   struct jinja_env *env = jinja_env_new(arena, options);
-  struct jinja_value values = to_value(arena, json_object_get(request, "values"));
+  struct jinja_value values = values_of_json(arena, json_object_get(request, "values"));
   struct jinja_output output = {0};
   struct jinja_error error = {0};
   check(jinja_render(env, "main", values, false, &output, &error), &error);

@@ -4,44 +4,11 @@
  * Request:  {"templates": {"main": "…"}, "main": "main", "values": {…}, "options": {…}, "spans": true}
  * Answer:   {"text": "…", "spans": [[line, column, length, [["template", line, column], …]], …]}
  *       or  {"error": "…", "chain": [["template", line, column], …], "source": "…"} */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/jinja/jinja.h"
-
-static struct jinja_value to_value(struct arena *arena, const json_t *json) {
-  switch (json_typeof(json)) {
-  case JSON_NULL:
-    return jinja_none();
-  case JSON_TRUE:
-    return jinja_bool(true);
-  case JSON_FALSE:
-    return jinja_bool(false);
-  case JSON_INTEGER:
-    return jinja_int(json_integer_value(json));
-  case JSON_REAL:
-    return jinja_double(json_real_value(json));
-  case JSON_STRING:
-    return jinja_string_n(arena, json_string_value(json), json_string_length(json));
-  case JSON_ARRAY: {
-    struct jinja_value list = jinja_list(arena);
-    for (size_t i = 0; i < json_array_size(json); i++)
-      jinja_push(arena, list, to_value(arena, json_array_get(json, i)));
-    return list;
-  }
-  case JSON_OBJECT: {
-    struct jinja_value map = jinja_map(arena);
-    for (void *at = json_object_iter((json_t *)(uintptr_t)json); at != NULL;
-         at = json_object_iter_next((json_t *)(uintptr_t)json, at)) {
-      jinja_set(arena, map, json_object_iter_key(at), to_value(arena, json_object_iter_value(at)));
-    }
-    return map;
-  }
-  }
-  return jinja_none();
-}
+#include "gen/commands/template_values.h"
 
 static const char *load(void *context, const char *name) {
   return json_string_value(json_object_get(context, name));
@@ -102,7 +69,7 @@ static void serve(const json_t *request) {
   struct arena *arena = arena_new();
   struct jinja_options options = to_options(request);
   struct jinja_env *env = jinja_env_new(arena, &options);
-  struct jinja_value values = to_value(arena, json_object_get(request, "values"));
+  struct jinja_value values = values_of_json(arena, json_object_get(request, "values"));
   const char *name = json_string_value(json_object_get(request, "main"));
   struct jinja_output output = {0};
   struct jinja_error error = {0};
