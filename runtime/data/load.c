@@ -148,8 +148,9 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   batch_ends(run, which, begun);
 }
 
-void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
-                        int32_t *labels) {
+/* Rows with their labels, which are classes or values; the other is NULL. */
+static void load_rows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                      int32_t *classes, float *values) {
   const struct data_split *split = split_of(run, which);
   double begun = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
@@ -157,22 +158,20 @@ void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t p
   for (int64_t i = 0; i < count; i++) {
     struct place place = rt_mixture_find(&split->mixture, position + i);
     const struct rows *rows = &split->source->files[place.part].rows;
-    labels[i] = (int32_t)rt_rows_load(rows, place.start, features + i * rows->width);
-    if (!place.counts) forget(run, 1, labels + i);
+    double label = rt_rows_load(rows, place.start, features + i * rows->width);
+    if (values != NULL) values[i] = (float)label;
+    if (classes != NULL) classes[i] = (int32_t)label;
+    if (classes != NULL && !place.counts) forget(run, 1, classes + i);
   }
   batch_ends(run, which, begun);
 }
 
+void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                        int32_t *labels) {
+  load_rows(run, which, position, count, features, labels, NULL);
+}
+
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
-  const struct data_split *split = split_of(run, which);
-  double begun = batch_begins(run, which, position);
-  position = rt_data_position(&run->data, which, position);
-#pragma omp parallel for if (count >= MANY_ROWS)
-  for (int64_t i = 0; i < count; i++) {
-    struct place place = rt_mixture_find(&split->mixture, position + i);
-    const struct rows *rows = &split->source->files[place.part].rows;
-    labels[i] = (float)rt_rows_load(rows, place.start, features + i * rows->width);
-  }
-  batch_ends(run, which, begun);
+  load_rows(run, which, position, count, features, NULL, labels);
 }
