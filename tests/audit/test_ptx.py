@@ -148,17 +148,22 @@ def any_text(folder):
     report(f"150 texts of SEED={SEED}", True)
 
 
+def compile_kernels(name, folder, nvcc, target, what):
+    """The kernels of a case's program as program.WHAT: ptx or cubin."""
+    case, = (case for case in CASES if case.name == name)
+    (folder / "job.yaml").write_text(json.dumps({**case.job, "devices": {"kind": "cuda"}}))
+    subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
+    subprocess.run([nvcc, "-std=c++17", f"-arch={target}", "-lineinfo", f"-I{TREE}/build/include", f"-{what}", "program.cu"],
+                   cwd=folder, check=True)
+
+
 def compiled(folder):
     nvcc = shutil.which("nvcc")
-    cases = {case.name: case for case in CASES}
     if nvcc is None:
         print("ok emitted kernels # SKIP there is no nvcc")
         return
     for name in ("gpt2", "gpt2_bf16", "mlp"):
-        (folder / "job.yaml").write_text(json.dumps({**cases[name].job, "devices": {"kind": "cuda"}}))
-        subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
-        subprocess.run([nvcc, "-std=c++17", "-arch=sm_80", "-lineinfo", f"-I{TREE}/build/include", "-ptx", "program.cu"],
-                       cwd=folder, check=True)
+        compile_kernels(name, folder, nvcc, "sm_80", "ptx")
         result, wrong = audit(folder / "program.ptx")
         report(f"what nvcc makes of {name}", result.returncode == 0 and not wrong, result.stdout + result.stderr)
 

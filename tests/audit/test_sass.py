@@ -1,7 +1,6 @@
 """The claims about machine code of GPUs: each is broken by the one edit of a small text that it is about, and hold for what nvcc and
 nvdisasm make of emitted programs, where there are both. TAP."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -9,11 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tests" / "program"))
-from matrix import CASES  # noqa: E402
-import test_ptx  # noqa: E402
-from test_ptx import GENERATOR, SOURCE, audit, report  # noqa: E402
+import test_ptx
+from test_ptx import SOURCE, audit, compile_kernels, report
 
 SASS = """	.target	sm_80
 	.section	.text.add,"ax",@progbits
@@ -87,12 +83,8 @@ def compiled(folder):
     if nvcc is None or nvdisasm is None:
         print(f"ok emitted kernels # SKIP there is no {'nvcc' if nvcc is None else 'nvdisasm'}")
         return
-    cases = {case.name: case for case in CASES}
     for name, target in (("gpt2", "sm_80"), ("mlp", "sm_90a")):
-        (folder / "job.yaml").write_text(json.dumps({**cases[name].job, "devices": {"kind": "cuda"}}))
-        subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
-        subprocess.run([nvcc, "-std=c++17", f"-arch={target}", "-lineinfo", f"-I{TREE}/build/include", "-cubin", "program.cu"],
-                       cwd=folder, check=True)
+        compile_kernels(name, folder, nvcc, target, "cubin")
         text = subprocess.run([nvdisasm, "-g", "-c", "program.cubin"], cwd=folder, check=True, capture_output=True, text=True)
         (folder / "program.sass").write_text(text.stdout)
         result, wrong = audit(folder / "program.sass")
