@@ -32,6 +32,10 @@ def case(model, config, data, **groups):
             "training": {"steps": 4, "seed": 3}, **groups}
 
 
+# Experts take no more of a sequence's choices than that.
+MOE = {**HEADS, "num_hidden_layers": 1, "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 70,
+       "router_aux_loss_coef": 0.01, "capacity_factor": 1.0}
+
 # What the suite runs: most keys on few models.
 CASES = {
     "gpt": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
@@ -39,6 +43,7 @@ CASES = {
     "bf16": case("llama", HEADS, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
+    "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}),
@@ -59,6 +64,7 @@ MORE = {
     "qwen3": case("qwen3", HEADS, TEXT, optimizer={"name": "adagrad", "lr": 1e-2}),
     "mistral": case("mistral", {**HEADS, "sliding_window": 4}, TEXT, optimizer={"name": "rmsprop", "lr": 1e-3}),
     "mixtral": case("mixtral", {**HEADS, "num_local_experts": 4, "router_aux_loss_coef": 0.01}, TEXT),
+    "dropless": case("qwen_moe", {**MOE, "capacity_factor": 0, "num_hidden_layers": 2}, TEXT),
     "gpt_neox": case("gpt_neox", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
                                   "intermediate_size": 40, "vocab_size": 256}, TEXT),
     "bert": case("bert", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 24, "intermediate_size": 40,
