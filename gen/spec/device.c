@@ -24,8 +24,6 @@ static const struct limit cuda[] = {
     {"parallelism.fsdp.state_dict_type", {"full_state_dict"}, "state_dict_type: full_state_dict"},
     {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
     {"parallelism.ddp.comm_hook", {"no", "fp16", "bf16"}, "parallelism.ddp.comm_hook: bf16"},
-    {"data.join_uneven_inputs", {"false"}, "data.join_uneven_inputs: false"},
-    {"parallelism.sync_batch_norm", {"false"}, "parallelism.sync_batch_norm: false"},
     {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
     {"profile.with_flops", {"false"}, "profile.with_flops: false"},
 };

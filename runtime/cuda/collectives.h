@@ -30,6 +30,9 @@ void accel_cuda_open_collectives(const struct accel_program *program);
 void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count);
 void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 
+/* values[count] become their sums over the ranks along `axis`, for which the compute stream waits. */
+void accel_cuda_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+
 /* Begins: values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number.
  * None has a sign. */
 void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count);

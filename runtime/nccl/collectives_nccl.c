@@ -129,6 +129,13 @@ void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, s
   start(axis, ncclFloat64, values, count);
 }
 
+/* It is waited for by itself: what has begun before is counted on. */
+void accel_cuda_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
+  RT_NCCL(ncclAllReduce(values, values, count, ncclFloat64, ncclSum, rt_nccl_along(axis), traffic()));
+  RT_CUDA(cudaEventRecord(order.join, accel_cuda_stream(ACCEL_TRAFFIC)));
+  wait_for(order.join);
+}
+
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(axis, ncclFloat32, values, count);
 }
