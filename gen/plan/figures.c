@@ -119,6 +119,7 @@ static void count_bytes(struct program *program) {
   program->bytes.batch += target->progress_bytes;
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
   program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +
+  if (mirrored && program->border.joins) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
                          program->bytes.optimizer + program->bytes.averages + program->bytes.checkpoint +
                          program->bytes.activations + program->bytes.scratch + program->bytes.batch;
 }
