@@ -19,6 +19,7 @@ struct jinja_value tree_value(const struct program *program) {
   set_int(arena, value, "ranks", ranks);
   set_int(arena, value, "gradients", tree->gradients);
   set_int(arena, value, "room", tree->room);
+  set_int(arena, value, "losses", tree->losses);
   jinja_set(arena, value, "levels", levels);
   return value;
 }

@@ -100,6 +100,7 @@ static void count_bytes(struct program *program) {
   program->bytes.batch += arena_aligned(program->wire * dtype_size(DTYPE_BFLOAT16));
   program->bytes.batch += compression_bytes(program);
   program->bytes.batch += arena_aligned(program->tree.room * dtype_size(DTYPE_FLOAT32));
+  program->bytes.batch += arena_aligned(program->tree.losses * (int64_t)sizeof(double));
   if (border_seed(program).input != NULL) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   for (int i = 0; i < entry->results.count; i++)
     program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
@@ -118,8 +119,8 @@ static void count_bytes(struct program *program) {
   program->bytes.scratch += program->workspace + target->sums * dtype_size(DTYPE_FLOAT32);
   program->bytes.batch += target->progress_bytes;
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
-  program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +
   if (mirrored && program->border.joins) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
+  program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +
                          program->bytes.optimizer + program->bytes.averages + program->bytes.checkpoint +
                          program->bytes.activations + program->bytes.scratch + program->bytes.batch;
 }

@@ -261,7 +261,8 @@ struct tree {
   int64_t leaves;    /* micro-batches of all ranks, a power of two; 0: any order will do */
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
-  int64_t room;      /* elements of partial sums, or of what another rank sends */
+  int64_t room;      /* elements of partial sums, or of what other ranks send */
+  int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
 };
 
 /* A matrix of gradients that travels as two factors, [rows][rank] and [columns][rank]: gen/plan/compress.h. */

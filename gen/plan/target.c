@@ -22,6 +22,7 @@ static const struct target cuda = {.name = "cuda",
                                    .n_texts = 2,
                                    .compiler = "nvcc -std=c++17 -O3",
                                    .architectures = architectures,
+                                   .gathers = true,
                                    .progress_bytes = 256,
                                    .workspace_bytes = 32 << 20,
                                    .sums = 4 << 20};

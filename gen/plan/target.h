@@ -15,6 +15,7 @@ struct target {
   int n_texts;
   const char *compiler;             /* of the second one, with its flags; NULL: there is none */
   const char *const *architectures; /* that it is compiled for, "90a"; NULL behind the last */
+  bool gathers;                     /* sums that have one order: it adds up what it has gathered of all ranks */
   bool chooses;                     /* its kernels are written in several ways */
   bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
   int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */

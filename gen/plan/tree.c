@@ -6,6 +6,7 @@
 #include "gen/plan/report.h"
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/target.h"
 
 static int levels_of(int64_t leaves) {
   int levels = 0;
@@ -117,6 +118,18 @@ static void plan_buckets(struct program *program) {
   program->tree.room = whole_lines(exchange_room(program));
 }
 
+/* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
+static void make_room(struct program *program) {
+  static const enum axis axes[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
+  struct tree *tree = &program->tree;
+  tree->losses = 2 * (int64_t)tree->levels;
+  for (int i = 0; i < 2; i++) {
+    int64_t ranks = program->job->parallelism.axes[axes[i]], last = tree->gradients - tree->gradients / ranks * (ranks - 1);
+    if (ranks > 1 && ranks * last > tree->room) tree->room = ranks * last;
+    if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
+  }
+}
+
 bool plan_tree(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   int64_t ranks = job_data_ranks(job), own = job->accumulation.num_steps;
@@ -128,6 +141,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */
   program->sends_always = true;          /* all of them, and none on the way */
+  if (program->target->gathers) make_room(program);
   if (ranks == 1) return true;
   if (shard_has_own_gradients(program)) {
     plan_buckets(program);

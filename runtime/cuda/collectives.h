@@ -8,7 +8,7 @@
  *   accel_wait_collectives                        makes the compute stream wait for all that has begun,
  *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others go on
  *   accel_advance_collectives                     does nothing: NCCL goes on by itself
- *   accel_all_reduce_doubles, _counts, _score     with values of the host, between steps: not over NCCL
+ *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
  *
  * A collective waits, in the traffic stream, for what the compute stream holds when it is begun. Nothing here waits on
  * the host, and all may stand in a graph. */
@@ -41,6 +41,10 @@ void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, s
  * place in values. */
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count);
+
+/* Begins: of values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
+ * for the last one, of which there are not fewer, each rank gets its own: that of rank r at pieces[r * last]. */
+void accel_cuda_start_exchange(enum accel_axis axis, const float *values, float *pieces, size_t piece, size_t last);
 
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
 void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,

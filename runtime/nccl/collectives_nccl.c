@@ -188,6 +188,21 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
   sum_has_begun();
 }
 
+void accel_cuda_start_exchange(enum accel_axis axis, const float *values, float *pieces, size_t piece, size_t last) {
+  ncclComm_t comm = rt_nccl_along(axis);
+  accel_stream stream = traffic();
+  int ranks, place;
+  RT_NCCL(ncclCommCount(comm, &ranks));
+  RT_NCCL(ncclCommUserRank(comm, &place));
+  RT_NCCL(ncclGroupStart());
+  for (int r = 0; r < ranks; r++) {
+    RT_NCCL(ncclSend(values + (size_t)r * piece, r + 1 == ranks ? last : piece, ncclFloat32, r, comm, stream));
+    RT_NCCL(ncclRecv(pieces + (size_t)r * last, place + 1 == ranks ? last : piece, ncclFloat32, r, comm, stream));
+  }
+  RT_NCCL(ncclGroupEnd());
+  sum_has_begun();
+}
+
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
   accel_stream stream = traffic();
@@ -228,6 +243,17 @@ void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count
   memset(values, 0, count * sizeof *values);
   for (int r = 0; r < rt_world()->ranks; r++)
     for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) values[i] += all[(size_t)r * count + i];
+  free(all);
+}
+
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {
+  double *all = gathered(values, count * sizeof *all);
+  size_t ranks = 0;
+  for (int r = 0; r < rt_world()->ranks; r++)
+    if (rt_nccl_is_beside(axis, r)) memmove(all + ranks++ * count, all + (size_t)r * count, count * sizeof *all);
+  for (size_t half = ranks / 2 * count; half >= count; half /= 2)
+    for (size_t i = 0; i < half; i++) all[i] += all[half + i];
+  memcpy(values, all, count * sizeof *values);
   free(all);
 }
 

@@ -69,6 +69,11 @@ static void forget_arena(struct group *group) {
 
 /* ---- Beginning and end ---- */
 
+/* Sums in switches (NVLS) may differ from call to call, says NVIDIA/nccl's issue 1497. */
+static void forbid_switches(void) {
+  if (rt_cuda_device()->plan.deterministic) setenv("NCCL_NVLS_ENABLE", "0", 0);
+}
+
 static ncclComm_t join_all(void) {
   const struct world *world = rt_world();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -115,6 +120,7 @@ void accel_cuda_open_collectives(const struct accel_program *program) {
   int count = 0;
   rt_cuda_close_collectives = close_collectives;
   rt_nccl_open_order((size_t)program->division.n_rows);
+  forbid_switches();
   all_ranks = join_all();
   divide(program);
   watched[count++] = all_ranks;

@@ -103,6 +103,32 @@ static void pieces(size_t piece, size_t last) {
   accel_wait_collectives(); /* from here on sums are counted anew */
 }
 
+/* Each rank's piece of all values, of which the last is longer. */
+static void exchange(size_t piece, size_t last) {
+  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * piece + last);
+  for (int i = 0; i < all; i++) host.whole[i] = (float)(1000 * rank + i);
+  accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
+  accel_cuda_start_exchange(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last);
+  accel_wait_collectives();
+  accel_cuda_read(host.own, arena->own, sizeof host.own);
+  for (int r = 0; r < 4; r++)
+    for (size_t i = 0; i < (place < 3 ? piece : last); i++)
+      require(host.own[(size_t)r * last + i] == (float)(1000 * (first + r)) + (float)((size_t)place * piece + i),
+              "what was exchanged");
+}
+
+/* Sums that are not the same in another order. */
+static void in_order(void) {
+  static const double numbers[] = {1e16, 1.0, -1e16, 1.0};
+  double mine[] = {numbers[rt_world()->rank % 4], 1.0};
+  accel_cuda_write(arena->doubles, mine, sizeof mine);
+  accel_cuda_all_reduce_doubles(ACCEL_DP_SHARD, arena->doubles + 1, 1);
+  accel_cuda_read(host.doubles, arena->doubles, sizeof mine);
+  require(host.doubles[1] == 4.0, "doubles of the device");
+  accel_all_reduce_doubles_by_tree(ACCEL_DP_SHARD, mine, 2);
+  require(mine[0] == 2.0 && mine[1] == 4.0, "doubles of the host by a tree");
+}
+
 /* The largest of four ranks' numbers, and what is none; and the values of the first rank. */
 static void largest(void) {
   double rank = (double)rt_world()->rank, mine[] = {rank, rank == 2.0 ? (double)NAN : 1e300, 0.25};
@@ -127,6 +153,9 @@ static void sums(void) {
   }
   pieces(40, 100);
   pieces(0, 7);
+  exchange(40, 100);
+  exchange(128, 128);
+  in_order();
   largest();
   double doubles[] = {(double)rt_world()->rank, 1.0};
   accel_all_reduce_doubles(ACCEL_DP_SHARD, doubles, 2);

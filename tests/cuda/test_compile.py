@@ -13,8 +13,10 @@ JOBS = TREE / "examples" / "jobs"
 SMALL = ["model.config.n_layer=2", "model.config.n_embd=64", "model.config.n_head=2"]
 DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu",
            "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true"]
+ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", *SMALL], ["90a"]),
-         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"])]
+         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"]),
+         ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]

@@ -16,7 +16,7 @@ struct collective {
   ncclRedOp_t sum;
 };
 
-static size_t width(ncclDataType_t type) {
+size_t nccl_width(ncclDataType_t type) {
   static const size_t widths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
   if ((unsigned)type >= sizeof widths / sizeof *widths) fault("a collective of the type %d", (int)type);
   return widths[type];
@@ -57,7 +57,7 @@ static void add_to(void *sum, const void *other, size_t count, ncclDataType_t ty
 /* Moves one piece of at most PIECE bytes: sums[first, n] of all ranks to `to`, or each rank's to its place. */
 static void move(const struct collective *c, size_t first, size_t n, bool sums, char *to, size_t place_bytes) {
   struct ncclComm *comm = c->comm;
-  size_t size = width(c->type);
+  size_t size = nccl_width(c->type);
   if (c->send != NULL) memcpy(comm->shared->pieces[comm->rank], (const char *)c->send + first * size, n * size);
   nccl_meet(comm, c->what);
   for (int r = 0; r < comm->ranks && to != NULL; r++) {
@@ -76,7 +76,7 @@ static void move(const struct collective *c, size_t first, size_t n, bool sums, 
 
 static void run_collective(const void *arguments) {
   const struct collective *c = arguments;
-  size_t size = width(c->type), at_once = PIECE / size, ranks = (size_t)c->comm->ranks;
+  size_t size = nccl_width(c->type), at_once = PIECE / size, ranks = (size_t)c->comm->ranks;
   bool gathers = strcmp(c->what, "ncclAllGather") == 0, scatters = strcmp(c->what, "ncclReduceScatter") == 0;
   size_t given = c->count * (scatters ? ranks : 1), got = c->count * (gathers ? ranks : 1);
   touch(c->send, given * size, false);
@@ -96,8 +96,8 @@ static void run_collective(const void *arguments) {
 static ncclResult_t begin(struct collective c, const char *what, cudaStream_t stream, size_t given, size_t got) {
   c.comm = object_of(c.comm, COMM, what);
   snprintf(c.what, sizeof c.what, "%s", what);
-  memory_require(c.send, given * width(c.type), DEVICE, what);
-  memory_require(c.receive, got * width(c.type), DEVICE, what);
+  memory_require(c.send, given * nccl_width(c.type), DEVICE, what);
+  memory_require(c.receive, got * nccl_width(c.type), DEVICE, what);
   if (call(what)) return ncclUnhandledCudaError;
   submit(stream, what, run_collective, &c, sizeof c);
   return ncclSuccess;
@@ -134,7 +134,7 @@ struct rooted {
 static void run_rooted(const void *arguments) {
   const struct rooted *rooted = arguments;
   const struct collective *c = &rooted->of;
-  size_t size = width(c->type), at_once = PIECE / size;
+  size_t size = nccl_width(c->type), at_once = PIECE / size;
   bool sums = strcmp(c->what, "ncclReduce") == 0, is_root = c->comm->rank == rooted->root;
   if (sums || is_root) touch(c->send, c->count * size, false);
   if (!sums || is_root) touch(c->receive, c->count * size, true);
@@ -160,8 +160,8 @@ static ncclResult_t begin_rooted(struct rooted rooted, const char *what, cudaStr
   c->comm = object_of(c->comm, COMM, what);
   snprintf(c->what, sizeof c->what, "%s", what);
   if (rooted.root < 0 || rooted.root >= c->comm->ranks) fault("%s: no rank %d", what, rooted.root);
-  memory_require(c->send, c->count * width(c->type), DEVICE, what);
-  memory_require(c->receive, c->count * width(c->type), DEVICE, what);
+  memory_require(c->send, c->count * nccl_width(c->type), DEVICE, what);
+  memory_require(c->receive, c->count * nccl_width(c->type), DEVICE, what);
   if (call(what)) return ncclUnhandledCudaError;
   submit(stream, what, run_rooted, &rooted, sizeof rooted);
   return ncclSuccess;
@@ -185,15 +185,5 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
   *rank = ((struct ncclComm *)object_of(comm, COMM, "ncclCommUserRank"))->rank;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclGroupStart(void) {
-  call("ncclGroupStart");
-  return ncclSuccess;
-}
-
-ncclResult_t ncclGroupEnd(void) {
-  call("ncclGroupEnd");
   return ncclSuccess;
 }

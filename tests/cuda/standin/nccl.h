@@ -33,6 +33,9 @@ struct ncclComm {
 /* Waits until all ranks of the communicator are here; `what` is what they do. */
 void nccl_meet(struct ncclComm *comm, const char *what);
 
+/* The bytes of a value. */
+size_t nccl_width(ncclDataType_t type);
+
 /* Compares what all ranks ask for. */
 void nccl_ask(struct ncclComm *comm, const char *what, size_t count, int type, int sum);
 

@@ -1,0 +1,111 @@
+/* Messages between two ranks, which NCCL takes in groups: all ranks of the communicator send as many, each a number that
+ * its receiver asks for. */
+#include "tests/cuda/standin/nccl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct message {
+  bool sends;
+  int peer;
+  void *at;
+  size_t bytes;
+};
+
+struct group {
+  struct ncclComm *comm;
+  int count;
+  struct message items[2 * RANKS];
+};
+
+static struct group group;
+static bool is_open;
+static cudaStream_t group_stream;
+
+/* The first message that comes from a rank and was not taken. */
+static struct message *awaited(struct group *group, int from) {
+  for (int i = 0; i < group->count; i++)
+    if (!group->items[i].sends && group->items[i].peer == from && group->items[i].at != NULL) return &group->items[i];
+  fault("rank %d sends what ncclRecv of rank %d does not ask for", from, group->comm->rank);
+}
+
+/* One message of rank `from`, which is `sent` there; others look on. */
+static void pass(struct group *group, int from, const struct message *sent) {
+  struct ncclComm *comm = group->comm;
+  struct request *request = &comm->shared->requests[from];
+  if (sent != NULL) *request = (struct request){"ncclSend", comm->number, sent->bytes, sent->peer, 0};
+  nccl_meet(comm, "ncclSend");
+  const struct request told = *request;
+  nccl_meet(comm, "ncclSend");
+  struct message *taken = told.type == comm->rank ? awaited(group, from) : NULL;
+  if (taken != NULL && taken->bytes != told.count)
+    fault("rank %d sends %llu bytes, and rank %d asks for %zu", from, (unsigned long long)told.count, comm->rank,
+          taken->bytes);
+  for (size_t at = 0; at < told.count; at += PIECE) {
+    size_t n = told.count - at < PIECE ? (size_t)told.count - at : PIECE;
+    if (sent != NULL) memcpy(comm->shared->pieces[from], (const char *)sent->at + at, n);
+    nccl_meet(comm, "ncclSend");
+    if (taken != NULL) memcpy((char *)taken->at + at, comm->shared->pieces[from], n);
+    nccl_meet(comm, "ncclSend");
+  }
+  if (taken != NULL) taken->at = NULL;
+}
+
+static void run_group(const void *arguments) {
+  struct group all = *(const struct group *)arguments;
+  int sends = 0;
+  for (int i = 0; i < all.count; i++) {
+    touch(all.items[i].at, all.items[i].bytes, !all.items[i].sends);
+    sends += all.items[i].sends;
+  }
+  nccl_ask(all.comm, "ncclSend", (size_t)sends, 0, 0);
+  for (int from = 0; from < all.comm->ranks; from++)
+    for (int i = 0, n = 0; n < sends; i++)
+      if (from != all.comm->rank || all.items[i].sends) {
+        pass(&all, from, from == all.comm->rank ? &all.items[i] : NULL);
+        n++;
+      }
+  for (int i = 0; i < all.count; i++)
+    if (!all.items[i].sends && all.items[i].at != NULL)
+      fault("rank %d asks for what rank %d does not send", all.comm->rank, all.items[i].peer);
+}
+
+static ncclResult_t add(const char *what, bool sends, void *at, size_t bytes, int peer, ncclComm_t comm,
+                        cudaStream_t stream) {
+  struct ncclComm *own = object_of(comm, COMM, what);
+  if (!is_open) fault("%s outside of a group", what);
+  if (group.count > 0 && (group.comm != own || group_stream != stream)) fault("%s: a group of several streams", what);
+  if (peer < 0 || peer >= own->ranks || group.count == 2 * RANKS) fault("%s: no rank %d", what, peer);
+  memory_require(at, bytes, DEVICE, what);
+  if (call(what)) return ncclUnhandledCudaError;
+  group.comm = own;
+  group_stream = stream;
+  group.items[group.count++] = (struct message){sends, peer, at, bytes};
+  return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add("ncclSend", true, (void *)(uintptr_t)send, count * nccl_width(type), peer, comm, stream);
+}
+
+ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add("ncclRecv", false, receive, count * nccl_width(type), peer, comm, stream);
+}
+
+ncclResult_t ncclGroupStart(void) {
+  if (call("ncclGroupStart")) return ncclSystemError;
+  if (is_open) fault("ncclGroupStart inside of a group");
+  is_open = true;
+  group.count = 0;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+  if (call("ncclGroupEnd")) return ncclSystemError;
+  if (!is_open) fault("ncclGroupEnd without ncclGroupStart");
+  is_open = false;
+  if (group.count > 0) submit(group_stream, "ncclSend", run_group, &group, sizeof group);
+  return ncclSuccess;
+}

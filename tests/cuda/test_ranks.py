@@ -1,0 +1,77 @@
+"""What ranks have in common beside weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
+samples that run out, beside the programs for the processor; and sums of one order, whose bits do not depend on who has
+which micro-batches."""
+
+import json
+import sys
+import unittest
+
+import numpy as np
+from host import HostTrainer, Trainer, objects
+from test_training import GPT, ROWS, TEXT, Comparison, case, write_data
+
+MLP = {"n_layer": 2, "width": 7, "n_classes": 10}
+RESNET = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10, "embedding_size": 4, "stages": 1,
+          "hidden_sizes.0": 4, "depths.0": 1}
+UNEVEN = {"drop_last": False, "even_batches": False, "join_uneven_inputs": True}
+CASES = {
+    "statistics": case("resnet", RESNET, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
+                       accumulation={"num_steps": 2}, training={"steps": 3, "seed": 3, "eval_interval": 2, "eval_iters": 2},
+                       devices={"per_node": 2}, parallelism={"sync_batch_norm": True}),
+    # Of 48 rows a round takes 14, and the last one has 6, all of rank 0.
+    "uneven": case("mlp_table", MLP, {**ROWS, **UNEVEN, "batch_size": 7}, training={"steps": 8, "seed": 3},
+                   optimizer={"name": "sgd", "lr": 0.05}, devices={"per_node": 2},
+                   parallelism={"ddp": {"divide_by_initial_world_size": False}}),
+}
+# Four micro-batches a step: ranks, and what these divide. The suite takes a table, --all a text too (ninja soak).
+TABLE = {"one": (1, {}), "two": (2, {"zero_stage": 2}), "four in two groups": (4, {"dp_shard": 2, "zero_stage": 1})}
+TEXTS = {"one": (1, {}), "two": (2, {"zero_stage": 3}), "four": (4, {"dp_shard": 2, "zero_stage": 3})}
+MODELS = {"table": ("mlp_table", MLP, {**ROWS, "batch_size": 3}, TABLE),
+          "text": ("gpt2", {**GPT, "n_layer": 3, "dropout": 0.1}, TEXT, TEXTS)}
+
+
+def ordered(model, config, data, ranks, divided):
+    return case(model, config, data, accumulation={"num_steps": 4 // ranks, "normalize": "tokens"},
+                optimizer={"name": "adamw", "lr": 1e-2, "clip_grad_norm": 0.5}, devices={"per_node": ranks},
+                parallelism={"reproducible": "topology", **divided},
+                training={"steps": 3, "seed": 3, "eval_interval": 2, "eval_iters": "all"})
+
+
+class Beside(Comparison):
+    def test_statistics(self):
+        self.compare("statistics", CASES["statistics"])
+
+    def test_uneven(self):
+        self.compare("uneven", CASES["uneven"])
+
+
+class Order(unittest.TestCase):
+    def ran(self, trainer):
+        write_data(trainer.folder, trainer.job["data"].get("features", 1))
+        trainer.build()
+        names = ("loss", "lr", "grad_norm", "eval_loss")
+        return [[line[name] for name in names if name in line] for line in trainer.run()], trainer.weights()
+
+    def check(self, model, config, data, divisions):
+        wanted = self.ran(Trainer(json.loads(json.dumps(ordered(model, config, data, 1, {})))))[0]
+        found = {name: self.ran(HostTrainer(json.loads(json.dumps(ordered(model, config, data, *division))), PARTS, watched=True))
+                 for name, division in divisions.items()}
+        lines, weights = found["one"]
+        for line, other in zip(lines, wanted, strict=True):
+            np.testing.assert_allclose(line, other, rtol=2e-5)
+        for name, (others, values) in found.items():
+            self.assertEqual(others, lines, name)
+            for key, value in values.items():
+                np.testing.assert_array_equal(value.view(np.uint32), weights[key].view(np.uint32), f"{name}: {key}")
+
+    def test_table(self):
+        self.check(*MODELS["table"])
+
+    @unittest.skipUnless("--all" in sys.argv, "ninja soak")
+    def test_text(self):
+        self.check(*MODELS["text"])
+
+
+if __name__ == "__main__":
+    PARTS = Comparison.parts = objects()
+    unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)
