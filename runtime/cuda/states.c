@@ -1,5 +1,6 @@
 /* What outlives a step, between the host's arena and the device's, which have one layout. */
 #include "runtime/cuda/state.h"
+#include "runtime/run/refresh.h"
 #include "runtime/run/run.h"
 
 #include <string.h>
@@ -30,6 +31,13 @@ void accel_cuda_fetch_states(const struct accel_run *run) {
     accel_cuda_read((char *)run->arena.base + state->offset, rt_cuda_device()->arena + state->offset, bytes_of(state));
   }
   accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
+}
+
+void rt_refresh(const struct accel_run *run, void *at, size_t bytes) {
+  const struct cuda_device *device = rt_cuda_device();
+  size_t offset = (size_t)((char *)at - (char *)run->arena.base);
+  if (device->arena == NULL || offset >= device->plan.feed_offset) return;
+  accel_cuda_read(at, device->arena + offset, bytes);
 }
 
 void accel_cuda_read(void *host, const void *device, size_t bytes) {

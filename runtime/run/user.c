@@ -5,7 +5,9 @@
 #include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/save.h"
 #include "runtime/process/world.h"
+#include "runtime/run/refresh.h"
 #include "runtime/values/agreement.h"
+#include "runtime/weights/tensors.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,18 +74,20 @@ void accel_collect_weights(struct accel_run *run) {
   struct problem problem;
   rt_meet(OPERATION_COLLECT, "");
   if (!rt_is_divided(run->program, 0)) return;
+  rt_refresh(run, run->saver.own[0], rt_state_bytes(&run->program->states[0]));
   if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
   run->collected = true;
 }
 
-static const float *values_of(const struct accel_run *run, const void *weights, const char *name, int64_t *count) {
+static const float *values_of(const struct accel_run *run, char *weights, const char *name, int64_t *count) {
   if (rt_is_divided(run->program, 0) && !(run->collected && rt_is_main())) return NULL;
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0) continue;
     *count = 1;
     for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
-    return (const float *)((const char *)weights + tensor->offset);
+    rt_refresh(run, weights + tensor->offset, (size_t)*count * sizeof(float));
+    return (const float *)(weights + tensor->offset);
   }
   return NULL;
 }

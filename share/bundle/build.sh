@@ -57,10 +57,10 @@ cuda)
   toolkit="sh tools/cuda-toolkit.sh"
   flags=$($toolkit --cflags)
   nvcc=$($toolkit --nvcc)
-  parts="cudart cublasLt"
+  folders=runtime/cuda parts="cudart cublasLt"
   if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out=$attention; fi
   if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
-  if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp" parts="$parts nccl"; fi
+  if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
   # shellcheck disable=SC2086
   libs="$($toolkit --libs $parts) -lstdc++"
   ;;
@@ -90,8 +90,8 @@ shift 2
 exec "$@" -c -o "$object" "$source"
 SCRIPT
 
-# An archive of each folder: one that comes earlier in the link answers for one that comes later. What carries the
-# traffic of several ranks comes first.
+# An archive of each folder: one that comes earlier in the link answers for one that comes later. What knows
+# of devices and of several ranks comes first.
 for folder in runtime/*/; do
   folder=${folder%/}
   case " $folders " in *" $folder "*) ;; *) folders="$folders $folder" ;; esac

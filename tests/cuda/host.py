@@ -27,6 +27,7 @@ def headers():
     (folder / "cuda").mkdir(parents=True, exist_ok=True)
     wanted = {path.name: path for path in (TREE / "runtime").glob("*.h")}
     wanted |= {f"cuda/{path.name}": path for path in (TREE / "runtime" / "cuda").glob("*.h")}
+    wanted["hooks.h"] = TREE / "include" / "accel" / "hooks.h"
     wanted["cuda/launch.h"] = HOST / "accel" / "cuda" / "launch.h"
     for name, path in wanted.items():
         link = folder / name
@@ -71,6 +72,7 @@ class HostTrainer(Trainer):
         self.generate()
         source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
         compile_all(["gcc", *C, *self.flags, include, "-c", source, "-o", f"{program}.o"],
+                    *(["gcc", "-std=c17", include, "-c", path, "-o", f"{path}.o"] for path in self.hooks()),
                     ["g++", *CXX, *self.flags, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
         self.link()
         return program
@@ -82,9 +84,13 @@ class HostTrainer(Trainer):
                      self.folder / "trainer.o"])
         self.link()
 
+    def hooks(self):
+        return [self.folder / self.job["hooks"]["source"]] if "hooks" in self.job else []
+
     def link(self):
         program = self.folder / "trainer"
-        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *self.parts, "-o", program, "-ljansson", "-ldnnl",
+        own = [f"{path}.o" for path in self.hooks()]
+        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl",
                      "-fopenmp", "-lm"])
 
     def run(self, *flags, **environment):

@@ -1,0 +1,41 @@
+"""Functions of a job's own in programs for GPUs, over the stand-ins: called when those for the processor call them, with
+the same numbers and the weights of the step at hand."""
+
+import json
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+from host import TREE, HostTrainer, objects
+
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+import test_hooks as on_processor  # noqa: E402
+
+
+class Hooks(unittest.TestCase):
+    def lines(self, trainer):
+        result = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True,
+                                env={"STOP_AT": "6", "OMP_NUM_THREADS": "2"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        words = [line.split() for line in result.stdout.splitlines()]
+        return [line for line in words if line and "on_" + line[0] in on_processor.ALL and len(line) == 11]
+
+    def test_calls(self):
+        expected = on_processor.prepare(self)
+        found = HostTrainer(json.loads(json.dumps(expected.job)), PARTS, watched=True)
+        for name in ("hooks.c", "rows.csv"):
+            (found.folder / name).write_text((expected.folder / name).read_text())
+        expected.build()
+        found.build()
+        ours, theirs = self.lines(found), self.lines(expected)
+        self.assertEqual([line[:3] for line in ours], [line[:3] for line in theirs])
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(np.array(one[1:], float), np.array(other[1:], float), rtol=2e-5, err_msg=one[0])
+        self.assertAlmostEqual(float(ours[-1][9]), found.weights()["output.bias"][-1], places=7)
+
+
+if __name__ == "__main__":
+    PARTS = objects()
+    unittest.main(argv=sys.argv[:1])
