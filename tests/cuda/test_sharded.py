@@ -84,19 +84,29 @@ class Sharded(unittest.TestCase):
             self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
 
     def test_weights(self):
-        """Ranks that divide weights too, and go on; the same without what they wait for, and with all on the host."""
-        trainer = self.built(HostTrainer(job(8 if "--all" in sys.argv else 4, parallelism=stage(3), checkpoint={"every": 1}), PARTS, watched=True))
+        """Ranks that divide weights too, and go on from a checkpoint to which each wrote its part; the same without what
+        they wait for, and with all on the host, where they go on from one that is whole."""
+        fsdp = {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}
+        on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
+        ranks = 8 if "--all" in sys.argv else 4
+        trainer = self.built(HostTrainer(job(ranks, parallelism={"fsdp": fsdp, "ddp": {"bucket_cap_mb": 0.01}}, checkpoint={"every": 1}), PARTS, watched=True))
         self.check(trainer, {})
         whole = trainer.weights()
-        trainer.run("--resume", "run/checkpoints/checkpoint_0")
-        for key, value in trainer.weights().items():
-            np.testing.assert_array_equal(value, whole[key], key)
+        self.assertEqual(len(list((trainer.folder / "run" / "checkpoints" / "checkpoint_0").glob("model-*-of-*"))), ranks)
+        self.go_on(trainer, whole)
         self.miss(trainer, "accel_wait_gathers")
-        on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
-        trainer = self.built(HostTrainer(job(trainer.job["devices"]["per_node"], parallelism=stage(3, **on_host)), PARTS, watched=True))
+        trainer = self.built(HostTrainer(job(ranks, parallelism=stage(3, **on_host), checkpoint={"every": 1}), PARTS, watched=True))
         trainer.run()
+        self.same(trainer, whole)
+        self.go_on(trainer, whole)
+
+    def same(self, trainer, weights):
         for key, value in trainer.weights().items():
-            np.testing.assert_array_equal(value, whole[key], key)
+            np.testing.assert_array_equal(value, weights[key], key)
+
+    def go_on(self, trainer, weights):
+        trainer.run("--resume", "run/checkpoints/checkpoint_0")
+        self.same(trainer, weights)
 
 
 def add(name):
