@@ -2,6 +2,7 @@
 rate: within ERROR, by each method."""
 
 import json
+import os
 import subprocess
 import unittest
 
@@ -91,30 +92,34 @@ class Cost(unittest.TestCase):
     def test_run(self):
         """Steps of two hosts that gather layers beside layers, on links that cover some of it: as long as predicted from
         steps on links that cost nothing, and shorter than if all were waited for."""
-        for host in range(2):
-            self.hosts.shape(host)
-        trainer = Ranks(2, job_of(1, 96, 8, config={**CONFIG, "n_layer": 4, "n_embd": 32, "block_size": 64},
+        try:
+            os.sched_setscheduler(self.hosts.switch.pid, os.SCHED_FIFO, os.sched_param(2))
+        except PermissionError:
+            self.skipTest("no process may be put before others here, so other work would be measured")
+        trainer = Ranks(2, job_of(1, 384, 6, config={**CONFIG, "n_layer": 4, "n_embd": 32, "block_size": 64},
                                   parallelism={"zero_stage": 3}, devices={"nodes": 2, "per_node": 1}, tracking={"every": 1}))
         (trainer.folder / "corpus.txt").write_bytes(CORPUS * 20)
         trainer.build(CFLAGS="-std=c17 -O3 -march=native")
-        free = self.fastest(trainer)
-        latency, bandwidth = 0.005, 2.5e6
-        for host in range(2):
-            self.hosts.shape(host, delay=latency, rate=bandwidth)
-        taken = self.fastest(trainer)
+        latency, bandwidth = 0.001, 8e6
+        links = [{}, {"delay": latency, "rate": bandwidth}]
+        free, taken = (min(times) for times in zip(*[[self.fastest(trainer, link) for link in links] for _ in range(2)]))
         for host in range(2):
             self.hosts.shape(host, delay=LATENCY, rate=BANDWIDTH)
         words = ["--nodes", "2", "--latency", str(1e6 * latency), "--bandwidth", str(1e-6 * bandwidth), "--step", str(1e3 * free)]
         plan = json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--json", *words], cwd=trainer.folder, text=True))
-        predicted = free + plan["predicted"]["exposed"]
+        predicted, whole = free + plan["predicted"]["exposed"], free + plan["predicted"]["communication"]
         said = (f"a step of {free:.3f} s took {taken:.3f} s between hosts, predicted {predicted:.3f} s; "
-                f"{free + plan['predicted']['communication']:.3f} s if all were waited for")
+                f"{whole:.3f} s if all were waited for")
         print(said)
         self.assertLess(abs(taken - predicted), ERROR * predicted, said)
+        self.assertLess(taken, 0.9 * whole, said)
 
-    def fastest(self, trainer):
-        """Seconds of the fastest step of a run on two hosts, behind the first two."""
-        result = subprocess.run(self.hosts.on(0, "mpirun", "-n", 2, "--host", "host0:1,host1:1", "-wdir", trainer.folder, trainer.folder / "trainer"),
+    def fastest(self, trainer, link):
+        """Seconds of the fastest step of a run on two hosts, behind the first two, whatever else this machine does."""
+        for host in range(2):
+            self.hosts.shape(host, **link)
+        words = ["mpirun", "-n", 2, "--host", "host0:1,host1:1", "-wdir", trainer.folder, "chrt", "-f", 1, trainer.folder / "trainer"]
+        result = subprocess.run(self.hosts.on(0, *words),
                                 env=self.hosts.environment(), capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
