@@ -1,6 +1,6 @@
-/* Products of matrices by oneDNN's primitives, which are made for a shape: of 16 bits by the processor's own instructions
- * where oneDNN has them for it, else in float32 on blocks that are widened first; of floats, with type and result
- * ACCEL_F32, as oneDNN can. An emitted program states each product's shape once, opens all of them at its start,
+/* Products of matrices by oneDNN's primitives, which are made for a shape: of 16 bits by the processor's own
+ * instructions where oneDNN has them for it, else in float32 on blocks that are widened first; of floats, with type and
+ * result ACCEL_F32, as oneDNN can. An emitted program states each product's shape once, opens all of them at its start,
  * and multiplies without allocating (but for what oneDNN's own calls take).
  *
  * accel_multiply does not fail at once: what went wrong in a step is told by accel_products_status. */
@@ -17,6 +17,7 @@ struct accel_product {
   enum accel_element type, result; /* of a and b; of y */
   bool accumulate;
   bool in_blocks; /* emulated in blocks of fixed sizes, each by one thread: the same bits for any number of threads */
+  bool in_parts;  /* of floats: each thread makes a part of y by itself */
   int64_t rows, columns, depth;
   int64_t y_row;           /* from one row of y to the next; its columns follow each other */
   int64_t a_row, a_column; /* one of them is 1 */

@@ -143,7 +143,8 @@ struct op_kind {
    * word. */
   int (*ways)(const struct node *node, const int64_t *const *strides, const char **ways);
   const char *chooses; /* what they are, for people: "keys of a block" */
-  bool shares;         /* they differ in what each thread adds up */
+  /* Those of them, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
+  const char *const *steady;
 
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;

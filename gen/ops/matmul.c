@@ -94,20 +94,21 @@ static int64_t count_products(const struct node *node, const int64_t *const *str
   return one ? 1 : shape_product(y, 0, y.rank - 2);
 }
 
-/* The library shares out a product among threads (library), each thread makes whole ones (each) or blocks of one
- * (blocks), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`. */
+/* The library shares out a product among threads (library), each thread makes whole ones (each) or a part of one
+ * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
+ * one is for `parts`: threads then wait for each other once. */
 static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
-  enum { SMALL = 1000000 };
+  enum { SMALL = 1000000, LARGE = 100000000, FEW = 32 };
   const struct value *y = node->outputs[0];
   ways[0] = "library";
   if (dtype_is_low(node->inputs[0]->dtype)) return 1;
   bool several = count_products(node, strides) > 1;
-  ways[1] = several ? "each" : "blocks";
+  int64_t rows = several ? extent(y, 2) : op_rows(y->shape), columns = extent(y, 1);
+  int64_t work = rows * columns * extent(node->inputs[0], 1);
+  bool shared = several ? work < SMALL : work >= LARGE && rows >= FEW && columns >= FEW;
+  ways[shared ? 0 : 1] = several ? "each" : "parts";
+  ways[shared ? 1 : 0] = "library";
   ways[2] = "primitive";
-  if (several && extent(y, 2) * extent(y, 1) * extent(node->inputs[0], 1) < SMALL) {
-    ways[0] = "each";
-    ways[1] = "library";
-  }
   return 3;
 }
 
@@ -124,7 +125,7 @@ static const struct op_kind kind = {
     .product = true,
     .ways = ways,
     .chooses = "products",
-    .shares = true,
+    .steady = (const char *const[]){"each", "library", NULL},
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,

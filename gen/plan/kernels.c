@@ -222,6 +222,14 @@ static const char *choose_algorithm(struct program *program, const struct kernel
   return choose(program, subject, "algorithm", ways, n_ways);
 }
 
+static int keep_steady(const struct op_kind *kind, const char **ways, int n_ways) {
+  int kept = 0;
+  for (int i = 0; i < n_ways && kind->steady != NULL; i++)
+    for (int k = 0; kind->steady[k] != NULL; k++)
+      if (strcmp(ways[i], kind->steady[k]) == 0) ways[kept++] = ways[i];
+  return kind->steady != NULL ? kept : n_ways;
+}
+
 /* The way in which it is written, among those of its kind. */
 static const char *choose_way(struct program *program, struct kernel *kernel) {
   const struct op_kind *kind = kernel->node->kind;
@@ -233,7 +241,7 @@ static const char *choose_way(struct program *program, struct kernel *kernel) {
   const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
   for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
   int n_ways = kind->ways(kernel->node, strides, ways);
-  if (kind->shares && program->job->training.deterministic) n_ways = 1;
+  if (program->job->training.deterministic) n_ways = keep_steady(kind, ways, n_ways);
   return choose(program, kernel->subject, kind->chooses, ways, n_ways);
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/onednn/onednn.h"
 #include "runtime/process/problem.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ static struct accel_primitive *make_primitive(const struct accel_product *p) {
 }
 
 bool accel_open_product(struct accel_product *product) {
-  if (product->in_blocks) return true;
+  if (product->in_blocks || product->in_parts) return true;
   product->primitive = make_primitive(product);
   return product->primitive != NULL || product->type == ACCEL_F32;
 }
@@ -168,14 +169,31 @@ static void emulate(const struct accel_product *p, void *y, const uint16_t *a, c
   }
 }
 
-/* Of floats, where oneDNN has no primitive for the shape. */
+/* ---- Of floats, where oneDNN has no primitive for the shape or is not asked for one ---- */
+
+/* Columns of y from `first` on, or rows where there are more of them. */
+static void multiply_part(const struct accel_product *p, float *y, const float *a, const float *b, int64_t first,
+                          int64_t count) {
+  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1, by_rows = p->rows > p->columns;
+  rt_onednn_note(dnnl_sgemm(
+      a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', by_rows ? count : p->rows, by_rows ? p->columns : count, p->depth, 1.0f,
+      a + (by_rows ? first * p->a_row : 0), a_lines ? p->a_row : p->a_column, b + (by_rows ? 0 : first * p->b_column),
+      b_lines ? p->b_row : p->b_column, p->accumulate ? 1.0f : 0.0f, y + first * (by_rows ? p->y_row : 1), p->y_row));
+}
+
+/* In parts each thread takes whole registers of columns or rows: oneDNN has one thread within a parallel region. */
 static void multiply_floats(const struct accel_product *p, float *y, const float *a, const float *b) {
-  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1;
-  for (int64_t matrix = 0; matrix < matrices_of(p); matrix++) {
-    const struct begins at = begins_of(p, matrix);
-    rt_onednn_note(dnnl_sgemm(a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', p->rows, p->columns, p->depth, 1.0f, a + at.a,
-                              a_lines ? p->a_row : p->a_column, b + at.b, b_lines ? p->b_row : p->b_column,
-                              p->accumulate ? 1.0f : 0.0f, y + at.y, p->y_row));
+  enum { REGISTER = 16 };
+  const int64_t all = p->rows > p->columns ? p->rows : p->columns, registers = (all + REGISTER - 1) / REGISTER;
+#pragma omp parallel if (p->in_parts)
+  {
+    const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+    const int64_t first = registers * thread / threads * REGISTER;
+    const int64_t last = least(registers * (thread + 1) / threads * REGISTER, all);
+    for (int64_t matrix = 0; matrix < matrices_of(p) && first < last; matrix++) {
+      const struct begins at = begins_of(p, matrix);
+      multiply_part(p, y + at.y, a + at.a, b + at.b, first, last - first);
+    }
   }
 }
 

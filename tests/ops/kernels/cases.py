@@ -306,7 +306,7 @@ FIXED = {
        dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
        dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", way="library")]
     + [dict(m=m, n=n, k=k, a=a, b=b, y=y, accumulate=m > 200, way=way)
-       for way in ("blocks", "primitive")
+       for way in ("parts", "primitive")
        for m, n, k in [(1, 1, 1), (5, 97, 33), (250, 40, 7)]
        for a, b, y in [("rows", "columns", "rows"), ("columns", "gap", "columns")]]
     + [dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads", way="primitive"),
@@ -385,7 +385,7 @@ def fuzzed(kind, rng):
         lies = ["rows", "columns", "gap"]
         return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
                     a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
-                    accumulate=flag(), gap=int(rng.integers(5)), way=str(rng.choice(["library", "each", "blocks", "primitive"])))
+                    accumulate=flag(), gap=int(rng.integers(5)), way=str(rng.choice(["library", "each", "parts", "primitive"])))
     if kind.startswith("attention"):
         causal = int(flag())
         group = int(rng.integers(1, 3))

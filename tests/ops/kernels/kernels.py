@@ -28,7 +28,7 @@ OPENED = ("product", "convolution")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
            *(ROOT / "runtime" / "process" / f"{name}.c" for name in ("problem", "world", "world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
-HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_product_by_blocks", "accel_tile", "accel_transpose"]
+HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
