@@ -100,16 +100,17 @@ static int64_t count_products(const struct node *node, const int64_t *const *str
 static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
   enum { SMALL = 1000000, LARGE = 100000000, FEW = 32 };
   const struct value *y = node->outputs[0];
+  enum dtype from = node->inputs[0]->dtype;
+  bool several = count_products(node, strides) > 1, low = dtype_is_low(from);
   ways[0] = "library";
-  if (dtype_is_low(node->inputs[0]->dtype)) return 1;
-  bool several = count_products(node, strides) > 1;
+  if (low && (several || from != DTYPE_BFLOAT16 || y->dtype != DTYPE_FLOAT32)) return 1;
   int64_t rows = several ? extent(y, 2) : op_rows(y->shape), columns = extent(y, 1);
   int64_t work = rows * columns * extent(node->inputs[0], 1);
   bool shared = several ? work < SMALL : work >= LARGE && rows >= FEW && columns >= FEW;
   ways[shared ? 0 : 1] = several ? "each" : "parts";
   ways[shared ? 1 : 0] = "library";
-  ways[2] = "primitive";
-  return 3;
+  ways[2] = "primitive"; /* which is what the library is where numbers have 16 bits */
+  return low ? 2 : 3;
 }
 
 static const struct op_kind kind = {

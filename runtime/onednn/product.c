@@ -100,12 +100,6 @@ static struct accel_primitive *make_primitive(const struct accel_product *p) {
   return made;
 }
 
-bool accel_open_product(struct accel_product *product) {
-  if (product->in_blocks || product->in_parts) return true;
-  product->primitive = make_primitive(product);
-  return product->primitive != NULL || product->type == ACCEL_F32;
-}
-
 /* ---- In float32, block by block ---- */
 
 enum { ROWS = 128, COLUMNS = 128, DEPTH = 256 };
@@ -169,20 +163,42 @@ static void emulate(const struct accel_product *p, void *y, const uint16_t *a, c
   }
 }
 
-/* ---- Of floats, where oneDNN has no primitive for the shape or is not asked for one ---- */
+/* ---- By oneDNN's gemm, in parts or whole ---- */
+
+/* The product of bfloat16 that gives floats, which oneDNN exports and does not declare: the one that its inner products
+ * are made with. A build may lack it. */
+extern dnnl_status_t dnnl_gemm_bf16bf16f32(char a_lies, char b_lies, dnnl_dim_t rows, dnnl_dim_t columns,
+                                           dnnl_dim_t depth, float alpha, const uint16_t *a, dnnl_dim_t a_step,
+                                           const uint16_t *b, dnnl_dim_t b_step, float beta, float *c,
+                                           dnnl_dim_t c_step) __attribute__((weak));
+
+static bool has_gemm(const struct accel_product *p) {
+  const uint16_t one = 0x3f80;
+  float y = 0;
+  if (p->type != ACCEL_BF16 || p->result != ACCEL_F32 || dnnl_gemm_bf16bf16f32 == NULL) return false;
+  return dnnl_gemm_bf16bf16f32('N', 'N', 1, 1, 1, 1.0f, &one, 1, &one, 1, 0.0f, &y, 1) == dnnl_success && y == 1.0f;
+}
 
 /* Columns of y from `first` on, or rows where there are more of them. */
-static void multiply_part(const struct accel_product *p, float *y, const float *a, const float *b, int64_t first,
-                          int64_t count) {
-  bool a_lines = p->a_column == 1, b_lines = p->b_column == 1, by_rows = p->rows > p->columns;
-  rt_onednn_note(dnnl_sgemm(
-      a_lines ? 'N' : 'T', b_lines ? 'N' : 'T', by_rows ? count : p->rows, by_rows ? p->columns : count, p->depth, 1.0f,
-      a + (by_rows ? first * p->a_row : 0), a_lines ? p->a_row : p->a_column, b + (by_rows ? 0 : first * p->b_column),
-      b_lines ? p->b_row : p->b_column, p->accumulate ? 1.0f : 0.0f, y + first * (by_rows ? p->y_row : 1), p->y_row));
+static dnnl_status_t multiply_part(const struct accel_product *p, struct begins at, float *y, const void *a,
+                                   const void *b, int64_t first, int64_t count) {
+  const bool by_rows = p->rows > p->columns;
+  const char a_lies = p->a_column == 1 ? 'N' : 'T', b_lies = p->b_column == 1 ? 'N' : 'T';
+  const int64_t rows = by_rows ? count : p->rows, columns = by_rows ? p->columns : count;
+  const int64_t a_step = p->a_column == 1 ? p->a_row : p->a_column, b_step = p->b_column == 1 ? p->b_row : p->b_column;
+  const float beta = p->accumulate ? 1.0f : 0.0f;
+  at.y += first * (by_rows ? p->y_row : 1);
+  at.a += by_rows ? first * p->a_row : 0;
+  at.b += by_rows ? 0 : first * p->b_column;
+  if (p->type == ACCEL_F32)
+    return dnnl_sgemm(a_lies, b_lies, rows, columns, p->depth, 1.0f, (const float *)a + at.a, a_step,
+                      (const float *)b + at.b, b_step, beta, y + at.y, p->y_row);
+  return dnnl_gemm_bf16bf16f32(a_lies, b_lies, rows, columns, p->depth, 1.0f, (const uint16_t *)a + at.a, a_step,
+                               (const uint16_t *)b + at.b, b_step, beta, y + at.y, p->y_row);
 }
 
 /* In parts each thread takes whole registers of columns or rows: oneDNN has one thread within a parallel region. */
-static void multiply_floats(const struct accel_product *p, float *y, const float *a, const float *b) {
+static void multiply_by_gemm(const struct accel_product *p, float *y, const void *a, const void *b) {
   enum { REGISTER = 16 };
   const int64_t all = p->rows > p->columns ? p->rows : p->columns, registers = (all + REGISTER - 1) / REGISTER;
 #pragma omp parallel if (p->in_parts)
@@ -190,17 +206,24 @@ static void multiply_floats(const struct accel_product *p, float *y, const float
     const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
     const int64_t first = registers * thread / threads * REGISTER;
     const int64_t last = least(registers * (thread + 1) / threads * REGISTER, all);
-    for (int64_t matrix = 0; matrix < matrices_of(p) && first < last; matrix++) {
-      const struct begins at = begins_of(p, matrix);
-      multiply_part(p, y + at.y, a + at.a, b + at.b, first, last - first);
-    }
+    for (int64_t matrix = 0; matrix < matrices_of(p) && first < last; matrix++)
+      rt_onednn_note(multiply_part(p, begins_of(p, matrix), y, a, b, first, last - first));
   }
+}
+
+/* ---- Both ---- */
+
+bool accel_open_product(struct accel_product *product) {
+  if (product->in_blocks || (product->in_parts && product->type == ACCEL_F32)) return true;
+  product->primitive = make_primitive(product);
+  product->in_parts = product->in_parts && product->primitive != NULL && has_gemm(product);
+  return product->primitive != NULL || product->type == ACCEL_F32;
 }
 
 void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
   const struct accel_primitive *primitive = product->primitive;
-  if (primitive == NULL && product->type == ACCEL_F32) {
-    multiply_floats(product, y, a, b);
+  if (product->in_parts || (primitive == NULL && product->type == ACCEL_F32)) {
+    multiply_by_gemm(product, y, a, b);
     return;
   }
   if (primitive == NULL) {
