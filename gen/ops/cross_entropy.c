@@ -73,7 +73,9 @@ static struct node *over_product(struct builder *builder, const struct node *nod
   struct value *inputs[] = {a, b, node->inputs[1]};
   struct attribute attributes[N_ATTRIBUTES + 2] = {node->attributes[0], node->attributes[1], node->attributes[2],
                                                    attribute_int("rows", rows), attribute_int("pitch", pitch)};
-  return builder_node(builder, "linear_cross_entropy", inputs, 3, attributes, N_ATTRIBUTES + 2);
+  bool kept = rows == op_rows(a->shape) && pitch != op_columns(b->shape);
+  const char *name = kept ? "kept_cross_entropy" : "linear_cross_entropy";
+  return builder_node(builder, name, inputs, 3, attributes, N_ATTRIBUTES + 2);
 }
 
 static const struct op_kind kind = {

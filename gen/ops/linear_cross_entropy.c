@@ -1,11 +1,14 @@
 /* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward keeps lse alone, the
  * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
- * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is the room for a
- * chunk, of x's type, in rows of `pitch` places. */
+ * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is the room for
+ * a chunk, of x's type, in rows of `pitch` places.
+ *
+ * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
+ * their place, their gradient and its products: what is left is that rows begin where a library wants them. */
 #include "gen/ops/support/support.h"
 
-enum { N_ATTRIBUTES = 5 };
+enum { N_ATTRIBUTES = 5, LOGITS = 6 };
 
 static int64_t classes(const struct value *weight) {
   return weight->shape.dim[1];
@@ -35,6 +38,11 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   for (int i = 0; i < 3; i++) dtypes[i] = DTYPE_FLOAT32;
   dtypes[3] = node->inputs[0]->dtype;
   return 4;
+}
+
+static const struct op_kind kind_kept;
+static bool is_kept(const struct op_kind *kind) {
+  return kind == &kind_kept;
 }
 
 /* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
@@ -81,6 +89,13 @@ static void clear_chunk(const struct value *room, double *elements) {
   for (int64_t i = 0; i < shape_count(room->shape); i++) elements[i] = 0;
 }
 
+/* Rows without gaps, into rows of the chunk's pitch. */
+static void keep(const struct value *chunk, const double *logits, int64_t columns, double *elements) {
+  int64_t pitch = op_columns(chunk->shape);
+  clear_chunk(chunk, elements);
+  for (int64_t i = 0; i < op_rows(chunk->shape) * columns; i++) elements[i / columns * pitch + i % columns] = logits[i];
+}
+
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   const struct value *x = node->inputs[0], *weight = node->inputs[1];
   struct arena *arena = arena_new();
@@ -90,14 +105,19 @@ static void reference(const struct node *node, const double *const *inputs, doub
   const double *logits =
       multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape), classes(weight));
   parts->node.kind->reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
-  clear_chunk(node->outputs[3], outputs[3]);
+  if (is_kept(node->kind))
+    keep(node->outputs[3], logits, classes(weight), outputs[3]);
+  else
+    clear_chunk(node->outputs[3], outputs[3]);
   arena_free(arena);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  struct value *inputs[] = {dy[0],          node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
-                            node->inputs[2]};
-  struct node *back = builder_node(builder, "linear_cross_entropy_backward", inputs, 6, node->attributes, N_ATTRIBUTES);
+  struct value *inputs[] = {dy[0],           node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
+                            node->inputs[2], node->outputs[3]};
+  bool kept = is_kept(node->kind);
+  const char *name = kept ? "kept_cross_entropy_backward" : "linear_cross_entropy_backward";
+  struct node *back = builder_node(builder, name, inputs, LOGITS + kept, node->attributes, N_ATTRIBUTES);
   if (back == NULL) return;
   for (int i = 0; i < 2; i++)
     if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
@@ -119,23 +139,14 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 2 ? classes(node->inputs[1]) : 0;
 }
 
-static const struct op_kind kind = {
-    .name = "linear_cross_entropy",
-    .class = OP_KERNEL,
-    .input_names = {"x", "weight", "targets"},
-    .output_names = {"loss", "lse", "scale", "logits"},
-    .infer = infer,
-    .gradient = gradient,
-    .accepts = accepts,
-    .rooms = 8,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops = flops,
-    .product_flops = product_flops,
-    .index_limit = index_limit,
-    .ignores = true,
-    .mean = op_mean_over_targets,
-    .reference = reference,
-};
+#define FORWARD                                                                                                        \
+  .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
+  .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .accepts = accepts,        \
+  .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops, .product_flops = product_flops,                    \
+  .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets, .reference = reference
+
+static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .rooms = 8};
+static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
 
 /* ---- Backward ---- */
 
@@ -178,30 +189,27 @@ static void reference_backward(const struct node *node, const double *const *inp
 }
 
 static double product_flops_backward(const struct node *node) {
-  return 3 * one_product(node->inputs[1], node->inputs[2]);
+  return (node->n_inputs > LOGITS ? 2 : 3) * one_product(node->inputs[1], node->inputs[2]);
 }
 
 static double flops_backward(const struct node *node) {
   return product_flops_backward(node) + 3 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
 
-static const struct op_kind kind_backward = {
-    .name = "linear_cross_entropy_backward",
-    .class = OP_KERNEL,
-    .template_name = "linear_cross_entropy",
-    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
-    .output_names = {"dx", "dweight", "logits"},
-    .infer = infer_backward,
-    .accepts = accepts_backward,
-    .accumulates = 3,
-    .rooms = 4,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
-    .product_flops = product_flops_backward,
-    .reference = reference_backward,
-};
+#define BACKWARD                                                                                                       \
+  .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward, .accepts = accepts_backward,   \
+  .accumulates = 3, .rooms = 4, .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops_backward,             \
+  .product_flops = product_flops_backward, .reference = reference_backward
+
+static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
+                                             .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
+                                             .output_names = {"dx", "dweight", "logits"}};
+static const struct op_kind kind_kept_backward = {
+    BACKWARD, .name = "kept_cross_entropy_backward",
+    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "kept"},
+    .output_names = {"dx", "dweight", "logits"}, .in_place = {0, 0, LOGITS + 1}};
 
 const struct op_file op_file_linear_cross_entropy = {
     .name = "linear_cross_entropy",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward, NULL},
 };

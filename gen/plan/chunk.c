@@ -148,6 +148,7 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
 static int64_t rows_of(const struct pass *pass, const struct node *node, const struct node *product) {
   int64_t rows = shape_count(product->inputs[0]->shape) / product->inputs[1]->shape.dim[0];
   if (pass->rows == CHUNK_AUTO) return choose_rows(pass, node, product, rows);
+  if (pass->rows == 0) return rows;
   return pass->rows < rows ? pass->rows : rows;
 }
 
@@ -172,12 +173,22 @@ static int64_t pitch_of(const struct target *target, int64_t columns, enum dtype
   return each > 1 ? (columns + each - 1) / each * each : columns;
 }
 
-static void join(struct pass *pass, struct node *node, enum dtype factors, int64_t rows) {
+/* The type in which a loss takes the factors of its logits. */
+static enum dtype factors_of(const struct pass *pass, const struct node *product) {
+  return pass->program->target->low_chunks ? product->inputs[0]->dtype : DTYPE_FLOAT32;
+}
+
+/* Whether whole logits would lie where the library does not want them. */
+static bool lies_badly(const struct pass *pass, const struct node *product) {
+  int64_t columns = product->inputs[1]->shape.dim[1];
+  return pitch_of(pass->program->target, columns, factors_of(pass, product)) != columns;
+}
+
+static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t rows) {
   struct region *region = node->region;
   const struct target *target = pass->program->target;
   const struct node *product = fetch_product(pass, node->inputs[0]);
   struct builder *builder = pass->builder;
-  enum dtype dtype = target->low_chunks ? factors : DTYPE_FLOAT32;
   int first = region->nodes.count;
   builder_enter(builder, region);
   builder_at(builder, node->where);
@@ -207,20 +218,20 @@ static void chunk_region(struct pass *pass, struct region *region) {
     if (product == NULL) continue;
     int64_t rows = rows_of(pass, node, product);
     pass->found = true;
-    if (pass->rows != CHUNK_AUTO || rows * product->inputs[1]->shape.dim[0] < shape_count(product->inputs[0]->shape))
-      join(pass, node, product->inputs[0]->dtype, rows);
+    bool wanted = pass->rows > 0 || rows * product->inputs[1]->shape.dim[0] < shape_count(product->inputs[0]->shape);
+    if (wanted || lies_badly(pass, product)) join(pass, node, factors_of(pass, product), rows);
   }
 }
 
 bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags) {
   int64_t rows = program->job->memory.cross_entropy_chunk;
-  if (rows == 0) return true;
+  if (rows == 0 && program->target->row_bytes == 0) return true;
   struct graph *graph = program->graph;
   struct pass pass = {
       .program = program, .graph = graph, .builder = builder, .rows = rows, .n_values = graph->next_value};
   pass.uses = count_uses(program->arena, graph);
   for (int r = 0; r < graph->n_regions; r++) chunk_region(&pass, graph->regions[r]);
-  if (pass.found || rows == CHUNK_AUTO || program->kind != PROGRAM_TRAIN) return true;
+  if (pass.found || rows <= 0 || program->kind != PROGRAM_TRAIN) return true;
   diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
              "the model has no cross_entropy over the result of a product that nothing else uses");
   diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or take the key away");

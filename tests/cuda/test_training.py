@@ -35,18 +35,19 @@ def case(model, config, data, **groups):
 # Experts take no more of a sequence's choices than that.
 MOE = {**HEADS, "num_hidden_layers": 1, "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 70,
        "router_aux_loss_coef": 0.01, "capacity_factor": 1.0}
+ODD = 259  # classes: rows of logits that would not begin where libraries want them
 
 # What the suite runs: most keys on few models.
 CASES = {
-    "gpt": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
+    "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
                 training={**EVALUATED, "ema": {"decay": 0.9}}),
-    "bf16": case("llama", HEADS, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
+    "bf16": case("llama", {**HEADS, "vocab_size": ODD}, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
-                  parallelism={"ddp": {"bucket_cap_mb": 0.01}}),
+                  parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
 }
 
 # Every other example, and rules and types that are left.
@@ -56,7 +57,9 @@ MORE = {
                               "depths.1": 1}, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
                    training={**EVALUATED, "metrics": ["accuracy"]}),
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
-    "chunk": case("gpt2", GPT, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3}),
+    "chunk": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3},
+                  precision={"mixed_precision": "bf16"}, devices={"attention": "own"}),
+    "radam": case("gpt2", GPT, TEXT, optimizer={"name": "radam", "lr": 1e-3}),
     "fp16": case("gpt2", GPT, TEXT, precision={"mixed_precision": "fp16"}, devices={"attention": "own"}, optimizer=CLIPPED,
                  accumulation={"num_steps": 2}, training={"steps": 6, "seed": 3}),
     "freeze": case("gpt2", GPT, TEXT, optimizer={"name": "adam", "lr": 1e-3}),
@@ -182,6 +185,28 @@ class Sums(unittest.TestCase):
         self.assertLessEqual({"rms_norm", "add_rms_norm", "rms_norm_plus_backward", "rms_norm_plus_low_backward"}, set(names))
 
 
+class Logits(unittest.TestCase):
+    """Logits are of the products' type and in rows that begin at multiples of 16 bytes, whole or a chunk at a time: made
+    once for the forward, and where they are kept their gradient takes their place."""
+
+    def text(self, **groups):
+        trainer = HostTrainer(case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, **groups), [])
+        write_data(trainer.folder, 1)
+        trainer.generate()
+        return (trainer.folder / "trainer.c").read_text()
+
+    def test_whole(self):
+        for groups, kind, pitch in (({}, "float", 260), ({"precision": {"mixed_precision": "bf16"}}, "accel_bf16", 264)):
+            text = self.text(**groups)
+            self.assertEqual(len(re.findall(rf"alignas\(64\) {kind} \w*logits\[27 \* {pitch}\];", text)), 1)
+            self.assertEqual(text.count("_logits = {\n"), 1)
+
+    def test_in_chunks(self):
+        text = self.text(precision={"mixed_precision": "bf16"}, memory={"cross_entropy_chunk": 4})
+        self.assertEqual(set(re.findall(r"alignas\(64\) (.*logits\[.*\]);", text)), {
+            "accel_bf16 cross_entropy_logits[4 * 264]", "accel_bf16 d_x_4_logits[4 * 264]"})
+
+
 class Runs(unittest.TestCase):
     """How a run goes on and ends."""
 
@@ -232,4 +257,4 @@ if __name__ == "__main__":
     for name, job in wanted.items():
         if not named or name in named:
             add(name, job)
-    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else ["Training"] if named else ["Training", "Epilogues", "Sums"])
+    unittest.main(argv=sys.argv[:1], defaultTest=None if "--all" in sys.argv else ["Training"] if named else ["Training", "Epilogues", "Sums", "Logits"])
