@@ -55,7 +55,7 @@ class GPT(torch.nn.Module):
         for block in self.blocks:
             x = block(x)
         logits = F.linear(self.ln(x), self.tokens.weight)
-        return F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
+        return F.cross_entropy(logits.view(-1, VOCABULARY), targets.reshape(-1))
 
 
 def synchronize():
