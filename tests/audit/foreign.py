@@ -5,12 +5,68 @@ EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process n
 WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
 
 
+def main_of(call, before, after):
+    """main(), with a hundred steps."""
+    body = [*before, f"for (int at = 0; at < 100; at++) {call};", *after, "return 0;"]
+    counts = any("argc" in line for line in body)
+    lines = ["(void)argv;", *body] if counts else body
+    return f"\nint main({'int argc, char **argv' if counts else 'void'}) {{\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
 class Foreign:
     """A program; every claim that is neither in `broken` nor in `open`, which cannot be told, must hold."""
 
-    def __init__(self, name, text, broken="", open="", header=""):
-        self.name, self.text, self.broken, self.open = name, text, broken.split(), open.split()
-        self.header = header  # own.h
+    def __init__(self, name, text, call="step()", before=(), after=(), broken="", open="", header=""):
+        """call: a step, of which main has a hundred; before, after: lines around them. header: own.h."""
+        self.name, self.text, self.header = name, text + main_of(call, before, after), header
+        self.broken, self.open = broken.split(), open.split()
+
+
+def with_record(parameter, layers, mark):
+    """Sizes in a record, which fill() writes."""
+    return f"""
+struct config {{
+  int layers, width;
+}};
+static float w[16];
+
+static void fill(struct config *c{parameter}) {{
+  c->layers = {layers};
+  c->width = 4;
+}}
+
+static void step(const struct config *c) {{
+  for (int l = 0; l < c->layers; l++){mark}
+    for (int i = 0; i < c->width; i++) w[l * c->width + i] *= 0.5f;{mark}
+}}
+"""
+
+
+def with_list(mark):
+    """A sum over a list."""
+    return f"""
+struct item {{
+  struct item *next;
+  float value;
+}};
+static struct item *list;
+static float sum;
+
+static void step(void) {{
+  sum = 0.0f;
+  for (const struct item *at = list; at; at = at->next) sum += at->value;{mark}
+}}
+"""
+
+
+def halving(bound, mark=""):
+    return f"""
+static float w[8];
+
+static void step(void) {{
+  for (int i = 0; i {bound}; i++) w[i] *= 0.5f;{mark}
+}}
+"""
 
 
 PROGRAMS = [
@@ -26,24 +82,8 @@ static void step(int at) {
   }
   for (int i = 0; i < 8; i++) w[i] -= 0.1f / (float)(at + 1) * g[i];
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step(at);
-  return 0;
-}
-"""),
-    Foreign("the same, one element too far", """
-static float w[8];
-
-static void step(void) {
-  for (int i = 0; i <= 8; i++) w[i] *= 0.5f; /*B*/
-}
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
-""", broken="in-bounds"),
+""", "step(at)"),
+    Foreign("the same, one element too far", halving("<= 8", " /*B*/"), broken="in-bounds"),
     Foreign("a count from the command line chooses elements", """
 #include <stdlib.h>
 static float w[8];
@@ -54,14 +94,7 @@ static void step(int n) {
   unsigned m = (unsigned)n;
   if (m < 8) w[m] = 2.0f;
 }
-
-int main(int argc, char **argv) {
-  int n = argc;
-  (void)argv;
-  for (int at = 0; at < 100; at++) step(n);
-  return 0;
-}
-""", open="in-bounds"),
+""", "step(n)", ("int n = argc;",), open="in-bounds"),
     Foreign("a switch whose later case leaves the array", """
 static float w[8];
 
@@ -77,13 +110,7 @@ static void step(int kind) {
     break;
   }
 }
-
-int main(int argc, char **argv) {
-  (void)argv;
-  for (int at = 0; at < 100; at++) step(argc);
-  return 0;
-}
-""", open="in-bounds"),
+""", "step(argc)", open="in-bounds"),
     Foreign("an unsigned index that wraps and comes back", """
 #define N 624u
 #define M 397u
@@ -94,59 +121,10 @@ static void step(void) {
   for (; j < N - M; j++) state[j] = state[j + M] ^ (state[j + 1] >> 1);
   for (; j < N - 1; j++) state[j] = state[j + (M - N)] ^ (state[j + 1] >> 1);
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """),
-    Foreign("sizes in a record that a function fills", """
-struct config {
-  int layers, width;
-};
-static float w[16];
-
-static void fill(struct config *c, int layers) {
-  c->layers = layers;
-  c->width = 4;
-}
-
-static void step(const struct config *c) {
-  for (int l = 0; l < c->layers; l++) /*?*/
-    for (int i = 0; i < c->width; i++) w[l * c->width + i] *= 0.5f; /*?*/
-}
-
-int main(int argc, char **argv) {
-  struct config c;
-  (void)argv;
-  fill(&c, argc);
-  for (int at = 0; at < 100; at++) step(&c);
-  return 0;
-}
-""", open="bounded-loops in-bounds"),
-    Foreign("sizes in a record that are always the same", """
-struct config {
-  int layers, width;
-};
-static float w[16];
-
-static void fill(struct config *c) {
-  c->layers = 4;
-  c->width = 4;
-}
-
-static void step(const struct config *c) {
-  for (int l = 0; l < c->layers; l++)
-    for (int i = 0; i < c->width; i++) w[l * c->width + i] *= 0.5f;
-}
-
-int main(void) {
-  struct config c;
-  fill(&c);
-  for (int at = 0; at < 100; at++) step(&c);
-  return 0;
-}
-"""),
+    Foreign("sizes in a record that a function fills", with_record(", int layers", "layers", " /*?*/"), "step(&c)",
+            ("struct config c;", "fill(&c, argc);"), open="bounded-loops in-bounds"),
+    Foreign("sizes in a record that are always the same", with_record("", "4", ""), "step(&c)", ("struct config c;", "fill(&c);")),
     Foreign("one block of memory, cut into tensors by pointers", """
 #include <stdlib.h>
 struct tensors {
@@ -167,16 +145,8 @@ static float *cut(struct tensors *t, const size_t sizes[2]) {
 static void step(struct tensors *t) {
   for (int i = 0; i < 4; i++) t->a[i] += t->b[i]; /*?*/
 }
-
-int main(void) {
-  struct tensors t;
-  const size_t sizes[2] = {4, 4};
-  float *memory = cut(&t, sizes);
-  for (int at = 0; at < 100; at++) step(&t);
-  free(memory); /*B*/
-  return 0;
-}
-""", broken="runtime-alone", open="in-bounds written-before-read no-overlap aligned"),
+""", "step(&t)", ("struct tensors t;", "const size_t sizes[2] = {4, 4};", "float *memory = cut(&t, sizes);"),
+            ("free(memory); /*B*/",), broken="runtime-alone", open="in-bounds written-before-read no-overlap aligned"),
     Foreign("a pointer that may be missing", """
 #include <stddef.h>
 static float x[8], y[8];
@@ -191,11 +161,6 @@ static void step(void) {
   forward(y, x, NULL);
   forward(x, y, y);
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """),
     Foreign("a function that nobody knows", """
 void mystery(float *x); /*B*/
@@ -204,11 +169,6 @@ static float w[8];
 static void step(void) {
   mystery(w); /*B?*/
   for (int i = 0; i < 8; i++) w[i] *= 0.5f;
-}
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
 }
 """, broken="known-externals", open=EFFECTS + "runtime-alone"),
     Foreign("until it is good enough", """
@@ -224,11 +184,6 @@ static void step(void) {
     }
   }
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """, broken="bounded-loops"),
     Foreign("assert, whose macro has statements", """
 #include <assert.h>
@@ -238,12 +193,7 @@ static void step(int n) {
   assert(n >= 0); /*B*/
   w[0] = n;
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step(at);
-  return 0;
-}
-""", broken="no-process runtime-alone strings-listed"),
+""", "step(at)", broken="no-process runtime-alone strings-listed"),
     Foreign("a number that is read first", """
 static float w[8];
 
@@ -251,11 +201,6 @@ static void step(void) {
   float sum;
   for (int i = 0; i < 8; i++) sum += w[i]; /*B*/
   w[0] = sum;
-}
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
 }
 """, broken="written-before-read"),
     Foreign("a number that one arm writes, and one that both do", """
@@ -272,11 +217,6 @@ static void step(void) {
   w[1] = w[1] * scale; /*?*/
   w[2] = w[2] + shift;
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """, open="written-before-read"),
     Foreign("an array whose length is asked for", """
 static float w[8];
@@ -286,13 +226,7 @@ static void step(int n) {
   for (int i = 0; i < 8; i++) t[i] = w[i]; /*?*/
   for (int i = 0; i < 8; i++) w[i] = t[7 - i]; /*?*/
 }
-
-int main(int argc, char **argv) {
-  (void)argv;
-  for (int at = 0; at < 100; at++) step(argc + 8);
-  return 0;
-}
-""", open="in-bounds"),
+""", "step(argc + 8)", open="in-bounds"),
     Foreign("a header of its own", """
 #include "own.h"
 static float w[WIDTH];
@@ -300,25 +234,9 @@ static float w[WIDTH];
 static void step(void) {
   for (int i = 0; i < WIDTH; i++) w[i] *= half(1.0f);
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """, header="#define WIDTH 8\n#define fopenCheck(x) (x)\nstatic inline float half(float x) { return 0.5f * x; }\n"),
-    Foreign("a header of its own that changes what words mean", """
-#include "own.h"
-static float w[8];
-
-static void step(void) {
-  for (int i = 0; i < 8; i++) w[i] *= 0.5f;
-}
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
-""", broken="nothing-hidden", header="[[gnu::constructor]] static inline void before(void) {}\n"),
+    Foreign("a header of its own that changes what words mean", '\n#include "own.h"' + halving("< 8"), broken="nothing-hidden",
+            header="[[gnu::constructor]] static inline void before(void) {}\n"),
     Foreign("a jump back", """
 static float w[8];
 
@@ -328,51 +246,8 @@ again:
   w[i] *= 0.5f;
   if (++i < 8) goto again; /*B?*/
 }
-
-int main(void) {
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
 """, broken="no-indirect-call", open=WALK),
-    Foreign("a list of two", """
-struct item {
-  struct item *next;
-  float value;
-};
-static struct item *list;
-static float sum;
-
-static void step(void) {
-  sum = 0.0f;
-  for (const struct item *at = list; at; at = at->next) sum += at->value;
-}
-
-int main(void) {
-  struct item a = {0, 1.0f}, b = {&a, 2.0f};
-  list = &b;
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
-"""),
-    Foreign("a walk over a list", """
-struct item {
-  struct item *next;
-  float value;
-};
-static struct item *list;
-static float sum;
-
-static void step(void) {
-  sum = 0.0f;
-  for (const struct item *at = list; at; at = at->next) sum += at->value; /*?*/
-}
-
-int main(void) {
-  static struct item items[9];
-  for (int i = 0; i < 8; i++) items[i].next = &items[i + 1];
-  list = items;
-  for (int at = 0; at < 100; at++) step();
-  return 0;
-}
-""", open=WALK),
+    Foreign("a list of two", with_list(""), before=("struct item a = {0, 1.0f}, b = {&a, 2.0f};", "list = &b;")),
+    Foreign("a walk over a list", with_list(" /*?*/"), open=WALK, before=(
+        "static struct item items[9];", "for (int i = 0; i < 8; i++) items[i].next = &items[i + 1];", "list = items;")),
 ]
