@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/plan/collectives.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/synchronize.h"
 #include "gen/plan/tree.h"
@@ -147,7 +148,8 @@ static void walk(struct sequence *sequence, const struct function *function) {
       if (holds) await_gathers(sequence);
       if (step->settled != NULL && step->settled[iteration] > 0) await_sums(sequence, step->settled[iteration]);
       if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
-      if (step->callee != NULL && step->used == NULL && count == 1) {
+      bool within = step->callee != NULL && count == 1 && (step->used == NULL || function_sends(step->callee));
+      if (within) {
         walk(sequence, step->callee);
       } else {
         note_statement(sequence, step, iteration);
