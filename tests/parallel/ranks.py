@@ -19,6 +19,7 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none",
        "OMP_NUM_THREADS": "1"}
 CORPUS = bytes(range(97, 123)) * 60 + open(MODELS / "gpt2.c", "rb").read()[:6000]
+FAST = "-std=c17 -O1 -march=native"  # to compile, not to run
 HELD = []  # ports
 CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 
@@ -57,13 +58,24 @@ def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
     return job
 
 
+def table(count, features):
+    """Rows of a CSV file, of three classes."""
+    lines = [[f"{i % (3 + 2 * j) / (3 + 2 * j):.4f}" for j in range(features)] + [str(i % 3)] for i in range(count)]
+    return "".join(",".join(line) + "\n" for line in lines)
+
+
+def json_lines(folder):
+    """The metrics of a run's folder."""
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
 def library_flags(*words, package="accel-runtime-mpi"):
     environment = {**os.environ, "PKG_CONFIG_PATH": str(TREE / "build")}
     return subprocess.check_output(["pkg-config", *words, package], env=environment, text=True).split()
 
 
 class Ranks(Trainer):
-    """The trainer of a job in a folder of its own, with the corpus beside it. Fast to compile, not to run."""
+    """The trainer of a job in a folder of its own, with the corpus beside it."""
 
     def __init__(self, ranks, job, folder=None):
         super().__init__(job, folder)
@@ -71,7 +83,7 @@ class Ranks(Trainer):
         (self.folder / "corpus.txt").write_bytes(CORPUS)
 
     def build(self, *flags, **environment):
-        return super().build(*flags, **{"CFLAGS": "-std=c17 -O1 -march=native", **environment})
+        return super().build(*flags, **{"CFLAGS": FAST, **environment})
 
     def launch(self, *flags, **more):
         return start(self.folder / "trainer", self.ranks, *flags, cwd=self.folder, **more)
@@ -82,7 +94,7 @@ class Ranks(Trainer):
         result = self.launch(*flags, **environment)
         if result.returncode != 0:
             raise AssertionError(f"the ranks failed with {result.returncode}:\n{result.stdout}{result.stderr}")
-        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        return json_lines(self.folder / "run")
 
 
 class Running:
@@ -173,5 +185,6 @@ class BesideOne(unittest.TestCase):
         return several, lines
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
-           "free_ports", "job_of", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "trained", "windows"]
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
+           "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained",
+           "windows"]

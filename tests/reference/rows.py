@@ -15,39 +15,52 @@ sys.path.insert(0, str(TREE / "tests" / "program"))
 from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
 
 SEED, FEATURES, WIDTH, CLASSES = 1337, 6, 9, 3
-SHAPES = {"hidden.0.weight": (WIDTH, FEATURES), "hidden.0.bias": (WIDTH,), "output.weight": (CLASSES, WIDTH),
-          "output.bias": (CLASSES,)}
 torch.set_num_threads(1)
 
 
 class Mlp(torch.nn.Module):
-    """examples/models/mlp_table.c with one hidden layer."""
+    """examples/models/mlp_table.c, as deep and wide as its weights."""
 
     def __init__(self, weights):
         super().__init__()
-        self.hidden = torch.nn.ModuleList([torch.nn.Linear(FEATURES, WIDTH)])
-        self.output = torch.nn.Linear(WIDTH, CLASSES)
+        layers = [torch.nn.Linear(*weights[name].shape[::-1]) for name in sorted(weights) if name.endswith(".weight")]
+        self.hidden, self.output = torch.nn.ModuleList(layers[:-1]), layers[-1]
         self.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
 
     def forward(self, x):
-        return self.output(F.relu(self.hidden[0](x)))
+        for layer in self.hidden:
+            x = F.relu(layer(x))
+        return self.output(x)
 
 
-def random_weights(seed=3):
+def shapes_of(layers, width):
+    """The weights of an Mlp, its output's last."""
+    shapes, before = {}, FEATURES
+    for i in range(layers):
+        shapes |= {f"hidden.{i}.weight": (width, before), f"hidden.{i}.bias": (width,)}
+        before = width
+    return {**shapes, "output.weight": (CLASSES, before), "output.bias": (CLASSES,)}
+
+
+SHAPES = shapes_of(1, WIDTH)
+
+
+def random_weights(seed=3, shapes=SHAPES, deviation=0.5):
     generator = torch.Generator().manual_seed(seed)
-    return {name: (torch.randn(shape, generator=generator) * 0.5).numpy() for name, shape in SHAPES.items()}
+    return {name: (torch.randn(shape, generator=generator) * deviation).numpy() for name, shape in shapes.items()}
 
 
 class Rows:
     """`count` random rows, a job over all of them, its trainer, and the model's weights at the start."""
 
-    def __init__(self, count, batch, steps=None, spoiled=(), spread=1, model=None, config=None, **groups):
+    def __init__(self, count, batch, steps=None, spoiled=(), spread=1, model=None, config=None, weights=None,
+                 **groups):
         """spread: the deviation of features. spoiled: rows with features so large that the loss is not finite."""
         rng = np.random.default_rng(11)
         self.features = rng.normal(0, spread, (count, FEATURES)).astype(np.float32)
         self.features[list(spoiled)] = 3e38
         self.labels = rng.integers(CLASSES, size=count)
-        self.batch, self.weights = batch, random_weights()
+        self.batch, self.weights = batch, weights or random_weights()
         job = {
             "model": {"source": str(model or MODELS / "mlp_table.c"), "weights": "start.safetensors",
                       "config": {"n_layer": 1, "width": WIDTH, "n_classes": CLASSES} if config is None else config},

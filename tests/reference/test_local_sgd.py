@@ -4,12 +4,11 @@ batches: the losses of rank 0 and the weights at the end, which are averaged the
 import unittest
 
 import torch
-import torch.nn.functional as F
 from accelerate.local_sgd import LocalSGD
-from peers import accelerated, own_rows, peers, relative, rows_of, trained
+from peers import accelerated, add_gradients, own_rows, peers, relative, rows_of, trained
 from rows import Mlp
 
-STEPS, LR = 20, 0.01
+STEPS, LR = 50, 0.01
 
 
 def train(rows, micro, local, rank, ranks, port, out):
@@ -21,16 +20,11 @@ def train(rows, micro, local, rank, ranks, port, out):
     with LocalSGD(accelerator=accelerator, model=model, local_sgd_steps=local) as sgd:
         for step in range(STEPS):
             optimizer.zero_grad()
-            total = 0.0
-            for i in range(micro):
-                own = own_rows(rows, step * micro + i, rank, ranks)
-                loss = F.cross_entropy(model(torch.tensor(rows.features[own])), torch.tensor(rows.labels[own])) / micro
-                accelerator.backward(loss)
-                total += loss.item()
+            batches = [own_rows(rows, step * micro + i, rank, ranks) for i in range(micro)]
+            losses.append(add_gradients(rows, batches, model, backward=accelerator.backward))
             accelerator.clip_grad_norm_(model.parameters(), 0.5)
             optimizer.step()
             sgd.step()
-            losses.append(total)
     if rank == 0:
         out.put((losses, {name: value.numpy() for name, value in model.module.state_dict().items()}))
     torch.distributed.destroy_process_group()

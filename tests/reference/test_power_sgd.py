@@ -1,7 +1,6 @@
 """comm_hook: power_sgd and batched_power_sgd, and what comm_wrapper puts around them, beside PyTorch's own hooks over gloo,
 with as many processes, from the same weights, batches and random factors: losses, norms and weights of 20 steps."""
 
-import contextlib
 import json
 import math
 import sys
@@ -9,9 +8,7 @@ import unittest
 
 import numpy as np
 import torch
-import torch.distributed as dist
-import torch.nn.functional as F
-from peers import compare, own_rows, peers, rows_of, start, trained
+from peers import arrays, compare, group, peers, rows_of, start, take_steps, trained
 from rows import SHAPES, TREE, Mlp
 from safetensors.numpy import load_file
 from accelerate.utils import DDPCommunicationHookType, DistributedDataParallelKwargs
@@ -110,39 +107,28 @@ def optimizer_of(parameters, wrapper):
 
 def train(rows, micro, name, wrapper, option, rank, ranks, port, out):
     """One of PyTorch's ranks: (loss, norm) of each step by its own batches, the weights at the end."""
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
-    plain, batched = Mlp(rows.weights), name == "batched_power_sgd"
-    state, hook = hooks.PowerSGDState(None, **option), hooks.batched_powerSGD_hook
-    if wrapper != "no":
-        hook = getattr(default_hooks, f"{wrapper}_compress_wrapper")(hook)
-    torch.randn, hooks._orthogonalize = Factors(option, batched), orthogonalize
-    model = plain if batched else torch.nn.parallel.DistributedDataParallel(plain)
-    if not batched:
-        DistributedDataParallelKwargs(comm_hook=DDPCommunicationHookType(name), comm_state_option=option,
-                                      comm_wrapper=DDPCommunicationHookType(wrapper)).register_comm_hook(model)
-    optimizer = optimizer_of(model.parameters(), wrapper)
-    lines = []
-    for step in range(STEPS):
-        torch.randn.step = 0 if option.get("warm_start", True) else step
-        optimizer.zero_grad()
-        total = 0.0
-        for i in range(micro):
-            own = own_rows(rows, step * micro + i, rank, ranks)
-            with contextlib.nullcontext() if batched or i + 1 == micro else model.no_sync():
-                loss = F.cross_entropy(model(torch.tensor(rows.features[own])), torch.tensor(rows.labels[own])) / micro
-                loss.backward()
-            total += loss.item()
-        if batched:
+    with group(rank, ranks, port):
+        plain, batched = Mlp(rows.weights), name == "batched_power_sgd"
+        state, hook = hooks.PowerSGDState(None, **option), hooks.batched_powerSGD_hook
+        if wrapper != "no":
+            hook = getattr(default_hooks, f"{wrapper}_compress_wrapper")(hook)
+        torch.randn, hooks._orthogonalize = Factors(option, batched), orthogonalize
+        model = plain if batched else torch.nn.parallel.DistributedDataParallel(plain)
+        if not batched:
+            DistributedDataParallelKwargs(comm_hook=DDPCommunicationHookType(name), comm_state_option=option,
+                                          comm_wrapper=DDPCommunicationHookType(wrapper)).register_comm_hook(model)
+
+        def draw(step):
+            torch.randn.step = 0 if option.get("warm_start", True) else step
+
+        def exchange():
             bucket = Bucket(plain)
             bucket.give_back(hook(state, bucket).wait())
-        mean = torch.tensor(total, dtype=torch.float64)
-        dist.all_reduce(mean)
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()
-        optimizer.step()
-        lines.append((mean.item() / ranks, norm))
-    if rank == 0:
-        out.put((lines, {name: value.numpy() for name, value in plain.state_dict().items()}))
-    dist.destroy_process_group()
+
+        how = {"exchange": exchange} if batched else {"quiet": model.no_sync}
+        lines = take_steps(rows, STEPS, micro, model, optimizer_of(model.parameters(), wrapper), before=draw, **how)
+        if rank == 0:
+            out.put((lines, arrays(plain)))
 
 
 class PowerSgd(unittest.TestCase):
