@@ -1,4 +1,4 @@
-"""Several ranks beside one process that takes their batches as one: the same losses, norms and weights."""
+"""Several ranks beside one process that takes their batches as one: the same losses, norms and weights over 50 steps."""
 
 import unittest
 
@@ -19,19 +19,19 @@ class OneProcess(BesideOne):
 
     def test_accumulation_over_epochs(self):
         """Steps that end with an epoch are short; they are so on all ranks."""
-        self.check(2, 3, 30, accumulation={"num_steps": 4}, training={"eval_interval": 30, "eval_iters": 2})
+        self.check(2, 3, accumulation={"num_steps": 4}, training={"eval_interval": 25, "eval_iters": 2})
 
     def test_each_batch(self):
-        self.check(3, 2, 20, accumulation={"num_steps": 2, "sync_each_batch": True})
+        self.check(3, 2, accumulation={"num_steps": 2, "sync_each_batch": True})
 
     def test_small_buckets(self):
-        self.check(2, 6, 20, parallelism={"ddp": {"bucket_cap_mb": 0.001}})
+        self.check(2, 6, parallelism={"ddp": {"bucket_cap_mb": 0.001}})
 
     def test_split_batches(self):
         """A batch that ranks share out, and rates by steps of all of them."""
         schedule = {"name": "linear", "warmup_steps": 3}
-        _, lines = trained(2, job_of(2, 12, 10, data={"split_batches": True}, schedule=schedule))
-        _, wanted = self.one(12, 10, schedule=schedule)
+        _, lines = trained(2, job_of(2, 12, 50, data={"split_batches": True}, schedule=schedule))
+        _, wanted = self.one(12, 50, schedule=schedule)
         for line, want in zip(lines, wanted, strict=True):
             self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
             self.assertEqual(line["lr"], want["lr"])
@@ -40,28 +40,28 @@ class OneProcess(BesideOne):
         """Random numbers follow from a batch and not from who has it: what each rank drops is what one process drops
         in as many micro-batches."""
         config = {**CONFIG, "dropout": 0.3}
-        _, lines = trained(3, job_of(3, 2, 10, config=config))
-        _, wanted = trained(1, job_of(1, 2, 10, config=config, accumulation={"num_steps": 3},
+        _, lines = trained(3, job_of(3, 2, 50, config=config))
+        _, wanted = trained(1, job_of(1, 2, 50, config=config, accumulation={"num_steps": 3},
                                       schedule={"name": "constant"}))
         for line, want in zip(lines, wanted, strict=True):
             self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
 
     def test_bf16(self):
-        self.check(2, 6, 20, tolerance=3e-4, precision={"mixed_precision": "bf16"})
+        self.check(2, 6, tolerance=3e-4, precision={"mixed_precision": "bf16"})
 
     def test_scaler(self):
-        self.check(2, 3, 20, accumulation={"num_steps": 2},
+        self.check(2, 3, accumulation={"num_steps": 2},
                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_table(self):
         """Three ranks share out rows that neither they nor batches divide; each counts once in the metrics."""
         groups = {"model": "mlp_table", "config": {"n_layer": 1, "width": 7, "n_classes": 3},
-                  "training": {"eval_interval": 10, "eval_iters": "all", "metrics": ["accuracy", "f1_macro"]}}
+                  "training": {"eval_interval": 25, "eval_iters": "all", "metrics": ["accuracy", "f1_macro"]}}
         rows = "".join(f"{i % 7 / 7:.4f},{i % 5 / 5:.4f},{i % 3}\n" for i in range(233))
         data = {"train": {"path": "rows.csv", "format": "csv"}, "features": 2}
         lines = []
         for ranks, batch in ((1, 12), (3, 4)):
-            job = job_of(ranks, batch, 20, **groups)
+            job = job_of(ranks, batch, 50, **groups)
             job["data"].update(data)
             trainer = Ranks(ranks, job)
             (trainer.folder / "rows.csv").write_text(rows)

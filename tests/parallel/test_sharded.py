@@ -1,14 +1,12 @@
-"""Ranks that divide what each of them would have whole, beside one process: the same losses, norms and weights; what one
-number of ranks has saved goes on with another."""
+"""Ranks that divide what each of them would have whole, beside one process: the same losses, norms and weights over 50 steps."""
 
-import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
 
-from ranks import CONFIG, GENERATOR, MODELS, BesideOne, Ranks, job_of, load_file, relative
+from ranks import CONFIG, GENERATOR, MODELS, BesideOne, Ranks, job_of
 
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0}, {"match": "re:ln_", "weight_decay": 0}]}
@@ -25,16 +23,16 @@ class States(BesideOne):
     """zero_stage: 1."""
 
     def test_two_ranks(self):
-        self.check(2, 6, 30, parallelism=stage(1), training={"eval_interval": 15, "eval_iters": "all"})
+        self.check(2, 6, parallelism=stage(1), training={"eval_interval": 25, "eval_iters": "all"})
 
     def test_four_ranks_accumulating(self):
-        self.check(4, 3, 20, parallelism=stage(1), accumulation=ACCUMULATING)
+        self.check(4, 3, parallelism=stage(1), accumulation=ACCUMULATING)
 
     def test_in_bf16(self):
-        self.check(2, 6, 20, 3e-4, parallelism=stage(1), precision={"mixed_precision": "bf16"})
+        self.check(2, 6, tolerance=3e-4, parallelism=stage(1), precision={"mixed_precision": "bf16"})
 
     def test_scaled(self):
-        self.check(3, 2, 20, 1e-5, parallelism=stage(1), optimizer={"norm_type": "inf", "state_dtype": "bf16"},
+        self.check(3, 2, tolerance=1e-5, parallelism=stage(1), optimizer={"norm_type": "inf", "state_dtype": "bf16"},
                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
 
@@ -42,20 +40,20 @@ class Gradients(BesideOne):
     """zero_stage: 2."""
 
     def test_accumulating_with_replicas(self):
-        self.check(4, 3, 20, parallelism=stage(2, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING, optimizer=GROUPS)
+        self.check(4, 3, parallelism=stage(2, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING, optimizer=GROUPS)
 
 
 class Weights(BesideOne):
     """zero_stage: 3."""
 
     def test_four_ranks(self):
-        self.check(4, 3, 20, parallelism=stage(3), config=LAYERS, training={"eval_interval": 10, "eval_iters": "all"})
+        self.check(4, 3, parallelism=stage(3), config=LAYERS, training={"eval_interval": 25, "eval_iters": "all"})
 
     def test_accumulating_with_replicas(self):
-        self.check(4, 3, 20, parallelism=stage(3, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING)
+        self.check(4, 3, parallelism=stage(3, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING)
 
     def test_in_bf16_with_checkpointing(self):
-        self.check(2, 6, 20, 3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
+        self.check(2, 6, tolerance=3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
                    precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)
 
 
@@ -75,7 +73,7 @@ class Ignored(BesideOne):
         return {"fsdp": {"reshard_after_forward": True, "ignored_modules": list(names)}}
 
     def test_one_of_two(self):
-        trainer, _ = self.check(2, 6, 10, model=self.model, parallelism=self.parallelism("g.*.ln_1.weight"))
+        trainer, _ = self.check(2, 6, model=self.model, parallelism=self.parallelism("g.*.ln_1.weight"))
         gathered = {c["what"].split()[5][0] for c in trainer.plan()["collectives"] if "layer" in c["what"]}
         self.assertEqual(gathered, {"h"})
 
@@ -85,34 +83,6 @@ class Ignored(BesideOne):
             result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
             self.assertEqual(result.returncode, 2)
             self.assertIn(words, result.stderr)
-
-
-class Saved(unittest.TestCase):
-    """What ranks have saved after three of six steps of 24 samples goes on with other ranks, as it would have."""
-
-    DIVISIONS = [(4, 3), (1, 0), (2, 1), (3, 2)]  # ranks, stage: the first of them saves
-    if os.environ.get("DIVISIONS") == "all":
-        DIVISIONS = [(1, 0), *((ranks, number) for ranks in (2, 3, 4, 8) for number in (0, 1, 2, 3))]
-
-    def test_other_ranks(self):
-        trainers = []
-        for ranks, number in self.DIVISIONS:
-            trainer = Ranks(ranks, job_of(ranks, 24 // ranks, 6, parallelism=stage(number), checkpoint={"every": 3}))
-            trainer.build()
-            trainers.append(trainer)
-        savers = trainers if os.environ.get("DIVISIONS") == "all" else trainers[:1]
-        for saver in savers:
-            saver.run()
-        whole = savers[0].weights()
-        for saver in savers:
-            checkpoint = saver.folder / "run" / "checkpoints" / "checkpoint_0"
-            for trainer in trainers:
-                with self.subTest(saved=saver.job["parallelism"], by=saver.ranks, goes_on=trainer.job["parallelism"], ranks=trainer.ranks):
-                    shutil.rmtree(trainer.folder / "on", ignore_errors=True)
-                    result = trainer.launch("--resume", str(checkpoint), "--project-dir", "on", timeout=600)
-                    self.assertEqual(result.returncode, 0, result.stderr)
-                    for name, value in load_file(trainer.folder / "on" / "model.safetensors").items():
-                        self.assertLess(relative(value, whole[name]), 1e-4, name)
 
 
 if __name__ == "__main__":
