@@ -1,5 +1,6 @@
 #!/bin/sh
-# Random tests, again and again with new seeds, until SOAK_MINUTES (30) are over or one fails. A failure prints its seed.
+# Random tests, again and again with new seeds, and tests of all combinations of ranks, until SOAK_MINUTES (30) are over or
+# one fails. A failure prints its seed.
 set -eu
 export LC_ALL=C
 end=$(($(date +%s) + 60 * ${SOAK_MINUTES:-30}))
@@ -35,7 +36,10 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
     Checkpoints.test_kills_at_every_call
-  try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_sharded.py Saved
+  try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_going_on.py
+  try "ranks beside one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
+  try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
+  try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all

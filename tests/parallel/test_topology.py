@@ -1,7 +1,9 @@
 """parallelism.reproducible: topology: losses, norms, evaluations, weights and states have the same bits for every division
 of eight micro-batches into ranks and accumulation, divided among ranks or not, and a run goes on from any of them as any
-other."""
+other. DIVISIONS=all: all of these in each precision, from each to each."""
 
+import itertools
+import os
 import subprocess
 import unittest
 
@@ -12,7 +14,8 @@ from ranks import CONFIG, GENERATOR, MODELS, Ranks, job_of, library_flags, load_
 DIVISIONS = {"1": (1, {}), "2": (2, {}), "4": (4, {}), "8": (8, {}), "2 of stage 3": (2, {"zero_stage": 3}),
              "4 of stage 1": (4, {"zero_stage": 1, "dp_shard": 2}), "4 of stage 3": (4, {"zero_stage": 3, "dp_shard": 2}),
              "8 of stage 2": (8, {"zero_stage": 2}), "8 of stage 3": (8, {"zero_stage": 3, "dp_shard": 4})}
-SOME = ("1", "2 of stage 3", "8 of stage 2")
+ALL = os.environ.get("DIVISIONS") == "all"
+SOME = DIVISIONS if ALL else ("1", "2 of stage 3", "8 of stage 2")
 STEPS, SAVED = 8, 4
 CASES = {
     "adamw_bf16": {"precision": {"mixed_precision": "bf16"}, "accumulation": {"normalize": "tokens"},
@@ -20,6 +23,7 @@ CASES = {
                    "training": {"eval_interval": 4, "eval_iters": "all"}},
     "sgd": {"optimizer": {"name": "sgd", "lr": 0.5, "momentum": 0.9, "eps": None, "weight_decay": 0.01},
             "training": {"eval_interval": 4, "eval_iters": 3, "metrics": ["perplexity"]}},
+    "adamw_fp16": {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 3}}},
 }
 
 
@@ -78,16 +82,18 @@ class Divisions(unittest.TestCase):
         """Targets counted, and a run that goes on as another division."""
         trainers = self.check("adamw_bf16", DIVISIONS)
         whole = trainers["1"].weights()
-        for before, after in (("1", "8"), ("8", "2 of stage 3"), ("2 of stage 3", "4 of stage 1"), ("4 of stage 1", "1"),
-                              ("8 of stage 2", "4 of stage 3"), ("4 of stage 3", "8 of stage 3")):
+        some = (("1", "8"), ("8", "2 of stage 3"), ("2 of stage 3", "4 of stage 1"), ("4 of stage 1", "1"), ("8 of stage 2", "4 of stage 3"),
+                ("4 of stage 3", "8 of stage 3"))
+        for before, after in itertools.permutations(DIVISIONS, 2) if ALL else some:
             with self.subTest(before=before, after=after):
                 trainer = trainers[after]
                 rest = trainer.launch("--resume", checkpoint(trainers[before], 0), "--project-dir", "other")
                 self.assertEqual(rest.returncode, 0, rest.stderr)
                 self.same(load_file(trainer.folder / "other" / "model.safetensors"), whole)
 
-    def test_sgd(self):
-        self.check("sgd", SOME)
+    def test_others(self):
+        for name in ("sgd", "adamw_fp16") if ALL else ("sgd",):
+            self.check(name, SOME)
 
     def test_broken_order(self):
         """The comparison sees it when four micro-batches of a rank add up in another order."""

@@ -1,11 +1,17 @@
-"""What ranks hand to MPI in their steps, counted through its profiling interface, is what the plan says, to the byte."""
+"""What ranks hand to MPI in their steps, counted through its profiling interface, is what the plan says, to the byte and in
+its order, on each of them. DIVISIONS=all: for all ranks and all that they may divide."""
 
+import os
 import subprocess
 import unittest
 
-from ranks import TREE, Ranks, job_of
+from placements import cases_of, parallelism
+from ranks import TREE, Ranks, job_of, table
 
 STEPS = 5
+TABLE = {"train": {"path": "rows.csv", "format": "csv"}, "features": 7}
+PLACED = [case for case in cases_of((1, 4)) if case[0] > 1] if os.environ.get("DIVISIONS") == "all" else [
+    case for case in cases_of((2,)) if case[0] == 4]
 LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 
 
@@ -25,20 +31,32 @@ class Traffic(unittest.TestCase):
         tables = [{line.split("\t")[0]: [int(x) for x in line.split("\t")[1:]] for line in of} for of in lines]
         return tables
 
+    def check_order(self, trainer, plan):
+        """Along each axis: what micro-batches have, for each, and with the last one what a step has. Weights that no layer has
+        come before the first step, too."""
+        step = (max(c["times"] for c in plan) - 1) * [c for c in plan if c["times"] > 1] + plan
+        for rank in range(trainer.ranks):
+            lines = [line.split("\t") for line in (trainer.folder / f"traffic.{rank}.order").read_text().splitlines()]
+            for axis in {c["axis"] for c in plan}:
+                handed, wanted = ([int(bytes) for name, bytes in lines if name == axis], [c["bytes"] for c in step if c["axis"] == axis])
+                before = len(handed) - STEPS * len(wanted)
+                self.assertEqual(handed[before:], STEPS * wanted, f"{axis} of rank {rank}")
+                self.assertTrue(set(handed[:before]) <= set(wanted))
+
     def check(self, ranks, axes=("dp_replicate",), first="nothing", **groups):
         """first: what of the plan is done once before the first step, too."""
         trainer = Ranks(ranks, job_of(ranks, 2, STEPS, **groups))
-        (trainer.folder / "rows.csv").write_text("".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(90)))
+        (trainer.folder / "rows.csv").write_text(table(90, 7))
         trainer.build()
         plan = trainer.plan()["collectives"]
         self.assertEqual({c["axis"] for c in plan}, set(axes))
-        for rank, table in enumerate(self.counted(trainer)):
+        for rank, counts in enumerate(self.counted(trainer)):
             for axis in axes:
                 own = [c for c in plan if c["axis"] == axis]
                 before = [c for c in own if c["what"].startswith(first)]
                 calls = STEPS * sum(c["times"] for c in own) + len(before)
                 bytes = STEPS * sum(c["times"] * c["bytes"] for c in own) + sum(c["bytes"] for c in before)
-                self.assertEqual(table[axis], [calls, bytes, max(c["bytes"] for c in own)], f"{axis} of rank {rank}")
+                self.assertEqual(counts[axis], [calls, bytes, max(c["bytes"] for c in own)], f"{axis} of rank {rank}")
         return plan, trainer
 
     def test_buckets(self):
@@ -115,6 +133,17 @@ class Traffic(unittest.TestCase):
             count += begun and axis == "dp_shard" and bytes != 8
         return count
 
+    def test_placements(self):
+        """Of five layers as wide as no number of ranks divides."""
+        for ranks, placement, micro in PLACED:
+            with self.subTest(placement, ranks=ranks, micro=micro):
+                words = parallelism(ranks, placement)
+                axes = {"whole": ["dp_replicate"], "groups": ["dp_replicate", "dp_shard"]}.get(placement, ["dp_shard"])
+                plan, trainer = self.check(ranks, axes, "weights from" if words.get("zero_stage") == 3 else "nothing",
+                                           model="mlp_table", config={"n_layer": 5, "width": 7, "n_classes": 3}, data=TABLE,
+                                           parallelism=words, accumulation={"num_steps": micro, "sync_with_dataloader": False})
+                self.check_order(trainer, plan)
+
     def test_each_batch(self):
         plan, _ = self.check(2, accumulation={"num_steps": 2, "sync_each_batch": True, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan[:-1]}, {2})
@@ -122,8 +151,7 @@ class Traffic(unittest.TestCase):
     def test_statistics(self):
         """Two sums of each channel, forward and backward, in each micro-batch."""
         plan, _ = self.check(3, model="../../tests/reference/models/normed", config={"n_layer": 2, "width": 9, "n_classes": 3},
-                             data={"train": {"path": "rows.csv", "format": "csv"}, "features": 2},
-                             parallelism={"sync_batch_norm": True},
+                             data=TABLE, parallelism={"sync_batch_norm": True},
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
         sums = [c for c in plan if c["what"].startswith("statistics")]
         self.assertEqual((sum(c["times"] for c in sums), {c["bytes"] for c in sums}), (2 * 2 * 2, {2 * 9 * 8}))
@@ -135,8 +163,8 @@ class Traffic(unittest.TestCase):
         plan = trainer.plan()["collectives"]
         self.assertEqual([c["kind"] for c in plan], ["tree all-reduce", "tree all-reduce"])
         self.assertEqual(plan[0]["bytes"], trainer.plan()["arena_bytes"]["gradients"] * 2 * 3 // 4)
-        for rank, table in enumerate(self.counted(trainer)):
-            self.assertEqual(table["dp_replicate"][1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
+        for rank, counts in enumerate(self.counted(trainer)):
+            self.assertEqual(counts["dp_replicate"][1], STEPS * sum(c["bytes"] for c in plan), f"rank {rank}")
 
     def test_in_order_by_layer(self):
         """With one micro-batch for each rank gradients leave layer by layer: a rank holds no more of them than without the
@@ -162,11 +190,11 @@ class Traffic(unittest.TestCase):
         trainer.build()
         plan = trainer.plan()["collectives"]
         self.assertEqual([c["axis"] for c in plan if c["kind"] == "tree all-reduce"], ["dp_replicate", "dp_shard"] * 2)
-        for rank, table in enumerate(self.counted(trainer)):
+        for rank, counts in enumerate(self.counted(trainer)):
             for axis in ("dp_replicate", "dp_shard"):
                 own = [c for c in plan if c["axis"] == axis]
                 before = sum(c["bytes"] for c in own if c["what"].startswith("weights from"))
-                self.assertEqual(table[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"rank {rank}")
+                self.assertEqual(counts[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"rank {rank}")
 
 
 if __name__ == "__main__":
