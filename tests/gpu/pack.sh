@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute resume overflow offload profile ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-chunks gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts resume overflow offload profile topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-chunks gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -38,6 +38,13 @@ write ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt},
   "$steps\ndevices: {per_node: 2}\nparallelism: {zero_stage: 3}"
 write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
   "$tokens, sequence_length: 64" "$steps\naccumulation: {num_steps: 2}"
+# Choices of a router that lie close together part curves.
+write experts qwen_moe "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, moe_intermediate_size: 96, num_experts: 8, num_experts_per_tok: 2, capacity_factor: 1.25, vocab_size: 256" \
+  "$tokens, sequence_length: 64" "$steps"
+write topology nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 2" \
+  "$steps\naccumulation: {num_steps: 4}\nparallelism: {reproducible: topology}"
+write topology-ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 2" \
+  "$steps\naccumulation: {num_steps: 2}\ndevices: {per_node: 2}\nparallelism: {reproducible: topology, zero_stage: 3}"
 write recompute nanogpt "$small" "$tokens, shuffle: false" "$steps\nmemory: {activation_checkpointing: all}"
 for size in "124m 12 12 768" "350m 24 16 1024"; do
   # shellcheck disable=SC2086 # four words
@@ -64,7 +71,7 @@ for path in "$folder"/jobs/*.yaml; do
   extra=
   [ "$name" != tf32 ] || extra="--set precision.tf32=true"
   start=
-  case $name in gpt2-* | grouped | recompute) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
+  case $name in gpt2-* | grouped | recompute | experts) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
   # shellcheck disable=SC2086
   if ! "$gen" build "$path" --set devices.kind=cuda $extra $start --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
     echo "$name: not generated: $(head -1 "$folder/$name.refused")"
@@ -72,7 +79,7 @@ for path in "$folder"/jobs/*.yaml; do
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | resume | overflow | offload | profile | ranks) continue ;; esac
+  case $name in gpt2-* | resume | overflow | offload | profile | topology | ranks | topology-ranks) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)

@@ -145,7 +145,7 @@ if [ -z "$gpu" ]; then
       tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
     fi
   done
-  for part in correctness pytorch graphs repeat resume overflow offload profile ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
+  for part in correctness pytorch graphs repeat resume overflow offload profile topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
   finish
 fi
 
@@ -173,7 +173,7 @@ curve() { # JOB: losses of 200 steps beside the processor's and PyTorch's
   got=$(difference "$job" "references/$job/metrics.jsonl")
   within "$got" "$most" && good=0 || good=1
   verdict correctness "$job" "losses of 200 steps within $got of the processor's (at most $most)"
-  case $job in grouped | recompute) return 0 ;; esac
+  case $job in grouped | recompute | experts) return 0 ;; esac
   if [ -z "$torch" ] || [ ! -f batches.bin ]; then
     tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
   elif there_is_time 45 pytorch "$job"; then
@@ -199,8 +199,8 @@ bits() { # JOB: weights with and without graphs, and of two runs
   fi
 }
 first_curves() { for name in float32 bf16; do curve "$name"; done; }
-other_curves() { for name in fp16 tf32 grouped recompute; do curve "$name"; done; }
-all_bits() { for name in float32 bf16 fp16 tf32 grouped recompute; do bits "$name"; done; }
+other_curves() { for name in fp16 tf32 grouped recompute experts; do curve "$name"; done; }
+all_bits() { for name in float32 bf16 fp16 tf32 grouped recompute experts; do bits "$name"; done; }
 # Whether the part $1 of one job with that name can be done.
 is_ready() {
   [ -f "bundles/$1.built" ] && there_is_time 30 "$1" "$1"
@@ -244,17 +244,33 @@ profile() {
     verdict profile cupti "$(grep -c '"cat": "kernel"' runs/traces/profile_0.json 2>/dev/null || echo no) kernels in the trace of 3 steps; $(complaint runs/profile.log)"
   fi
 }
+# Sums of one order: four micro-batches a step of one GPU, then two of each of two.
+topology() {
+  if is_ready topology; then
+    train topology topology && got=$(difference topology references/float32/metrics.jsonl) && within "$got" 2e-3 && good=0 || good=1
+    verdict topology float32 "losses of 200 steps of four micro-batches each within ${got:-?} of one processor's of whole batches; $(complaint runs/topology.log)"
+  fi
+}
+# Trains job $1 on two GPUs.
+train_two() {
+  mkdir -p "runs/$1"
+  RANK=1 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1-1.log" 2>&1 &
+  second=$!
+  RANK=0 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1.log" 2>&1 && wait "$second"
+}
 ranks() {
   gpus=$(nvidia-smi -L | wc -l)
   if [ "$gpus" -lt 2 ]; then
     tell ranks zero3 SKIPPED "one GPU"
-  elif is_ready ranks; then
-    mkdir -p runs/ranks
-    RANK=1 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" bundles/ranks/trainer --data "$folder/train.bin" --project-dir runs/ranks >runs/ranks-1.log 2>&1 &
-    second=$!
-    RANK=0 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" bundles/ranks/trainer --data "$folder/train.bin" --project-dir runs/ranks >runs/ranks.log 2>&1 && wait "$second" &&
-      got=$(difference ranks references/float32/metrics.jsonl) && within "$got" 2e-3 && good=0 || good=1
+    return 0
+  fi
+  if is_ready ranks; then
+    train_two ranks && got=$(difference ranks references/float32/metrics.jsonl) && within "$got" 2e-3 && good=0 || good=1
     verdict ranks zero3 "losses of 200 steps of two GPUs within ${got:-?} of one processor's; $(complaint runs/ranks.log)"
+  fi
+  if is_ready topology-ranks; then
+    train_two topology-ranks && same topology topology-ranks && good=0 || good=1
+    verdict ranks topology "the weights of two GPUs, bit by bit those of one that has all micro-batches; $(complaint runs/topology-ranks.log)"
   fi
 }
 
@@ -436,6 +452,7 @@ run_stage offload offload
 run_stage profile profile
 run_stage bits all_bits
 run_stage benchmark benchmark_350m
+run_stage topology topology
 run_stage ranks ranks
 run_stage sanitizer other_sanitizers
 run_stage benchmark without_graphs
