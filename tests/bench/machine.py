@@ -51,19 +51,20 @@ def measured_copy_rate(elements=1 << 24, turns=9):
     return 8 * elements / statistics.median(seconds)
 
 
-def product_rate(shape, threads):
-    """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", the best of a second's
-    rounds; None where the library is not found."""
+def product_rate(shape, threads, precision="no"):
+    """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", in float32 or in "bf16", the best of a
+    second's rounds by the library's threads and by as many sequential calls; None where the library is not found."""
     program = TREE / "build" / "bench" / "matmul"
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-std=c17", "-O2", "-fopenmp", "-o", program, TREE / "tests" / "bench" / "matmul.c", "-ldl"],
                    check=True)
     folder = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
+    kind = {"no": "dnnl", "bf16": "dnnl16"}[precision]
     for library in sorted(glob.glob(f"/usr/lib/{folder}/libdnnl.so.?"), reverse=True):
-        result = subprocess.run([program, "dnnl", library, str(threads), shape, "loops"], capture_output=True, text=True,
-                                env={**os.environ, "OMP_NUM_THREADS": str(threads)})
-        if result.returncode == 0:
-            return 1e9 * float(result.stdout.split()[0])
+        results = [subprocess.run([program, kind, library, str(threads), shape, mode], capture_output=True, text=True,
+                                  env={**os.environ, "OMP_NUM_THREADS": str(threads)}) for mode in ("loops", "split")]
+        if all(result.returncode == 0 for result in results):
+            return 1e9 * max(float(result.stdout.split()[0]) for result in results)
     return None
 
 

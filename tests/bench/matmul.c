@@ -1,16 +1,19 @@
-/* matmul: how fast a library multiplies the matrices of training, on this machine.
+/* matmul: how fast a library multiplies the matrices of training, on this
+ * machine.
  *
  * usage: matmul KIND LIBRARY THREADS SHAPE MODE
  *
- *   KIND     dnnl (dnnl_sgemm) or cblas (cblas_sgemm)
- *   LIBRARY  the shared library, loaded by name, so that one binary measures all of them
- *   SHAPE    tiny, small or gpt2: the linear layers of the three models that `ninja bench` trains
- *   MODE     plain: one call a product, the library's threads
- *            loops: the same, with an OpenMP loop over the result between the calls, as a trainer has them
- *            split: one OpenMP region of our own, each thread calling for its part of the result
+ *   KIND     dnnl (dnnl_sgemm), dnnl16 (oneDNN's gemm of bfloat16 that gives
+ * floats) or cblas (cblas_sgemm) LIBRARY  the shared library, loaded by name,
+ * so that one binary measures all of them SHAPE    tiny, small or gpt2: the
+ * linear layers of the three models that `ninja bench` trains MODE     plain:
+ * one call a product, the library's threads loops: the same, with an OpenMP
+ * loop over the result between the calls, as a trainer has them split: one
+ * OpenMP region of our own, each thread calling for its part of the result
  *
- * Prints one line: GFLOP/s of all products, of the forward ones, of the input gradients, of the weight gradients, for
- * the fastest of some rounds. tests/bench/matmul.sh interleaves the libraries and takes medians. */
+ * Prints one line: GFLOP/s of all products, of the forward ones, of the input
+ * gradients, of the weight gradients, for the fastest of some rounds.
+ * tests/bench/matmul.sh interleaves the libraries and takes medians. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <omp.h>
@@ -21,10 +24,12 @@
 #include <string.h>
 #include <time.h>
 
-/* A linear layer: y [rows][out] = x [rows][in] times weight [out][in] transposed. */
+/* A linear layer: y [rows][out] = x [rows][in] times weight [out][in]
+ * transposed. */
 struct layer {
   long rows, in, out;
-  float *x, *y, *weight, *dx, *dy, *dweight;
+  void *x, *weight, *dy; /* the factors */
+  float *y, *dx, *dweight;
 };
 
 struct shape {
@@ -40,7 +45,11 @@ typedef int (*dnnl_sgemm_fn)(char, char, int64_t, int64_t, int64_t, float, const
 typedef void (*cblas_sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
                                float *, int);
 
+typedef int (*dnnl_gemm16_fn)(char, char, int64_t, int64_t, int64_t, float, const uint16_t *, int64_t, const uint16_t *,
+                              int64_t, float, float *, int64_t);
+
 static dnnl_sgemm_fn dnnl_sgemm;
+static dnnl_gemm16_fn dnnl_gemm16;
 static cblas_sgemm_fn cblas_sgemm;
 static bool loops, split;
 
@@ -50,10 +59,13 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* c [m][n] = op(a) op(b), row-major, dense rows; ldc is the extent of a row of c. */
-static void call(bool ta, bool tb, long m, long n, long k, const float *a, long lda, const float *b, long ldb, float *c,
+/* c [m][n] = op(a) op(b), row-major, dense rows; ldc is the extent of a row of
+ * c. */
+static void call(bool ta, bool tb, long m, long n, long k, const void *a, long lda, const void *b, long ldb, float *c,
                  long ldc) {
-  if (dnnl_sgemm != NULL) {
+  if (dnnl_gemm16 != NULL) {
+    dnnl_gemm16(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
+  } else if (dnnl_sgemm != NULL) {
     dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
   } else {
     cblas_sgemm(101, ta ? 112 : 111, tb ? 112 : 111, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, 0, c,
@@ -61,20 +73,22 @@ static void call(bool ta, bool tb, long m, long n, long k, const float *a, long 
   }
 }
 
-/* The part of a result that one thread takes: columns when there are more of them than rows. */
-static void call_part(bool ta, bool tb, long m, long n, long k, const float *a, const float *b, float *c, long part,
+/* The part of a result that one thread takes: columns when there are more of
+ * them than rows. */
+static void call_part(bool ta, bool tb, long m, long n, long k, const void *a, const void *b, float *c, long part,
                       long parts) {
+  long size = dnnl_gemm16 != NULL ? 2 : 4;
   long lda = ta ? m : k, ldb = tb ? k : n;
   if (n >= m) {
     long from = n * part / parts, to = n * (part + 1) / parts;
-    call(ta, tb, m, to - from, k, a, lda, b + from * (tb ? k : 1), ldb, c + from, n);
+    call(ta, tb, m, to - from, k, a, lda, (const char *)b + from * (tb ? k : 1) * size, ldb, c + from, n);
   } else {
     long from = m * part / parts, to = m * (part + 1) / parts;
-    call(ta, tb, to - from, n, k, a + from * (ta ? 1 : k), lda, b, ldb, c + from * n, n);
+    call(ta, tb, to - from, n, k, (const char *)a + from * (ta ? 1 : k) * size, lda, b, ldb, c + from * n, n);
   }
 }
 
-static void product(bool ta, bool tb, long m, long n, long k, const float *a, const float *b, float *c) {
+static void product(bool ta, bool tb, long m, long n, long k, const void *a, const void *b, float *c) {
   if (split) {
 #pragma omp parallel
     call_part(ta, tb, m, n, k, a, b, c, omp_get_thread_num(), omp_get_num_threads());
@@ -83,7 +97,8 @@ static void product(bool ta, bool tb, long m, long n, long k, const float *a, co
   }
 }
 
-/* What a trainer does between two products: a pass over the result by all threads. Not counted. */
+/* What a trainer does between two products: a pass over the result by all
+ * threads. Not counted. */
 static void between(float *c, long count) {
   if (!loops) return;
 #pragma omp parallel for
@@ -97,15 +112,27 @@ static float *numbers(long count) {
   return values;
 }
 
+/* A factor, as the library takes it. */
+static void *factors(long count) {
+  float *values = numbers(count);
+  uint16_t *halves = (uint16_t *)values;
+  for (long i = 0; i < count && dnnl_gemm16 != NULL; i++) {
+    uint32_t bits;
+    memcpy(&bits, &values[i], sizeof bits);
+    halves[i] = (uint16_t)(bits >> 16);
+  }
+  return values;
+}
+
 static struct layer make_layer(long rows, long in, long out) {
   return (struct layer){rows,
                         in,
                         out,
-                        numbers(rows * in),
+                        factors(rows * in),
+                        factors(out * in),
+                        factors(rows * out),
                         numbers(rows * out),
-                        numbers(out * in),
                         numbers(rows * in),
-                        numbers(rows * out),
                         numbers(out * in)};
 }
 
@@ -146,13 +173,16 @@ static void load(const char *kind, const char *path) {
     fprintf(stderr, "matmul: %s\n", dlerror());
     exit(77);
   }
-  bool dnnl = strcmp(kind, "dnnl") == 0;
-  void *function = dlsym(library, dnnl ? "dnnl_sgemm" : "cblas_sgemm");
+  bool dnnl = strcmp(kind, "dnnl") == 0, low = strcmp(kind, "dnnl16") == 0;
+  void *function = dlsym(library, low ? "dnnl_gemm_bf16bf16f32" : dnnl ? "dnnl_sgemm" : "cblas_sgemm");
   if (function == NULL) {
-    fprintf(stderr, "matmul: no sgemm in %s\n", path);
+    fprintf(stderr, "matmul: no product in %s\n", path);
     exit(77);
   }
-  memcpy(dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);
+  memcpy(low ? (void *)&dnnl_gemm16 : dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);
+  const uint16_t one = 0x3f80;
+  float y = 0;
+  if (low && dnnl_gemm16('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &y, 1) != 0) exit(77); /* not on this processor */
 }
 
 /* Rounds for about a second, at least three; prints the fastest. */
@@ -175,7 +205,8 @@ static void measure(struct layer *layers, int count) {
 
 int main(int argc, char **argv) {
   if (argc != 6) {
-    fprintf(stderr, "usage: matmul dnnl|cblas LIBRARY THREADS tiny|small|gpt2 plain|loops|split\n");
+    fprintf(stderr, "usage: matmul dnnl|dnnl16|cblas LIBRARY THREADS "
+                    "tiny|small|gpt2 plain|loops|split\n");
     return 2;
   }
   omp_set_num_threads(atoi(argv[3]));

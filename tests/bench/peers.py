@@ -16,8 +16,9 @@ and stands beside what `accel-gen plan` predicts of its step with that table.
 
 --resume keeps the rows that the JSON has already, when machine, versions and rounds are the same.
 
-The machine's limit, for float32: the time of the step's products at the rate at which its linear layers' go, back to
-back, by the library that we use, and of the optimizer's bytes at the rate of a copy of memory; measured in each round.
+The machine's limit: the time of the step's products at the rate at which its linear layers' go, back to back, by the
+library that we use, called once with all threads or once by each, whichever is faster, and of the optimizer's bytes at
+the rate of a copy of memory; measured in each round.
 """
 
 import argparse
@@ -238,7 +239,7 @@ def summary(job, runs):
 
 def limit_of(job, threads):
     """The machine's own time for a step, in ms; None where it is not known."""
-    rate = machine.product_rate(job.shape, threads) if job.precision == "no" else None
+    rate = machine.product_rate(job.shape, threads, job.precision)
     if rate is None:
         return None
     plan = tables.plan(our_job(job))
