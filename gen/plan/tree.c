@@ -120,11 +120,11 @@ static void plan_buckets(struct program *program) {
 
 /* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
 static void make_room(struct program *program) {
-  static const enum axis axes[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
   struct tree *tree = &program->tree;
   tree->losses = 2 * (int64_t)tree->levels;
   for (int i = 0; i < 2; i++) {
-    int64_t ranks = program->job->parallelism.axes[axes[i]], last = tree->gradients - tree->gradients / ranks * (ranks - 1);
+    int64_t ranks = program->job->parallelism.axes[far_to_near[i]],
+            last = tree->gradients - tree->gradients / ranks * (ranks - 1);
     if (ranks > 1 && ranks * last > tree->room) tree->room = ranks * last;
     if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
   }
