@@ -72,7 +72,7 @@ def rows_of(steps, name_of):
 
 
 def measure(job, options):
-    flops = machine.product_rate(job.shape, options.threads) if job.precision == "no" else None
+    flops = machine.product_rate(job.shape, options.threads, job.precision)
     limits = {"flops": flops, "bytes": machine.copy_rate()}
     rows, step = rows_of(steps_of(trace_of(job, options)), str if options.kernels else kind_of)
     for row in rows.values():
