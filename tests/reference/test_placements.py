@@ -3,10 +3,11 @@ and batches: losses, norms and weights of 50 steps. States divided: ZeroRedundan
 gradients and weights: fully_shard (FSDP2), in groups on a mesh of two axes (HSDP); 16 bits: autocast, and a GradScaler.
 DIVISIONS=all takes every case, each beside PyTorch with as many processes; else there are few, each pair of values once.
 
-In float32, under AdamW, losses are the same to 1e-6, norms and weights to 1e-5. In 16 bits each program rounds elsewhere, so the
-measure is how far PyTorch's own losses in 16 bits are from its own in float32: ours may be twice as far from these, and ranks half as far
-from one process; the first step's loss is that of one process to 1e-6, its norm to a rounding. There the optimizer is SGD, which carries
-a rounding on as it is: AdamW makes a step of any gradient, so that runs part by chance alone."""
+In float32, under AdamW, losses are the same to 1e-6, norms and weights to 1e-5. In 16 bits ours are those of one process to 1e-6, too,
+but for three ranks under a scaler: its gradients are those of a rank's batch before they travel, and a third rounds elsewhere. Other
+programs round elsewhere all the time, so the measure is how far PyTorch's own losses in 16 bits are from its own in float32: ours may be
+twice as far from these. There the optimizer is SGD, which carries a rounding on as it is: AdamW makes a step of any gradient, so that
+runs part by chance alone."""
 
 import os
 import unittest
@@ -25,7 +26,7 @@ STEPS, LR, DECAY, MOMENTUM = 50, 0.01, 0.1, 0.9
 LAYERS, BATCH = 4, 24  # the batch is that of all ranks
 SCALER = {"init_scale": 1024.0, "growth_interval": 20}
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-ROUNDING = {"bf16": 2**-8, "fp16": 2**-11}
+ROUNDING = 2**-11  # of fp16
 WEIGHTS = random_weights(5, shapes_of(LAYERS, FEATURES), 0.4)
 ALL = cases_of(("no", "bf16", "fp16"), (1, 4))
 ALONE = [case for case in ALL if case[0] == 1]
@@ -132,10 +133,10 @@ class Placements(unittest.TestCase):
         exact, rounding = self.rounding(precision, micro)
         print(f"{ranks} {placement} {precision} {micro}{told}, {apart(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
         self.assertLess(apart(found[0], exact), 2 * rounding)
-        one = self.alone[precision, micro]
-        self.assertLess(apart(found[0], one[0]), 0.5 * rounding)
+        one, thirds = self.alone[precision, micro], ranks == 3 and precision == "fp16"
+        self.assertLess(apart(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses beside one process")
         self.assertLess(apart(found[0], one[0], 1), 1e-6, "loss of the first step")
-        self.assertLess(apart(found[1], one[1], 1), ROUNDING[precision], "norm of the first step")
+        self.assertLess(apart(found[1], one[1], 1), ROUNDING if thirds else 1e-5, "norm of the first step")
 
     def test_cases(self):
         for case in CASES:
