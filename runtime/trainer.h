@@ -176,6 +176,9 @@ bool accel_load_is_due(struct accel_run *run);
  * at the weights, as grad_norm/NAME on the next line. */
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale);
 
+/* The same from the sums of their squares: of the parameters that have a gradient, in the order of the table. */
+void accel_log_gradient_norms(struct accel_run *run, const double *squares, double scale);
+
 /* Tells the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples, over
  * noise[0], the squared norm of the gradient. */
 void accel_log_noise(struct accel_run *run, const float noise[2]);

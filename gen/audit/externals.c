@@ -42,7 +42,8 @@ static const struct {
      "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* accel_cuda_stream accel_cuda_zero "
      "accel_cuda_copy accel_cuda_record accel_cuda_wait accel_cuda_range_* "
      "accel_share_of accel_joined_in accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
-    {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps accel_cuda_begin_trace accel_cuda_end_trace "},
+    {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps accel_cuda_begin_trace accel_cuda_lap "
+                   "accel_cuda_end_trace "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,
      " malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign valloc pvalloc mmap mmap64 munmap "

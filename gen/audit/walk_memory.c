@@ -318,7 +318,7 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
   check_alignment(walk, place, node);
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
-  if (good && known_member(walk, place) != NULL) return *known_member(walk, place);
+  if (good && !is_whole_record(walk, place) && known_member(walk, place) != NULL) return *known_member(walk, place);
   struct value value = value_of_type(place.type, origin_of_part(walk, place, good, node));
   if (good && is_whole_record(walk, place)) value.fields = walk->states[place.at.object].value.fields;
   struct content content = good ? walk_content(walk, place.at) : (struct content){0};

@@ -44,7 +44,7 @@ static bool is_short(const struct program *program) {
 
 static const char *update_subject(const struct program *program) {
   const struct job *job = program->job;
-  static const char *const states[] = {"float32", "bfloat16", "8bit"};
+  static const char *const states[] = {"float32", "bfloat16", "bfloat16 by chance", "8bit"};
   const char *rule = arena_printf(program->arena, "update by %s, states %s", job_optimizer(job)->name,
                                   states[job->optimizer.state_dtype]);
   if (!is_short(program)) return rule;

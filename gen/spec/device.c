@@ -6,23 +6,12 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[16], *cure;
+  const char *key, *values[2], *cure;
 };
 
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
-    {"optimizer.name",
-     {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop", "lion", "lamb", "adafactor", "muon",
-      "schedule_free_adamw"},
-     "an optimizer whose steps are no part of the backward, such as adamw"},
-    {"optimizer.state_dtype", {"float32", "bf16", "bf16_stochastic"}, "optimizer.state_dtype: bf16"},
-    {"tracking.grad_norms", {"global"}, "tracking.grad_norms: global"},
-    {"tracking.noise_scale", {"false"}, "tracking.noise_scale: false"},
     {"devices.arch", {"native"}, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
-    {"parallelism.local_sgd_steps", {NULL}, "no parallelism.local_sgd_steps"},
-    {"parallelism.ddp.comm_hook", {"no", "fp16", "bf16"}, "parallelism.ddp.comm_hook: bf16"},
-    {"accumulation.sync_each_batch", {"false"}, "accumulation.sync_each_batch: false"},
-    {"profile.with_flops", {"false"}, "profile.with_flops: false"},
 };
 
 static bool allows(const struct limit *limit, const struct spec_node *value) {

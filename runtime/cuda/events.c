@@ -1,6 +1,7 @@
 #include "runtime/cuda/events.h"
 #include "runtime/files/files.h"
 #include "runtime/process/world.h"
+#include "runtime/report/laps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,19 +50,22 @@ char *rt_kernel_name(const char *symbol) {
 }
 
 static const char *name_of(const struct device_event *event) {
-  return event->name != NULL ? event->name : "?";
+  return event->part != NULL ? event->part->name : event->name != NULL ? event->name : "?";
 }
 
 /* ---- The table ---- */
 
 struct row {
   const char *name;
-  int64_t calls;
+  const struct accel_measured *part;
+  int64_t lap, calls;
   uint64_t time;
 };
 
 static int by_name(const void *a, const void *b) {
-  return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+  const struct row *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  return order != 0 ? order : (x->lap > y->lap) - (x->lap < y->lap);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -69,13 +73,15 @@ static int by_time(const void *a, const void *b) {
   return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Neighbours of one name become one row; gives how many rows are left. */
+/* Neighbours of one name become one row; gives how many rows are left. What a part runs in one lap is one call of it.
+ */
 static size_t joined(struct row *rows, size_t count) {
   size_t left = 0;
   for (size_t i = 0; i < count; i++) {
     if (left > 0 && strcmp(rows[left - 1].name, rows[i].name) == 0) {
-      rows[left - 1].calls++;
+      rows[left - 1].calls += rows[i].part == NULL || rows[i].lap != rows[left - 1].lap;
       rows[left - 1].time += rows[i].time;
+      rows[left - 1].lap = rows[i].lap;
     } else {
       rows[left++] = rows[i];
     }
@@ -83,26 +89,32 @@ static size_t joined(struct row *rows, size_t count) {
   return left;
 }
 
-void rt_events_print(const struct device_events *events) {
+static void print_row(const struct row *row, double steps, double whole, bool with_flops) {
+  double time = 1e-6 * (double)row->time, calls = (double)row->calls;
+  printf("%10.1f%10.3f%7.1f", calls / steps, time / steps, whole > 0 ? 100 * time / whole : 0);
+  if (with_flops) rt_print_rate(row->part != NULL ? row->part->flops * calls : 0, 1e-3 * time);
+  if (with_flops) rt_print_rate(row->part != NULL ? row->part->bytes * calls : 0, 1e-3 * time);
+  printf("   %s\n", row->name);
+}
+
+void rt_events_print(const struct device_events *events, bool with_flops) {
   struct row *rows = calloc(events->count + 1, sizeof *rows);
   size_t count = 0;
   double steps = 0, whole = 0;
   for (size_t i = 0; rows != NULL && i < events->count; i++) {
     const struct device_event *event = &events->items[i];
-    if (!event->is_step) rows[count++] = (struct row){name_of(event), 1, event->end - event->start};
+    if (!event->is_step)
+      rows[count++] = (struct row){name_of(event), event->part, event->lap, 1, event->end - event->start};
     if (event->is_step) steps++, whole += 1e-6 * (double)(event->end - event->start);
   }
   if (steps > 0) {
     qsort(rows, count, sizeof *rows, by_name);
     count = joined(rows, count);
     qsort(rows, count, sizeof *rows, by_time);
-    printf("profile of %.0f steps, %.3f ms each\n     calls        ms      %%   on the device\n", steps, whole / steps);
+    printf("profile of %.0f steps, %.3f ms each\n     calls        ms      %%%s   on the device\n", steps,
+           whole / steps, with_flops ? "   GFLOP/s      GB/s" : "");
   }
-  for (size_t i = 0; steps > 0 && i < count; i++) {
-    double time = 1e-6 * (double)rows[i].time;
-    printf("%10.1f%10.3f%7.1f   %s\n", (double)rows[i].calls / steps, time / steps, whole > 0 ? 100 * time / whole : 0,
-           rows[i].name);
-  }
+  for (size_t i = 0; steps > 0 && i < count; i++) print_row(&rows[i], steps, whole, with_flops);
   if (events->lost || rows == NULL) rt_warn("there was no memory for all of the profile");
   free(rows);
 }
@@ -116,10 +128,15 @@ static void print_event(FILE *out, const struct device_event *event, uint64_t fi
   if (event->is_step)
     fprintf(out, ",\n{\"name\": \"step %" PRId64 "\", \"cat\": \"step\"", event->step + 1);
   else
-    fprintf(out, ",\n{\"name\": \"%s\", \"cat\": \"%s\"", name_of(event), event->bytes > 0 ? "memory" : "kernel");
+    fprintf(out, ",\n{\"name\": \"%s\", \"cat\": \"%s\"", event->name != NULL ? event->name : "?",
+            event->bytes > 0 ? "memory" : "kernel");
   fprintf(out, ", \"ph\": \"X\", \"pid\": %d, \"tid\": %u, \"ts\": %.3f, \"dur\": %.3f", rt_world()->rank, row, start,
           length);
-  if (event->bytes > 0) fprintf(out, ", \"args\": {\"bytes\": %" PRIu64 "}", event->bytes);
+  if (event->bytes > 0)
+    fprintf(out, ", \"args\": {\"bytes\": %" PRIu64 "}", event->bytes);
+  else if (event->part != NULL)
+    fprintf(out, ", \"args\": {\"part\": \"%s\", \"flop\": %.0f, \"bytes\": %.0f}", event->part->name,
+            event->part->flops, event->part->bytes);
   fputs("}", out);
 }
 

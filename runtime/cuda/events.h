@@ -3,6 +3,7 @@
 #define RUNTIME_CUDA_EVENTS_H
 
 #include "runtime/process/problem.h"
+#include "runtime/program.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,10 +11,13 @@
 struct device_event {
   char *name; /* its own; NULL: there was no memory for it, or it is a step */
   int64_t step;
-  bool is_step;        /* the step as a whole, by the host's clock */
-  uint32_t stream;     /* as CUPTI numbers them */
-  uint64_t start, end; /* nanoseconds */
-  uint64_t bytes;      /* that it moved; 0: a kernel */
+  bool is_step;                      /* the step as a whole, by the host's clock */
+  uint32_t stream;                   /* as CUPTI numbers them */
+  uint64_t start, end;               /* nanoseconds */
+  uint64_t bytes;                    /* that it moved; 0: a kernel */
+  uint32_t call;                     /* of CUDA that began it, as CUPTI numbers them; 0: not told */
+  int64_t lap;                       /* in which the host put it into a stream; 0: not told */
+  const struct accel_measured *part; /* that this lap was; NULL: none */
 };
 
 struct device_events {
@@ -30,8 +34,9 @@ void rt_events_free(struct device_events *events);
  * no memory. */
 char *rt_kernel_name(const char *symbol);
 
-/* The table. Nothing when no step was measured. */
-void rt_events_print(const struct device_events *events);
+/* The table, of a part of the program in the place of what that has run where events have one; with_flops: with the
+ * rates of parts. Nothing when no step was measured. */
+void rt_events_print(const struct device_events *events, bool with_flops);
 
 /* profile_RANK.json in `folder`; NULL: none. */
 bool rt_events_write(const struct device_events *events, const char *folder, struct problem *problem);

@@ -45,7 +45,7 @@ struct accel_graph *accel_cuda_capture(const char *name, void (*record)(void)) {
 }
 
 void accel_cuda_launch(const struct accel_graph *graph) {
-  if (graph->ready != NULL)
+  if (graph->ready != NULL && !rt_cuda_device()->apart)
     RT_CUDA(cudaGraphLaunch(graph->ready, accel_cuda_stream(ACCEL_COMPUTE)));
   else
     graph->record();

@@ -25,6 +25,7 @@ struct cuda_device {
   accel_stream streams[ACCEL_STREAMS];
   cudaEvent_t *events; /* the program's */
   struct ring feed, report;
+  bool apart;   /* what was recorded is put into the streams piece by piece */
   char *pinned; /* the host's address of the states that lie there alone; NULL: none do */
 };
 

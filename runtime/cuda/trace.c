@@ -1,5 +1,6 @@
 /* CUPTI's records of what the device does, as events. */
 #include "runtime/cuda/trace.h"
+#include "runtime/cuda/device_laps.h"
 #include "runtime/cuda/events.h"
 #include "runtime/cuda/state.h"
 #include "runtime/process/world.h"
@@ -17,21 +18,28 @@
 
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                            CUPTI_ACTIVITY_KIND_MEMSET};
-enum { KINDS = sizeof kinds / sizeof *kinds, BUFFER = 1 << 20 };
+enum { KINDS = sizeof kinds / sizeof *kinds, LAPS_KINDS = 3, BUFFER = 1 << 20 };
+
+/* What tells in which lap a call of CUDA was made: such calls, and records that join them with a lap's number. */
+static const CUpti_ActivityKind laps_kinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+                                                CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+static const CUpti_ExternalCorrelationKind lap_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 static struct device_events events;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* CUPTI gives buffers back on threads of its own too */
 static bool is_open, is_active;
 static int64_t step;
 static uint64_t began;
+static struct device_laps laps;
 
 static void check(CUptiResult result, const char *call, int line) {
   const char *text = "?";
   if (result == CUPTI_SUCCESS) return;
   cuptiGetResultString(result, &text);
   struct refusal refusal = {"CUPTI", call, __FILE__, line, text, text};
-  rt_refused(&refusal, "NVIDIA's driver may give profiles to administrators alone (NVreg_RestrictProfilingToAdminUsers), "
-                       "and two profilers do not share a process; the job runs without the group profile");
+  rt_refused(&refusal,
+             "NVIDIA's driver may give profiles to administrators alone (NVreg_RestrictProfilingToAdminUsers), "
+             "and two profilers do not share a process; the job runs without the group profile");
 }
 #define CHECK(call) check((call), #call, __LINE__)
 
@@ -45,13 +53,20 @@ static void CUPTIAPI ask_for_buffer(uint8_t **buffer, size_t *size, size_t *most
 
 static void add_record(const CUpti_Activity *record) {
   struct device_event event = {.step = step};
+  uint32_t call = 0;
   if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
     const cupti_kernel *kernel = (const cupti_kernel *)record;
     event.name = rt_kernel_name(kernel->name);
     event.stream = kernel->streamId, event.start = kernel->start, event.end = kernel->end;
+    call = kernel->correlationId;
+  } else if (record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
+    const CUpti_ActivityExternalCorrelation *of = (const CUpti_ActivityExternalCorrelation *)record;
+    if (of->externalKind == lap_kind) rt_laps_join(&laps, of->correlationId, (int64_t)of->externalId);
+    return;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
     const cupti_copy *copy = (const cupti_copy *)record;
-    bool in = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, out = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    bool in = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+         out = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
     event.name = strdup(in ? "copy from the host" : out ? "copy to the host" : "copy");
     event.stream = copy->streamId, event.start = copy->start, event.end = copy->end, event.bytes = copy->bytes;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
@@ -61,6 +76,7 @@ static void add_record(const CUpti_Activity *record) {
   } else {
     return;
   }
+  event.call = call;
   rt_events_add(&events, event);
 }
 
@@ -75,6 +91,24 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
   free(buffer);
 }
 
+/* ---- Laps ---- */
+
+static void begin_lap(void) {
+  CHECK(cuptiActivityPushExternalCorrelationId(lap_kind, (uint64_t)laps.count + 1));
+}
+
+static void end_lap(int part) {
+  uint64_t number;
+  CHECK(cuptiActivityPopExternalCorrelationId(lap_kind, &number));
+  rt_laps_add(&laps, part);
+}
+
+void accel_cuda_lap(int part) {
+  if (!is_active) return;
+  end_lap(part);
+  begin_lap();
+}
+
 /* ---- Steps ---- */
 
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
@@ -85,6 +119,11 @@ void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
   is_open = true;
   step = at;
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityEnable(kinds[i]));
+  rt_cuda_device()->apart = run->program->profile.with_flops;
+  if (rt_cuda_device()->apart) {
+    for (int i = 0; i < LAPS_KINDS; i++) CHECK(cuptiActivityEnable(laps_kinds[i]));
+    begin_lap();
+  }
   CHECK(cuptiGetTimestamp(&began));
 }
 
@@ -94,6 +133,11 @@ void accel_cuda_end_trace(void) {
   RT_CUDA(cudaDeviceSynchronize());
   CHECK(cuptiGetTimestamp(&ended));
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityDisable(kinds[i]));
+  if (rt_cuda_device()->apart) {
+    end_lap(-1);
+    for (int i = 0; i < LAPS_KINDS; i++) CHECK(cuptiActivityDisable(laps_kinds[i]));
+  }
+  rt_cuda_device()->apart = false;
   CHECK(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
   pthread_mutex_lock(&lock);
   rt_events_add(&events, (struct device_event){.step = step, .is_step = true, .start = began, .end = ended});
@@ -102,10 +146,13 @@ void accel_cuda_end_trace(void) {
 }
 
 void accel_cuda_tell_trace(const struct accel_run *run) {
+  const struct accel_profile *profile = &run->program->profile;
   struct problem problem;
-  if (rt_is_main()) rt_events_print(&events);
+  if (profile->with_flops) rt_events_name(&events, &laps, profile->parts);
+  if (rt_is_main()) rt_events_print(&events, profile->with_flops);
   if (!rt_events_write(&events, run->program->profile.trace_folder, &problem)) rt_fail(&problem, 1);
   rt_events_free(&events);
+  rt_device_laps_free(&laps);
 }
 
 #else
@@ -118,6 +165,9 @@ static void refuse(void) {
 }
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
   if (rt_is_measured(&run->program->profile, at - run->first_step)) refuse();
+}
+void accel_cuda_lap(int part) {
+  (void)part;
 }
 void accel_cuda_end_trace(void) {}
 void accel_cuda_tell_trace(const struct accel_run *run) {

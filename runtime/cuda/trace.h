@@ -10,13 +10,18 @@
  * device then. */
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at);
 
+/* What was put into streams since the lap before, or since the step began, was this one of the program's parts, or,
+ * with -1, none. With profile.with_flops: the work of a step that is measured is then not launched as a graph, so that
+ * CUPTI can tell whose each kernel is; the kernels and their order are the same. */
+void accel_cuda_lap(int part);
+
 /* Ends a step. Waits for the device where it was measured. */
 void accel_cuda_end_trace(void);
 
-/* Prints the table of what ran, the longest first: times a step, milliseconds of one step, their share. Writes
- * profile_RANK.json in the job's folder for traces, where it names one: steps, kernels, copies and fills by stream, as
- * complete events of the Trace Event Format (Google, "Trace Event Format", 2016), in microseconds. Rank 0 prints.
- * Once, before accel_cuda_close. */
+/* Prints the table of what ran, the longest first: times a step, milliseconds of one step, their share; with
+ * profile.with_flops by the program's parts, with their GFLOP/s and GB/s. Writes profile_RANK.json in the job's folder
+ * for traces, where it names one: steps, kernels, copies and fills by stream, as complete events of the Trace Event
+ * Format (Google, "Trace Event Format", 2016), in microseconds. Rank 0 prints. Once, before accel_cuda_close. */
 void accel_cuda_tell_trace(const struct accel_run *run);
 
 #endif

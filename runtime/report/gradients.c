@@ -19,17 +19,25 @@ static double sum_of_squares(const float *values, int64_t count) {
   return total;
 }
 
+static void log_norm(struct accel_run *run, const struct accel_tensor *tensor, double squares, double scale) {
+  char name[600];
+  snprintf(name, sizeof name, "grad_norm/%s", tensor->name);
+  accel_log(run, name, fabs(scale) * sqrt(squares));
+}
+
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale) {
   for (int i = 0; i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     int64_t place = run->program->gradients[i], count = 1;
-    char name[600];
     if (place < 0) continue;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->shape[d];
-    snprintf(name, sizeof name, "grad_norm/%s", tensor->name);
-    double squares = sum_of_squares((const float *)((const char *)gradients + place), count);
-    accel_log(run, name, fabs(scale) * sqrt(squares));
+    log_norm(run, tensor, sum_of_squares((const float *)((const char *)gradients + place), count), scale);
   }
+}
+
+void accel_log_gradient_norms(struct accel_run *run, const double *squares, double scale) {
+  for (int i = 0; i < run->program->n_tensors; i++)
+    if (run->program->gradients[i] >= 0) log_norm(run, &run->program->tensors[i], *squares++, scale);
 }
 
 void accel_log_noise(struct accel_run *run, const float noise[2]) {

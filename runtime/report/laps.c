@@ -20,23 +20,22 @@ static int by_seconds(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-static void add_rate(char *text, size_t size, double work, double seconds) {
+void rt_print_rate(double work, double seconds) {
   if (work > 0 && seconds > 0)
-    snprintf(text, size, "%10.1f", work / seconds / 1e9);
+    printf("%10.1f", work / seconds / 1e9);
   else
-    snprintf(text, size, "%10s", "");
+    printf("%10s", "");
 }
 
 static void print_row(const struct accel_profile *profile, const struct row *row, int64_t steps, double whole) {
-  char flops[24] = "", bytes[24] = "";
   double calls = row->part != NULL ? (double)row->calls : 0;
+  printf("%10.1f%10.3f%7.1f", (double)row->calls / (double)steps, 1e3 * row->seconds / (double)steps,
+         whole > 0 ? 100 * row->seconds / whole : 0);
   if (profile->with_flops) {
-    add_rate(flops, sizeof flops, calls > 0 ? row->part->flops * calls : 0, row->seconds);
-    add_rate(bytes, sizeof bytes, calls > 0 ? row->part->bytes * calls : 0, row->seconds);
+    rt_print_rate(calls > 0 ? row->part->flops * calls : 0, row->seconds);
+    rt_print_rate(calls > 0 ? row->part->bytes * calls : 0, row->seconds);
   }
-  printf("%10.1f%10.3f%7.1f%s%s   %s\n", (double)row->calls / (double)steps, 1e3 * row->seconds / (double)steps,
-         whole > 0 ? 100 * row->seconds / whole : 0, flops, bytes,
-         row->part != NULL ? row->part->name : "between parts");
+  printf("   %s\n", row->part != NULL ? row->part->name : "between parts");
 }
 
 void rt_laps_print(const struct accel_program *program) {
@@ -87,7 +86,7 @@ bool rt_laps_write(const struct accel_program *program, struct problem *problem)
   const char *folder = program->profile.trace_folder;
   const struct laps *laps = rt_laps();
   char path[4096], name[64];
-  if (folder == NULL || program->profile.n_parts == 0) return true;
+  if (folder == NULL || laps->capacity == 0) return true;
   snprintf(name, sizeof name, "profile_%d.json", rt_world()->rank);
   if (!rt_make_folders(folder, problem) || !rt_join(path, sizeof path, folder, name, problem)) return false;
   char *text = NULL;

@@ -33,9 +33,12 @@ bool rt_is_measured(const struct accel_profile *profile, int64_t step);
  * job asks for them GFLOP/s and GB/s. Nothing when no step was measured. */
 void rt_laps_print(const struct accel_program *program);
 
+/* Prints 10 columns of such a table: `work` a second in thousands of millions; blank where either is 0. */
+void rt_print_rate(double work, double seconds);
+
 /* Writes profile_RANK.json in the job's folder for traces: the measured steps and their parts as complete events
  * of the Trace Event Format (Google, "Trace Event Format", 2016), in microseconds. Nothing when the job names no
- * folder, or the program has no parts. */
+ * folder, or no step was measured by laps. */
 bool rt_laps_write(const struct accel_program *program, struct problem *problem);
 
 void rt_laps_free(void);

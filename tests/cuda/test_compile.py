@@ -12,14 +12,24 @@ JOBS = TREE / "examples" / "jobs"
 # Under the data that the jobs name, which need not be there.
 SMALL = ["model.config.n_layer=2", "model.config.n_embd=64", "model.config.n_head=2"]
 DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu",
-           "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true"]
+           "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true", "profile.with_flops=true"]
 ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
-SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", *SMALL], ["90a"]),
+SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
+                   "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
          ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"]),
          ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"])]
+# What no such job has.
+MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"])]
+MORE += [("gpt2", [*SMALL, *more]) for more in (
+    ["devices.per_node=2", "parallelism.ddp.comm_hook=power_sgd", "parallelism.ddp.comm_wrapper=bf16"],
+    ["devices.per_node=2", "parallelism.ddp.comm_hook=batched_power_sgd", "accumulation.num_steps=2"],
+    ["devices.per_node=2", "parallelism.local_sgd_steps=4"],
+    ["devices.per_node=2", "accumulation.num_steps=2", "accumulation.sync_each_batch=true", "parallelism.ddp.comm_hook=fp16"],
+    ["accumulation.num_steps=2", "tracking.noise_scale=true", "optimizer.norm_type=inf"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
+ALL += [(name, more, ["80", "90a", "100"]) for name, more in MORE]
 
 
 def tool(*arguments):

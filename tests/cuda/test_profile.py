@@ -2,11 +2,12 @@
 from CUPTI's records; ranges of the model's functions where the job asks for them; and nothing of either otherwise."""
 
 import json
+import re
 import subprocess
 import unittest
 
 from host import HostTrainer, objects
-from test_training import MODELS, TEXT, write_data
+from test_training import MODELS, ROWS, TEXT, write_data
 
 GPT = {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
 
@@ -57,6 +58,31 @@ class Profile(unittest.TestCase):
         ended = self.start(STANDIN_FAIL="cuptiActivityEnable:1")
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, "cuptiActivityEnable of CUPTI: as the stand-in was asked")
+
+    def test_rates(self):
+        """with_flops: rows are the program's parts, kernels of libraries too, each with what it does a second."""
+        trainer = HostTrainer({"model": {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 2, "width": 24, "n_classes": 10}},
+                               "data": ROWS, "optimizer": {"name": "adamw", "lr": 1e-3}, "training": {"steps": 6, "seed": 3},
+                               "profile": {"schedule": {"wait": 3, "active": 2}, "with_flops": True, "output_trace_dir": "traces"}},
+                              objects())
+        write_data(trainer.folder, 64)
+        trainer.build()
+        ended = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        lines = ended.stdout.split("profile of 2 steps")[1].splitlines()
+        self.assertRegex(lines[1], r"ms +% +GFLOP/s +GB/s +on the device")
+        rows = {line.split()[-1]: line.split() for line in lines[2:] if len(line.split()) > 3}
+        source = (trainer.folder / "trainer.c").read_text()
+        parts = dict(re.findall(r'\[part_\w+\] = \{"(\w+)", (\d+), \d+\}', source))
+        products = [name for name, flops in parts.items() if name.startswith("matmul")]
+        self.assertGreater(len(products), 2, parts)
+        for name in [*products, "update", "gradient_norm"]:
+            self.assertEqual(len(rows[name]), 6 if int(parts[name]) > 0 else 4, rows[name])
+            self.assertEqual(rows[name][0], f"{len(re.findall(rf'accel_cuda_lap.part_{name}.;', source)):.1f}", rows[name])
+        events = json.loads((trainer.folder / "traces" / "profile_0.json").read_text())["traceEvents"]
+        told = {event["args"]["part"]: event["args"]["flop"] for event in events if "part" in event.get("args", {})}
+        for name in products:
+            self.assertEqual(told[name], int(parts[name]))
 
     def test_absent(self):
         trainer = HostTrainer(job(), [])

@@ -40,7 +40,7 @@ ODD = 259  # classes: rows of logits that would not begin where libraries want t
 # What the suite runs: most keys on few models.
 CASES = {
     "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
-                training={**EVALUATED, "ema": {"decay": 0.9}}),
+                training={**EVALUATED, "ema": {"decay": 0.9}}, tracking={"grad_norms": "per_layer", "noise_scale": True}),
     "bf16": case("llama", {**HEADS, "vocab_size": ODD}, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
@@ -88,6 +88,7 @@ MORE = {
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
+KEYS = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "loss_scale", "noise_scale")
 LOW = {"bf16": 2e-2, "fp16": 2e-3}
 
 
@@ -105,11 +106,11 @@ class Comparison(unittest.TestCase):
 
     parts = None
 
-    def compare(self, name, job):
-        low = LOW.get(job.get("precision", {}).get("mixed_precision"))
+    def compare(self, name, job, watched=False, low=None):
+        low = low or LOW.get(job.get("precision", {}).get("mixed_precision"))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
-        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, name in WATCHED or "--all" in sys.argv)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 1))
@@ -117,7 +118,7 @@ class Comparison(unittest.TestCase):
             rows.append(trainer.run())
         expected, found = rows
         self.assertEqual(len(expected), len(found), name)
-        keys = [key for key in expected[-1] if key in ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "loss_scale")]
+        keys = [key for key in expected[-1] if key in KEYS or key.startswith("grad_norm/")]
         for one, other in zip(expected, found):
             for key in keys:
                 if one.get(key, 0) is None:  # of a step that overflowed

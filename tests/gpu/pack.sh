@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts resume overflow offload profile topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-chunks gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-chunks gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -29,11 +29,15 @@ write float32 nanogpt "$small" "$tokens" "$steps"
 write tf32 nanogpt "$small" "$tokens" "$steps"
 write bf16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: bf16}"
 write fp16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16}"
+begun="training: {steps: 200, seed: 7}\ntracking: {every: 1"
+write states8 nanogpt "$small" "$tokens" "$begun, grad_norms: per_layer}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0, state_dtype: 8bit}"
+write adalomo nanogpt "$small" "$tokens" "$begun}\noptimizer: {name: adalomo, lr: 3e-4, clip_grad_norm: 1.0}" # its backward runs twice
 write resume nanogpt "$small" "$tokens" "$steps\ncheckpoint: {every: 50}"
 # Gradients of 16 bits are beyond their range until the scale has come down.
 write overflow nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16, grad_scaler: {init_scale: 1.0e+12}}"
 write offload nanogpt "$small" "$tokens" "$steps\nparallelism: {offload: {optimizer: cpu}}"
 write profile nanogpt "$small" "$tokens" "$steps\nprofile: {schedule: {skip_first: 20, active: 3}, output_trace_dir: runs/traces, nvtx: true}"
+write rates nanogpt "$small" "$tokens" "$steps\nprofile: {schedule: {skip_first: 20, active: 3}, with_flops: true}"
 write ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 4" \
   "$steps\ndevices: {per_node: 2}\nparallelism: {zero_stage: 3}"
 write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
@@ -79,7 +83,7 @@ for path in "$folder"/jobs/*.yaml; do
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | resume | overflow | offload | profile | topology | ranks | topology-ranks) continue ;; esac
+  case $name in gpt2-* | resume | overflow | offload | profile | rates | topology | ranks | topology-ranks) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)

@@ -145,7 +145,7 @@ if [ -z "$gpu" ]; then
       tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
     fi
   done
-  for part in correctness pytorch graphs repeat resume overflow offload profile topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
+  for part in correctness pytorch graphs repeat resume overflow offload profile rates topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
   finish
 fi
 
@@ -165,7 +165,7 @@ curve() { # JOB: losses of 200 steps beside the processor's and PyTorch's
   if [ ! -f "bundles/$job.built" ]; then return 0; fi
   there_is_time 30 correctness "$job" || return 0
   # Rounding grows along a run: the bounds are over 200 steps, those of 16 bits by what float64 says of such sums.
-  case $job in float32 | grouped | recompute) most=2e-3 ;; *) most=3e-2 ;; esac
+  case $job in float32 | grouped | recompute | adalomo) most=2e-3 ;; *) most=3e-2 ;; esac
   if ! train "$job" "$job"; then
     tell correctness "$job" FAILED "$(complaint "runs/$job.log")"
     return 0
@@ -173,7 +173,7 @@ curve() { # JOB: losses of 200 steps beside the processor's and PyTorch's
   got=$(difference "$job" "references/$job/metrics.jsonl")
   within "$got" "$most" && good=0 || good=1
   verdict correctness "$job" "losses of 200 steps within $got of the processor's (at most $most)"
-  case $job in grouped | recompute | experts) return 0 ;; esac
+  case $job in grouped | recompute | experts | states8 | adalomo) return 0 ;; esac
   if [ -z "$torch" ] || [ ! -f batches.bin ]; then
     tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
   elif there_is_time 45 pytorch "$job"; then
@@ -199,8 +199,8 @@ bits() { # JOB: weights with and without graphs, and of two runs
   fi
 }
 first_curves() { for name in float32 bf16; do curve "$name"; done; }
-other_curves() { for name in fp16 tf32 grouped recompute experts; do curve "$name"; done; }
-all_bits() { for name in float32 bf16 fp16 tf32 grouped recompute experts; do bits "$name"; done; }
+other_curves() { for name in fp16 tf32 states8 adalomo grouped recompute experts; do curve "$name"; done; }
+all_bits() { for name in float32 bf16 fp16 tf32 states8 adalomo grouped recompute experts; do bits "$name"; done; }
 # Whether the part $1 of one job with that name can be done.
 is_ready() {
   [ -f "bundles/$1.built" ] && there_is_time 30 "$1" "$1"
@@ -257,6 +257,14 @@ train_two() {
   RANK=1 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1-1.log" 2>&1 &
   second=$!
   RANK=0 WORLD_SIZE=2 timeout "$(within_cap "${CAP:-60}")" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1.log" 2>&1 && wait "$second"
+}
+# Each kernel of a program, and of the libraries, is one of its parts.
+rates() {
+  if is_ready rates; then
+    train rates rates && grep -q 'GFLOP/s' runs/rates.log && same float32 rates &&
+      ! sed -n '/^profile of 3 steps/,$p' runs/rates.log | grep -q 'cutlass\|xmma\|gemm' && good=0 || good=1
+    verdict rates parts "$(sed -n '/^profile of 3 steps/,$p' runs/rates.log | sed -n 3p); $(complaint runs/rates.log)"
+  fi
 }
 ranks() {
   gpus=$(nvidia-smi -L | wc -l)
@@ -450,6 +458,7 @@ run_stage tuning tuning
 run_stage curves other_curves
 run_stage offload offload
 run_stage profile profile
+run_stage rates rates
 run_stage bits all_bits
 run_stage benchmark benchmark_350m
 run_stage topology topology

@@ -21,6 +21,9 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static uint8_t *buffer;
 static size_t room, used;
 static uint64_t began;
+static uint64_t outside[8]; /* what calls are made for, as the caller numbers it */
+static int n_outside;
+static uint32_t calls;
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
   *text = result == CUPTI_SUCCESS ? "no error" : "as the stand-in was asked";
@@ -71,7 +74,22 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
   return CUPTI_SUCCESS;
 }
 
+CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id) {
+  (void)kind;
+  if (n_outside == 8) fault("cuptiActivityPushExternalCorrelationId: what was pushed is not popped");
+  outside[n_outside++] = id;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *id) {
+  (void)kind;
+  if (n_outside == 0) fault("cuptiActivityPopExternalCorrelationId: nothing was pushed");
+  *id = outside[--n_outside];
+  return CUPTI_SUCCESS;
+}
+
 static size_t size_of(const CUpti_Activity *record) {
+  if (record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) return sizeof(CUpti_ActivityExternalCorrelation);
   if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) return sizeof(cupti_copy);
   return record->kind == CUPTI_ACTIVITY_KIND_MEMSET ? sizeof(cupti_fill) : sizeof(cupti_kernel);
 }
@@ -99,8 +117,21 @@ void cupti_work_begins(void) {
   began = now();
 }
 
+/* Such records are of calls of the API, and only come where these are asked for. */
+static void put_outside(void) {
+  CUpti_ActivityExternalCorrelation record = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                              .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                              .correlationId = calls};
+  bool seen = enabled[CUPTI_ACTIVITY_KIND_RUNTIME] && enabled[CUPTI_ACTIVITY_KIND_DRIVER];
+  if (n_outside == 0 || !seen || !enabled[record.kind]) return;
+  record.externalId = outside[n_outside - 1];
+  put(&record, sizeof record);
+}
+
 void cupti_work_ends(const char *name, int actor) {
   uint32_t stream = (uint32_t)actor;
+  calls++;
+  put_outside();
   if (strncmp(name, "cudaMemcpy", 10) == 0) {
     cupti_copy copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .bytes = 4, .start = began, .end = now()};
     copy.streamId = stream;
@@ -112,6 +143,7 @@ void cupti_work_ends(const char *name, int actor) {
   } else {
     cupti_kernel kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .start = began, .end = now(), .name = name};
     kernel.streamId = stream;
+    kernel.correlationId = calls;
     if (enabled[kernel.kind]) put(&kernel, sizeof kernel);
   }
 }
