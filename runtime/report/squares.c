@@ -31,7 +31,7 @@ static void add(int64_t *sums, double number) {
 }
 
 void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale) {
-#pragma omp parallel for reduction(+ : sums[:ACCEL_SQUARES])
+#pragma omp parallel for reduction(+ : sums[ : ACCEL_SQUARES])
   for (size_t first = 0; first < count; first += LINE) add(sums, squares_of_line(values + first, scale));
 }
 
