@@ -363,10 +363,10 @@ struct program {
     struct collective *items;
     int count, capacity;
   } collectives;             /* of a step, in order: gradients first, by buckets */
-  struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/sequence.h; NULL: not known */
   int n_buckets;             /* of them: those of gradients */
   bool sends_always;         /* every micro-batch sends gradients; else a step's last one alone */
   int64_t wire;              /* numbers of 16 bits: room for what is on its way to other ranks as such */
+  struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/sequence.h; NULL: not known */
   struct tree tree;
   struct compression compression;
 
