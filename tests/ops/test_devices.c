@@ -10,12 +10,10 @@
 
 #include "gen/ir/op.h"
 
-static const char *const missing[] = {"attention_cached", "dynamic_slice",
-                                      "recent",           "recent_from", /* of programs that write text */
-                                      "step_tensor",                     /* the step of lomo and adalomo */
-                                      "group_order",      "group_starts",
-                                      "grouped_matmul",   "grouped_matmul_weight", /* experts by groups of tokens */
-                                      "sync_batch_norm",  "sync_batch_norm_backward"};
+static const char *const missing[] = {
+    "attention_cached", "dynamic_slice", "recent", "recent_from", /* of programs that write text */
+    "step_tensor",                                                /* written beside the optimizer's update */
+};
 
 static bool has_kernel(const struct op_kind *kind) {
   char path[256];
