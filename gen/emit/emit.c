@@ -273,6 +273,13 @@ static void set_step(struct jinja_value context, const struct program *program) 
   if (one != NULL) jinja_set(arena, context, "one_arguments", entry_arguments_value(program, one, "weights"));
 }
 
+/* Whether a group of a loop's iterations draws random numbers. */
+static bool draws_in_groups(const struct program *program) {
+  for (int i = 0; i < program->n_functions; i++)
+    if (program->functions[i]->random && program->functions[i]->region->group) return true;
+  return false;
+}
+
 /* The entry functions: how main and step call them. */
 static void set_entries(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
@@ -285,6 +292,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
   jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
+  set_bool(arena, context, "groups_random", draws_in_groups(program));
   set_bool(arena, context, "backward_updates", backward != NULL && backward->updates);
   set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
   if (backward != NULL)
