@@ -13,8 +13,9 @@ GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills 
 
 
 def at_start_of(pattern, line, header=None):
+    """In a function that is used: a template of a kernel that nothing launches is no code."""
     def kind(text, rng):
-        found = list(pattern.finditer(text))
+        found = [m for m in pattern.finditer(text) if not m.re.groups or len(re.findall(rf"\b{m[1]}\b", text)) > 1]
         text = insert(text, rng.choice(found).end(), f"  {line}") if found else None
         return include(text, header) if header and text else text
     return kind
