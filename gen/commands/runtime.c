@@ -20,7 +20,7 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
     setenv("PKG_CONFIG_PATH", path, 1);
   }
   struct words command = words_in(options->arena);
-  words_split(&command, getenv("PKG_CONFIG") != NULL ? getenv("PKG_CONFIG") : "pkg-config");
+  words_split(&command, environment("PKG_CONFIG", "pkg-config"));
   words_split(&command, what);
   words_add(&command, runtime_package(false, ranks));
   const char *output = process_read(&command);
