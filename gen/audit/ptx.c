@@ -125,11 +125,11 @@ static bool collect(struct ptx_check *check, struct diagnostics *diags) {
     check->files = reader.files;
     if (statement.kind == PTX_END) return true;
     if (statement.kind == PTX_FUNCTION) {
-      ARENA_PUSH(check->code.arena, check->code.defined, statement.name);
-      check->code.n_kernels += statement.is_kernel;
+      ARENA_PUSH(code->arena, code->defined, statement.name);
+      code->n_kernels += statement.is_kernel;
     }
     if (statement.kind != PTX_BROKEN) continue;
-    diag_error(diags, (struct location){check->code.file, statement.line, 1, 0}, "this is no PTX");
+    diag_error(diags, (struct location){code->file, statement.line, 1, 0}, "this is no PTX");
     diag_help(diags, "give what 'nvcc -ptx -lineinfo' makes of the program's .cu");
     return false;
   }
@@ -142,9 +142,9 @@ static void check_all(struct ptx_check *check) {
   for (;;) {
     struct ptx_statement statement = ptx_next(&reader);
     if (statement.kind == PTX_END) return;
-    if (statement.kind == PTX_FUNCTION) check->code.function = statement.name;
+    if (statement.kind == PTX_FUNCTION) code->function = statement.name;
     if (statement.kind == PTX_CLOSE) close_function(check);
-    if (statement.kind == PTX_LABEL) ARENA_PUSH(check->code.arena, check->code.labels, statement.name);
+    if (statement.kind == PTX_LABEL) ARENA_PUSH(code->arena, code->labels, statement.name);
     if (statement.kind == PTX_DECLARATION) check_declaration(check, &statement);
     if (statement.kind == PTX_INSTRUCTION) check_instruction(check, &statement);
   }
