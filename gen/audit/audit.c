@@ -9,6 +9,7 @@
 #include "gen/audit/ptx.h"
 #include "gen/audit/sass.h"
 #include "gen/audit/walk.h"
+#include "gen/base/path.h"
 #include "gen/c/parse.h"
 
 /* A program that does not compile cannot be audited; its warnings are the compiler's matter. */
@@ -70,8 +71,8 @@ struct audit *audit_calls(struct arena *arena, const char *file, const struct au
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
-  if (is_ptx(file)) return ptx_audit(arena, file, options->text, diags);
-  if (is_sass(file)) return sass_audit(arena, file, options->text, diags);
+  if (has_ending(file, ".ptx")) return ptx_audit(arena, file, options->text, diags);
+  if (has_ending(file, ".sass")) return sass_audit(arena, file, options->text, diags);
   struct tree *tree = read_program(arena, file, options, diags);
   if (tree == NULL) return NULL;
   struct audit *audit = begin(arena, tree, options);

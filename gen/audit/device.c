@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "gen/audit/device_headers.h"
+#include "gen/base/path.h"
 
 static const char *const index_names[INDEX_NAMES] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
 static const char *const axis_names[INDEX_AXES] = {"x", "y", "z"};
@@ -203,9 +204,8 @@ static struct tree *parse(struct arena *arena, struct device *device, const stru
 
 struct device *device_read(struct arena *arena, struct tree *tree, const struct audit_options *options) {
   struct device *device = arena_alloc(arena, sizeof *device);
-  size_t length = strlen(tree->file);
-  bool named = length > 2 && strcmp(tree->file + length - 2, ".c") == 0;
-  device->file = arena_printf(arena, "%.*s.cu", (int)(named ? length - 2 : length), tree->file);
+  const char *stem = without_ending(arena, tree->file, ".c");
+  device->file = arena_printf(arena, "%s.cu", stem != NULL ? stem : tree->file);
   device->where = (struct location){.file = device->file};
   if (access(device->file, R_OK) != 0) {
     device->where.file = tree->file;

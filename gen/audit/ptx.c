@@ -161,11 +161,6 @@ static const struct device_words words = {
     .memory_sentence = "The memory of a thread and of a block is bounded.",
 };
 
-bool is_ptx(const char *file) {
-  size_t length = strlen(file);
-  return length > 4 && strcmp(file + length - 4, ".ptx") == 0;
-}
-
 struct audit *ptx_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
   struct ptx_check check = {0};
   struct device_code *code = &check.code;

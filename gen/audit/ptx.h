@@ -4,9 +4,6 @@
 
 #include "gen/audit/audit.h"
 
-/* Whether a file is audited as PTX: by its name. */
-bool is_ptx(const char *file);
-
 /* Reads a PTX file and checks the claims about device code. `text` in the place of the file's, or NULL. NULL, with
  * errors in diags, when it cannot be read or is no PTX. */
 struct audit *ptx_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);

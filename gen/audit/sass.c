@@ -200,11 +200,6 @@ static const struct device_words words = {
     .memory_sentence = "The stack of a thread is moved by constants alone.",
 };
 
-bool is_sass(const char *file) {
-  size_t length = strlen(file);
-  return length > 5 && strcmp(file + length - 5, ".sass") == 0;
-}
-
 static void check_all(struct sass_check *check) {
   const struct lines *lines = &check->lines;
   for (int i = 0; i < lines->count; i++) {

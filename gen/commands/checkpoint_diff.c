@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/commands/checkpoint_report.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/values/half.h"
@@ -161,11 +162,6 @@ static bool is_index(const char *name) {
   return strstr(name, ".safetensors.index.json") != NULL || strstr(name, rt_pieces_ending) != NULL;
 }
 
-static bool is_json(const char *name) {
-  size_t length = strlen(name);
-  return length > 5 && strcmp(name + length - 5, ".json") == 0;
-}
-
 static void compare_files(const struct pair *pair, json_t *report) {
   json_t *files = json_array(), *values = json_array();
   char stem[256];
@@ -176,7 +172,7 @@ static void compare_files(const struct pair *pair, json_t *report) {
       if (stem_of(own->name, stem) || is_index(own->name)) continue;
       if (other == NULL)
         json_array_append_new(files, json_pack("{s:s, s:s}", "name", own->name, "only", sides[side]));
-      else if (side == 0 && is_json(own->name))
+      else if (side == 0 && has_ending(own->name, ".json"))
         compare_values(pair, own->name, values);
       else if (side == 0 && own->sum.xxh64 != other->sum.xxh64)
         json_array_append_new(files, json_pack("{s:s}", "name", own->name));

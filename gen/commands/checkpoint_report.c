@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/files/folders.h"
 #include "runtime/weights/shards.h"
@@ -68,11 +69,6 @@ json_t *checkpoint_verify(const char *folder, struct problem *problem) {
 
 /* ---- show ---- */
 
-static bool is_tensors(const char *name) {
-  size_t length = strlen(name), ending = strlen(".safetensors");
-  return length > ending && strcmp(name + length - ending, ".safetensors") == 0;
-}
-
 static json_t *shape_of(const struct stored_tensor *tensor) {
   json_t *shape = json_array();
   for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer(tensor->shape[i]));
@@ -82,7 +78,7 @@ static json_t *shape_of(const struct stored_tensor *tensor) {
 static bool add_tensors(json_t *file, const char *folder, const char *name, struct problem *problem) {
   char path[4096];
   struct shards shards;
-  if (!is_tensors(name)) return true;
+  if (!has_ending(name, ".safetensors")) return true;
   snprintf(path, sizeof path, "%.3800s/%s", folder, name);
   if (!rt_shards_open(&shards, path, "", problem)) return false;
   json_t *tensors = json_array();

@@ -5,20 +5,21 @@
 #include <string.h>
 
 #include "gen/base/file.h"
+#include "gen/base/path.h"
 #include "gen/commands/commands.h"
 #include "gen/commands/files.h"
 #include "gen/commands/side.h"
 
 /* The side of a job, a program or a manifest, which is told by its name and its content. */
 static bool read_side(const struct options *options, const char *file, struct side *side, struct diagnostics *diags) {
-  size_t length, name = strlen(file);
+  size_t length;
   const char *text = read_bytes(options->arena, file, &length);
   side->name = file;
   if (text == NULL) {
     diag_error(diags, (struct location){.file = file}, "cannot read it: %s", strerror(errno));
     return false;
   }
-  if (name > 2 && strcmp(file + name - 2, ".c") == 0) return side_of_program(options, file, text, length, side, diags);
+  if (has_ending(file, ".c")) return side_of_program(options, file, text, length, side, diags);
   json_t *root = json_loadb(text, length, 0, NULL);
   bool manifest = json_object_get(root, "format") != NULL && json_object_get(root, "generator") != NULL;
   json_decref(root);

@@ -76,9 +76,8 @@ static const char *compile_before(const struct describer *d) {
 static const char *compile_rest(const struct describer *d) {
   struct arena *arena = d->arena;
   const char *program = d->manifest->output.name, *hooks = d->travel->job->hooks.source;
-  size_t length = strlen(program);
-  bool is_c = length > 2 && strcmp(program + length - 2, ".c") == 0;
-  const char *binary = is_c ? arena_copy(arena, program, length - 2) : arena_printf(arena, "%s.out", program);
+  const char *stem = without_ending(arena, program, ".c"),
+             *binary = stem != NULL ? stem : arena_printf(arena, "%s.out", program);
   const char *more = hooks == NULL || d->travel->kind != PROGRAM_TRAIN
                          ? ""
                          : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/commands/template_values.h"
 
@@ -35,10 +36,9 @@ static const char *read_file(struct arena *arena, const char *path, size_t *leng
 /* Templates lie in the main template's folder; a name cannot lead out of it. */
 static const char *load(void *context, const char *name) {
   const struct command *command = context;
-  bool leaves =
-      name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../") != NULL;
-  size_t length = strlen(name);
-  if (leaves || (length >= 3 && strcmp(name + length - 3, "/..") == 0)) return NULL;
+  bool leaves = name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 ||
+                strstr(name, "/../") != NULL || has_ending(name, "/..");
+  if (leaves) return NULL;
   return read_file(command->arena, arena_printf(command->arena, "%s%s", command->folder, name), NULL);
 }
 

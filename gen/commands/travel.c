@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/version.h"
 #include "gen/commands/length.h"
 #include "gen/emit/emit.h"
@@ -173,9 +174,8 @@ int travel_to_text(struct travel *travel, struct origins *origins, const char **
 
 /* `path` with another ending; NULL where it has not the one. */
 static const char *with_ending(struct arena *arena, const char *path, const char *from, const char *to) {
-  size_t length = strlen(path), ending = strlen(from);
-  if (length <= ending || strcmp(path + length - ending, from) != 0) return NULL;
-  return arena_printf(arena, "%.*s%s", (int)(length - ending), path, to);
+  const char *stem = without_ending(arena, path, from);
+  return stem != NULL ? arena_printf(arena, "%s%s", stem, to) : NULL;
 }
 
 const char *travel_beside_path(const struct travel *travel, const char *program) {

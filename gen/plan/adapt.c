@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/ir/op.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/match.h"
@@ -11,13 +12,8 @@
 
 static const char weight_ending[] = ".weight", a_ending[] = ".lora_A.weight", b_ending[] = ".lora_B.weight";
 
-static bool ends_in(const char *name, const char *ending) {
-  size_t length = strlen(name), tail = strlen(ending);
-  return length > tail && strcmp(name + length - tail, ending) == 0;
-}
-
 bool is_adapter(const char *name) {
-  return ends_in(name, a_ending) || ends_in(name, b_ending);
+  return has_ending(name, a_ending) || has_ending(name, b_ending);
 }
 
 double adapter_scale(const struct job *job) {
@@ -29,7 +25,7 @@ double adapter_scale(const struct job *job) {
 
 /* The path of the module whose weight this is; NULL for other parameters. */
 static const char *module_of(struct arena *arena, const char *name) {
-  return ends_in(name, weight_ending) ? arena_copy(arena, name, strlen(name) - strlen(weight_ending)) : NULL;
+  return without_ending(arena, name, weight_ending);
 }
 
 /* As PEFT's target_modules: the whole path of a module, or its last names; a pattern is held against the whole. */

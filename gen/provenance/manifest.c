@@ -1,13 +1,10 @@
 #include "gen/provenance/manifest.h"
 
-#include <string.h>
-
 #include "gen/base/path.h"
 
 const char *manifest_path(struct arena *arena, const char *program) {
-  size_t length = strlen(program);
-  bool is_c = length > 2 && strcmp(program + length - 2, ".c") == 0;
-  return arena_printf(arena, "%.*s.manifest.json", (int)(is_c ? length - 2 : length), program);
+  const char *stem = without_ending(arena, program, ".c");
+  return arena_printf(arena, "%s.manifest.json", stem != NULL ? stem : program);
 }
 
 void manifest_add(struct arena *arena, struct manifest_list *list, const char *text) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "tests/model/reading.h"
 
@@ -75,12 +76,12 @@ static const char *without_header_lines(struct arena *arena, const char *message
 /* ---- Files ---- */
 
 struct names {
-  char **items;
+  const char **items;
   int count, capacity;
 };
 
 static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The C files of a folder, sorted, without their ending. */
@@ -92,10 +93,8 @@ static struct names list_models(struct arena *arena, const char *folder) {
     exit(1);
   }
   for (struct dirent *entry; (entry = readdir(handle)) != NULL;) {
-    size_t length = strlen(entry->d_name);
-    if (length < 3 || strcmp(entry->d_name + length - 2, ".c") != 0) continue;
-    char *name = arena_copy(arena, entry->d_name, length - 2);
-    ARENA_PUSH(arena, names, name);
+    const char *name = without_ending(arena, entry->d_name, ".c");
+    if (name != NULL) ARENA_PUSH(arena, names, name);
   }
   closedir(handle);
   qsort(names.items, (size_t)names.count, sizeof *names.items, by_name);
