@@ -3,10 +3,14 @@
 #define ACCEL_BASE_FILE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "gen/base/arena.h"
 
 /* The bytes of a file with a NUL behind them, in `arena`; NULL when it cannot be read. */
 const char *read_bytes(struct arena *arena, const char *path, size_t *length);
+
+/* The same of what is left of a stream, which stays open. */
+const char *read_stream(struct arena *arena, FILE *file, size_t *length);
 
 #endif

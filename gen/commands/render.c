@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/file.h"
 #include "gen/base/path.h"
-#include "gen/base/text.h"
 #include "gen/commands/template_values.h"
 
 int command_render(int argc, char **argv);
@@ -21,16 +21,7 @@ struct command {
 };
 
 static const char *read_file(struct arena *arena, const char *path, size_t *length) {
-  FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-  if (file == NULL) return NULL;
-  struct text text = text_in(arena);
-  char piece[1 << 14];
-  size_t count;
-  while ((count = fread(piece, 1, sizeof piece, file)) > 0) text_add(&text, piece, count);
-  bool failed = ferror(file) != 0;
-  if (file != stdin) fclose(file);
-  if (length != NULL) *length = text.length;
-  return failed ? NULL : text_string(&text);
+  return strcmp(path, "-") == 0 ? read_stream(arena, stdin, length) : read_bytes(arena, path, length);
 }
 
 /* Templates lie in the main template's folder; a name cannot lead out of it. */
@@ -39,7 +30,8 @@ static const char *load(void *context, const char *name) {
   bool leaves = name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 ||
                 strstr(name, "/../") != NULL || has_ending(name, "/..");
   if (leaves) return NULL;
-  return read_file(command->arena, arena_printf(command->arena, "%s%s", command->folder, name), NULL);
+  size_t length;
+  return read_file(command->arena, arena_printf(command->arena, "%s%s", command->folder, name), &length);
 }
 
 /* --- values --- */
@@ -48,13 +40,12 @@ static bool read_values(struct command *command, struct jinja_value *values) {
   *values = jinja_map(command->arena);
   if (command->values_path == NULL) return true;
   size_t length;
-  const char *bytes = read_file(command->arena, command->values_path, &length),
-             *dot = strrchr(command->values_path, '.');
+  const char *bytes = read_file(command->arena, command->values_path, &length);
   if (bytes == NULL) {
     fprintf(stderr, "accel-gen render: %s: %s\n", command->values_path, strerror(errno));
     return false;
   }
-  bool json = dot != NULL && strcmp(dot, ".json") == 0;
+  bool json = has_ending(command->values_path, ".json");
   bool fine = json ? values_read_json(command->arena, command->values_path, bytes, length, values)
                    : values_read_yaml(command->arena, command->values_path, bytes, length, values);
   if (!fine || values->kind == JINJA_MAP) return fine;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/base/text.h"
+#include "gen/base/file.h"
 
 static void read_value(struct config_value *value, const char *text) {
   char *end;
@@ -69,13 +69,8 @@ struct graph *read_graph(struct arena *arena, const struct tree *program, const 
 }
 
 const char *read_file(struct arena *arena, const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return NULL;
-  struct text text = text_in(arena);
-  char buffer[4096];
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) text_add(&text, buffer, got);
-  fclose(file);
-  return text_string(&text);
+  size_t length;
+  return read_bytes(arena, path, &length);
 }
 
 const char *printed(struct arena *arena, const struct diagnostics *diags) {
@@ -83,9 +78,8 @@ const char *printed(struct arena *arena, const struct diagnostics *diags) {
   if (file == NULL) return "no temporary file";
   diag_print(diags, file, false);
   rewind(file);
-  struct text text = text_in(arena);
-  char buffer[4096];
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) text_add(&text, buffer, got);
+  size_t length;
+  const char *text = read_stream(arena, file, &length);
   fclose(file);
-  return text_string(&text);
+  return text;
 }
