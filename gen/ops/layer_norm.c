@@ -110,10 +110,6 @@ static const struct op_kind kind_backward = {
 
 /* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
 
-static void reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_of_sum(&kind, node, inputs, outputs);
-}
-
 static const struct op_kind kind_of_sum = {
     .name = "add_layer_norm",
     .class = OP_KERNEL,
@@ -122,12 +118,9 @@ static const struct op_kind kind_of_sum = {
     .output_names = {"y", "mean", "rstd", "x"},
     .in_place = {0, 0, 0, 1},
     .flops_each = 8,
-    .reference = reference_of_sum,
+    .plain = &kind,
+    .reference = op_reference_of_sum,
 };
-
-static void reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_plus(&kind_backward, node, inputs, outputs);
-}
 
 static const struct op_kind kind_plus = {
     .name = "layer_norm_plus_backward",
@@ -139,12 +132,9 @@ static const struct op_kind kind_plus = {
     .in_place = {6},
     .flops_each = 15,
     .with_low = &kind_with_low,
-    .reference = reference_plus,
+    .plain = &kind_backward,
+    .reference = op_reference_plus,
 };
-
-static void reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_with_low(&kind_backward, node, inputs, outputs);
-}
 
 static const struct op_kind kind_with_low = {
     .name = "layer_norm_plus_low_backward",
@@ -155,7 +145,8 @@ static const struct op_kind kind_with_low = {
     .accumulates = 4 | 8,
     .in_place = {6},
     .flops_each = 15,
-    .reference = reference_with_low,
+    .plain = &kind_backward,
+    .reference = op_reference_with_low,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */

@@ -93,10 +93,6 @@ static const struct op_kind kind_backward = {
 
 /* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
 
-static void reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_of_sum(&kind, node, inputs, outputs);
-}
-
 static const struct op_kind kind_of_sum = {
     .name = "add_rms_norm",
     .class = OP_KERNEL,
@@ -105,12 +101,9 @@ static const struct op_kind kind_of_sum = {
     .output_names = {"y", "rstd", "x"},
     .in_place = {0, 0, 1},
     .flops_each = 5,
-    .reference = reference_of_sum,
+    .plain = &kind,
+    .reference = op_reference_of_sum,
 };
-
-static void reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_plus(&kind_backward, node, inputs, outputs);
-}
 
 static const struct op_kind kind_plus = {
     .name = "rms_norm_plus_backward",
@@ -122,12 +115,9 @@ static const struct op_kind kind_plus = {
     .in_place = {5},
     .flops_each = 11,
     .with_low = &kind_with_low,
-    .reference = reference_plus,
+    .plain = &kind_backward,
+    .reference = op_reference_plus,
 };
-
-static void reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
-  op_reference_with_low(&kind_backward, node, inputs, outputs);
-}
 
 static const struct op_kind kind_with_low = {
     .name = "rms_norm_plus_low_backward",
@@ -138,7 +128,8 @@ static const struct op_kind kind_with_low = {
     .accumulates = 4,
     .in_place = {5},
     .flops_each = 11,
-    .reference = reference_with_low,
+    .plain = &kind_backward,
+    .reference = op_reference_with_low,
 };
 
 /* ---- Functions: the weight starts at one, whatever the scope says ---- */

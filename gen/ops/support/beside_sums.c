@@ -4,8 +4,7 @@
 
 enum { MOST_OPERANDS = 8 };
 
-void op_reference_of_sum(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                         double *const *outputs) {
+void op_reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct node over = *node;
   const double *others[MOST_OPERANDS];
   double *sum = outputs[node->n_outputs - 1];
@@ -14,26 +13,24 @@ void op_reference_of_sum(const struct op_kind *plain, const struct node *node, c
   over.n_inputs--;
   for (int i = 1; i < over.n_inputs; i++) others[i] = inputs[i + 1];
   others[0] = sum;
-  plain->reference(&over, others, outputs);
+  node->kind->plain->reference(&over, others, outputs);
 }
 
 static void add_last(const struct node *node, const double *const *inputs, double *dx) {
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++) dx[i] += inputs[node->n_inputs - 1][i];
 }
 
-void op_reference_plus(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                       double *const *outputs) {
-  plain->reference(node, inputs, outputs);
+void op_reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
+  node->kind->plain->reference(node, inputs, outputs);
   add_last(node, inputs, outputs[0]);
 }
 
-void op_reference_with_low(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                           double *const *outputs) {
+void op_reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct node wide = *node;
   double *own[MOST_OPERANDS] = {outputs[0]};
   wide.n_outputs--;
   for (int i = 1; i < wide.n_outputs; i++) own[i] = outputs[i + 1];
-  plain->reference(&wide, inputs, own);
+  node->kind->plain->reference(&wide, inputs, own);
   add_last(node, inputs, outputs[0]);
   memcpy(outputs[1], outputs[0], (size_t)shape_count(node->outputs[0]->shape) * sizeof *outputs[1]);
 }

@@ -62,13 +62,10 @@ bool op_collapse(struct shape shape, const int64_t *strides, int first, int last
 
 /* ---- Normalisations beside additions ---- */
 
-/* The references of kinds that a normalisation's file makes of `plain` for op_kind.of_sum, plus and with_low. */
-void op_reference_of_sum(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                         double *const *outputs);
-void op_reference_plus(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                       double *const *outputs);
-void op_reference_with_low(const struct op_kind *plain, const struct node *node, const double *const *inputs,
-                           double *const *outputs);
+/* The references of what op_kind.of_sum, plus and with_low name, by that of op_kind.plain. */
+void op_reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs);
+void op_reference_plus(const struct node *node, const double *const *inputs, double *const *outputs);
+void op_reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs);
 
 /* ---- Means ---- */
 
