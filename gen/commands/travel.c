@@ -96,15 +96,15 @@ static bool read_tuning(struct travel *travel) {
   if (travel->tuning != NULL || name == NULL) return true;
   const struct location where = job_where(travel->job, "devices.tuning");
   const struct tuned_machine machine = tuning_machine(travel->arena);
-  bool elsewhere =
-      travel->job->devices.kind == DEVICE_CUDA; /* the trainer looks whether its GPU has what was measured */
+  /* Whether a GPU has what was measured is for the trainer to see. */
+  const struct tuned_machine *here = travel->job->devices.kind == DEVICE_CUDA ? NULL : &machine;
   const char *file = strcmp(name, "machine") == 0 ? tuning_path(travel->arena, &machine) : name;
   if (file == NULL) {
     diag_error(&travel->diags, where, "there is no cache folder in which this machine's table could be");
     diag_help(&travel->diags, "set XDG_CACHE_HOME or HOME, or name a file");
     return false;
   }
-  travel->tuning = tuning_read(travel->arena, file, elsewhere ? NULL : &machine, where, &travel->diags);
+  travel->tuning = tuning_read(travel->arena, file, here, where, &travel->diags);
   return travel->tuning != NULL;
 }
 

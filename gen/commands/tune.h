@@ -13,8 +13,7 @@ struct tuning *tune_open(const struct options *options, const char *file, struct
 int tune_finish(const struct travel *travel, struct tuning *table, const char *file);
 
 /* The products of a program for GPUs, by the algorithms of its library: as its trainer has measured them in the file
- * that
- * --measured names, else on this machine. A status. */
+ * that --measured names, else on this machine. A status. */
 int tune_products(const struct options *options, const char *file);
 
 #endif

@@ -108,8 +108,7 @@ struct op_kind {
   double (*flops)(const struct node *node);
   double flops_each;
 
-  /* Those of them that are products of matrices. NULL: all where autocast is LOW, else
-   * none. */
+  /* Those of them that are products of matrices. NULL: all where autocast is LOW, else none. */
   double (*product_flops)(const struct node *node);
 
   /* Bytes that a library may want to work in, beside the operands, where the kernel is one's. NULL: few. */

@@ -114,9 +114,8 @@ struct value *op_kept(struct builder *builder, const struct new_places *new, con
  * or at the beginning `first`; NULL: zeros. Sets new->timeline to what it then is. */
 struct value *op_recent(struct builder *builder, struct new_places *new, int input, int64_t count, struct value *first);
 
-/* Whether input `index` is a place, int32 [1], and behind it how many new places are valid, where there is such an
- * input.
- */
+/* Whether input `index` is a place, int32 [1], and the one behind it, where there is one, how many new places are
+ * valid. */
 bool op_check_at(struct arena *arena, const struct node *node, int index, const char **error);
 
 /* How many of `width` new places are valid, by input `index` where it is there. */
