@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import platform
-import subprocess
 import sys
 import unittest
 
@@ -17,10 +16,11 @@ import numpy as np
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import GENERATOR, MODELS, Trainer, relative  # noqa: E402
+from harness import MODELS, Trainer, relative  # noqa: E402
 
 SCHEMA = json.loads((TREE / "schemas" / "tuning.schema.json").read_text())
 STEPS = 6
+FAST = "-std=c17 -O1 -march=native"  # to compile, not to run
 
 
 def make(**groups):
@@ -33,24 +33,16 @@ def make(**groups):
     return trainer
 
 
-def command(trainer, *words, status=0, **environment):
-    result = subprocess.run([GENERATOR, *words], cwd=trainer.folder, capture_output=True, text=True, check=False,
-                            env={**os.environ, "CFLAGS": "-std=c17 -O1 -march=native", **environment})
-    if result.returncode != status:
-        raise AssertionError(f"{words}: {result.returncode}\n{result.stdout}{result.stderr}")
-    return result.stdout + result.stderr
-
-
 class Tune(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.trainer = make()
-        cls.said = command(cls.trainer, "tune", "job.yaml", "-o", "table.json", "--rounds", "1")
+        cls.said = cls.trainer.command("tune", "job.yaml", "-o", "table.json", "--rounds", "1", CFLAGS=FAST)
         cls.file = cls.trainer.folder / "table.json"
         cls.table = json.loads(cls.file.read_text())
 
     def plan(self, *flags):
-        return json.loads(command(self.trainer, "plan", "job.yaml", "--json", *flags))
+        return json.loads(self.trainer.command("plan", "job.yaml", "--json", *flags))
 
     def write(self, name, table):
         text = table if isinstance(table, str) else json.dumps(table, indent=1)
@@ -102,16 +94,15 @@ class Tune(unittest.TestCase):
     def test_ways_train_alike(self):
         losses = []
         for flags in ([], ["--tuning", self.fastest(1)], ["--tuning", self.fastest(2)]):
-            self.trainer.build(*[str(self.trainer.folder / f) if f.endswith(".json") else f for f in flags],
-                               CFLAGS="-std=c17 -O1 -march=native")
+            self.trainer.build(*[str(self.trainer.folder / f) if f.endswith(".json") else f for f in flags], CFLAGS=FAST)
             losses.append([step["loss"] for step in self.trainer.run()])
         for other in losses[1:]:
             self.assertLess(relative(np.array(other), np.array(losses[0])), 1e-6)
 
     def test_same_bytes_and_manifest(self):
         name = self.fastest(1)
-        command(self.trainer, "job.yaml", "-o", "a.c", "--tuning", name, "--manifest")
-        command(self.trainer, "job.yaml", "-o", "b.c", "--set", f"devices.tuning={name}")
+        self.trainer.command("job.yaml", "-o", "a.c", "--tuning", name, "--manifest")
+        self.trainer.command("job.yaml", "-o", "b.c", "--set", f"devices.tuning={name}")
         folder = self.trainer.folder
         self.assertEqual((folder / "a.c").read_bytes(), (folder / "b.c").read_bytes())
         self.assertNotEqual((folder / "a.c").read_bytes(), self.trainer.generate())
@@ -119,26 +110,26 @@ class Tune(unittest.TestCase):
         digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         self.assertIn({"role": "tuning", "name": name, "sha256": digest}, manifest["inputs"])
         self.assertEqual({choice["by"] for choice in manifest["plan"]["choices"]}, {"measurement"})
-        self.assertIn("same", command(self.trainer, "audit", "--regenerate", "a.manifest.json"))
+        self.assertIn("same", self.trainer.command("audit", "--regenerate", "a.manifest.json"))
         self.write(name, self.table)
-        self.assertIn(f"{name} is another", command(self.trainer, "audit", "--regenerate", "a.manifest.json", status=1)
+        self.assertIn(f"{name} is another", self.trainer.command("audit", "--regenerate", "a.manifest.json", status=1)
                       .replace("  ", " "))
 
     def test_machines_own_table(self):
         home = str(self.trainer.folder / "cache")
-        said = command(self.trainer, "plan", "job.yaml", "--tuning", "machine", status=2, XDG_CACHE_HOME=home)
+        said = self.trainer.command("plan", "job.yaml", "--tuning", "machine", status=2, XDG_CACHE_HOME=home)
         self.assertIn("cannot read the table of measurements", said)
         self.assertIn("accel-gen tune JOB", said)
         processor = self.table["machine"]["processor"] + f", {os.cpu_count()}"
         kept = pathlib.Path(home) / "accel-gen" / f"tuning-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
         kept.parent.mkdir(parents=True)
         kept.write_bytes(self.file.read_bytes())
-        said = command(self.trainer, "plan", "job.yaml", "--tuning", "machine", XDG_CACHE_HOME=home)
+        said = self.trainer.command("plan", "job.yaml", "--tuning", "machine", XDG_CACHE_HOME=home)
         self.assertIn("predicted ", said)
 
     def refuse(self, table, *words):
         name = self.write("bad.json", table)
-        said = command(self.trainer, "job.yaml", "-o", "bad.c", "--tuning", name, status=2)
+        said = self.trainer.command("job.yaml", "-o", "bad.c", "--tuning", name, status=2)
         for word in words:
             self.assertIn(word, said)
         self.assertFalse((self.trainer.folder / "bad.c").exists())
@@ -158,12 +149,12 @@ class Tune(unittest.TestCase):
         self.refuse("\0\1", "bad.json")
 
     def test_what_cannot_be_tuned(self):
-        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", "--set", "devices.per_node=2", status=2)
+        said = self.trainer.command("tune", "job.yaml", "-o", "x.json", "--set", "devices.per_node=2", status=2)
         self.assertIn("tune the same job with one rank", said)
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
     def test_products_need_a_gpu(self):
-        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", "--set", "devices={kind: cuda}", status=1)
+        said = self.trainer.command("tune", "job.yaml", "-o", "x.json", "--set", "devices={kind: cuda}", status=1)
         self.assertIn("no GPU to measure on", said)
 
 

@@ -12,19 +12,12 @@ import unittest
 
 import jsonschema
 import numpy as np
-from host import GENERATOR, TREE, HostTrainer, objects
+from host import TREE, HostTrainer, objects
 from test_training import MODELS, TEXT, write_data
 
 GPT = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
 SCHEMA = json.loads((TREE / "schemas" / "tuning.schema.json").read_text())
 FASTEST = "algo 61 tile 21 split 1 reduction 0 swizzle 0 custom 0 stages 3 inner 0 cluster 2"
-
-
-def command(trainer, *words, status=0):
-    ended = subprocess.run([GENERATOR, *words], cwd=trainer.folder, capture_output=True, text=True)
-    if ended.returncode != status:
-        raise AssertionError(f"{words}: {ended.returncode}\n{ended.stdout}{ended.stderr}")
-    return ended.stdout + ended.stderr
 
 
 class Products(unittest.TestCase):
@@ -40,7 +33,7 @@ class Products(unittest.TestCase):
         cls.file = cls.trainer.folder / "measured.json"
         cls.measuring = cls.trainer.run(ACCEL_MEASURE=str(cls.file))
         cls.measured = json.loads(cls.file.read_text())
-        cls.said = command(cls.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
+        cls.said = cls.trainer.command("tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
         cls.table = json.loads((cls.trainer.folder / "table.json").read_text())
         cls.trainer.generate("--tuning", "table.json")
         cls.text = (cls.trainer.folder / "trainer.c").read_text()
@@ -61,7 +54,7 @@ class Products(unittest.TestCase):
         self.assertEqual(self.table["machine"]["processor"], self.measured["device"])
         self.assertTrue(all("by the library" in entry["subject"] for entry in self.table["entries"]))
         self.assertIn("choices   algorithm of matmul_", self.said)
-        again = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
+        again = self.trainer.command("tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
         self.assertIn(f"table.json: {len(self.table['entries'])} entries", again)
 
     def test_program(self):
@@ -77,27 +70,27 @@ class Products(unittest.TestCase):
         self.assertEqual(ended.stderr.count("its own choice is taken"), products)
 
     def test_choices(self):
-        plan = json.loads(command(self.trainer, "plan", "job.yaml", "--json", "--tuning", "table.json"))
+        plan = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json"))
         self.assertGreater(len(plan["choices"]), 4)
         for choice in plan["choices"]:
             self.assertEqual((choice["by"], choice["chooses"], choice["way"]), ("measurement", "algorithm", FASTEST))
-        other = json.loads(command(self.trainer, "plan", "job.yaml", "--json", "--tuning", "table.json", "--set",
-                                   "training.deterministic=true"))
+        other = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json", "--set",
+                                                "training.deterministic=true"))
         self.assertNotIn("choices", other, "sums in one order are other measurements")
 
     def test_refused(self):
         (self.trainer.folder / "none.json").write_text("{}")
-        said = command(self.trainer, "tune", "job.yaml", "--measured", "none.json", "-o", "x.json", status=2)
+        said = self.trainer.command("tune", "job.yaml", "--measured", "none.json", "-o", "x.json", status=2)
         self.assertIn("none.json holds no measurements of this job's products", said)
-        said = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", status=2)
+        said = self.trainer.command("tune", "job.yaml", "--measured", "measured.json", status=2)
         self.assertIn("-o FILE", said)
-        said = command(self.trainer, "tune", "job.yaml", "--measured", "measured.json", "-o", "x.json", "--set",
-                       "devices.kind=cpu", status=2)
+        said = self.trainer.command("tune", "job.yaml", "--measured", "measured.json", "-o", "x.json", "--set",
+                                    "devices.kind=cpu", status=2)
         self.assertIn("--measured is of programs for GPUs", said)
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_no_gpu(self):
-        said = command(self.trainer, "tune", "job.yaml", "-o", "x.json", status=1)
+        said = self.trainer.command("tune", "job.yaml", "-o", "x.json", status=1)
         self.assertRegex(said, "^accel-gen: no GPU to measure on: .*\n$")
 
 

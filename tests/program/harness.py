@@ -45,6 +45,14 @@ class Trainer:
                        env={**os.environ, **environment})
         return program
 
+    def command(self, *words, status=0, **environment):
+        """What the generator says in the folder; it must end with the status."""
+        ended = subprocess.run([GENERATOR, *words], cwd=self.folder, capture_output=True, text=True,
+                               env={**os.environ, **environment})
+        if ended.returncode != status:
+            raise AssertionError(f"{words}: {ended.returncode}\n{ended.stdout}{ended.stderr}")
+        return ended.stdout + ended.stderr
+
     def run(self, *flags, **environment):
         """The metrics: a list of dicts, one a step."""
         result = subprocess.run([self.folder / "trainer", *flags], cwd=self.folder, capture_output=True, text=True,
