@@ -264,4 +264,9 @@ struct template {
   int block_count, block_capacity;
 };
 
+typedef void node_visit(void *context, struct node *node);
+
+/* Visits the expressions that an expression is made of, in the order in which they are evaluated. */
+void jj_each_operand(const struct node *node, node_visit *visit, void *context);
+
 #endif

@@ -21,89 +21,39 @@ static void bind_all(struct compiler *c, struct scope *s, const struct nodes *no
   for (int i = 0; i < nodes->count; i++) bind(c, s, nodes->items[i]);
 }
 
-static void bind_args(struct compiler *c, struct scope *s, struct args *args) {
-  if (args == NULL) return;
-  bind_all(c, s, &args->positional);
-  bind_all(c, s, &args->keyword_values);
-  bind(c, s, args->star);
-  bind(c, s, args->star2);
-}
-
 static _Noreturn void unknown(struct compiler *c, const struct node *node, const char *what, const char *name) {
   jj_syntax_error(c->fault, node->line, node->column, "No %s named '%s'.", what, name);
 }
 
-static void bind_filter(struct compiler *c, struct scope *s, struct node *node) {
+static void find_filter(struct compiler *c, struct node *node) {
   node->as.filter.filter = jj_find_filter(node->as.filter.name->bytes);
   if (node->as.filter.filter == NULL && c->soft == 0) unknown(c, node, "filter", node->as.filter.name->bytes);
-  bind(c, s, node->as.filter.input);
-  bind_args(c, s, node->as.filter.args);
 }
 
-static void bind_test(struct compiler *c, struct scope *s, struct node *node) {
+static void find_test(struct compiler *c, struct node *node) {
   node->as.test.test = jj_find_test(node->as.test.name->bytes);
   if (node->as.test.test == NULL && c->soft == 0) unknown(c, node, "test", node->as.test.name->bytes);
-  bind(c, s, node->as.test.input);
-  bind_args(c, s, node->as.test.args);
 }
 
-static void bind_condition(struct compiler *c, struct scope *s, struct node *node) {
-  c->soft++;
-  bind(c, s, node->as.cond.test);
-  bind(c, s, node->as.cond.yes);
-  bind(c, s, node->as.cond.no);
-  c->soft--;
+struct binding {
+  struct compiler *compiler;
+  struct scope *scope;
+};
+
+static void bind_operand(void *context, struct node *operand) {
+  struct binding *binding = context;
+  bind(binding->compiler, binding->scope, operand);
 }
 
 static void bind_expression(struct compiler *c, struct scope *s, struct node *node) {
-  switch (node->kind) {
-  case N_NAME:
-    jj_scope_bind(s, &node->as.name);
-    break;
-  case N_NSREF:
-    jj_scope_bind(s, &node->as.nsref.object);
-    break;
-  case N_LIST:
-  case N_TUPLE:
-  case N_DICT:
-  case N_CONCAT:
-    bind_all(c, s, &node->as.items);
-    break;
-  case N_COND:
-    bind_condition(c, s, node);
-    break;
-  case N_AND:
-  case N_OR:
-  case N_NOT:
-  case N_NEG:
-  case N_POS:
-  case N_BINARY:
-    bind(c, s, node->as.pair.left), bind(c, s, node->as.pair.right);
-    break;
-  case N_COMPARE:
-    bind(c, s, node->as.compare.first), bind_all(c, s, &node->as.compare.rest);
-    break;
-  case N_ATTR:
-    bind(c, s, node->as.attr.object);
-    break;
-  case N_ITEM:
-    bind(c, s, node->as.item.object), bind(c, s, node->as.item.key);
-    break;
-  case N_SLICE:
-    bind(c, s, node->as.slice.start), bind(c, s, node->as.slice.stop), bind(c, s, node->as.slice.step);
-    break;
-  case N_CALL:
-    bind(c, s, node->as.call.callee), bind_args(c, s, node->as.call.args);
-    break;
-  case N_FILTER:
-    bind_filter(c, s, node);
-    break;
-  case N_TEST:
-    bind_test(c, s, node);
-    break;
-  default:
-    break;
-  }
+  struct binding binding = {c, s};
+  if (node->kind == N_NAME) jj_scope_bind(s, &node->as.name);
+  if (node->kind == N_NSREF) jj_scope_bind(s, &node->as.nsref.object);
+  if (node->kind == N_FILTER) find_filter(c, node);
+  if (node->kind == N_TEST) find_test(c, node);
+  c->soft += node->kind == N_COND;
+  jj_each_operand(node, bind_operand, &binding);
+  c->soft -= node->kind == N_COND;
 }
 
 /* Code in an inner scope is neither at the top level nor, for unknown filters, conditional. */

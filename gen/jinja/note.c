@@ -5,14 +5,6 @@ void jj_note_all(struct scope *s, const struct nodes *nodes) {
   for (int i = 0; i < nodes->count; i++) jj_note(s, nodes->items[i]);
 }
 
-static void note_args(struct scope *s, const struct args *args) {
-  if (args == NULL) return;
-  jj_note_all(s, &args->positional);
-  jj_note_all(s, &args->keyword_values);
-  jj_note(s, args->star);
-  jj_note(s, args->star2);
-}
-
 static void note_target(struct scope *s, const struct node *target) {
   if (target->kind == N_NAME) {
     jj_scope_store(s, target->as.name.name);
@@ -37,52 +29,13 @@ static void note_branches(struct scope *s, const struct node *node) {
   s->conditional--;
 }
 
+static void note_operand(void *scope, struct node *operand) {
+  jj_note(scope, operand);
+}
+
 static void note_expression(struct scope *s, const struct node *node) {
-  switch (node->kind) {
-  case N_NAME:
-    jj_scope_load(s, node->as.name.name);
-    break;
-  case N_LIST:
-  case N_TUPLE:
-  case N_DICT:
-  case N_CONCAT:
-    jj_note_all(s, &node->as.items);
-    break;
-  case N_COND:
-    jj_note(s, node->as.cond.test), jj_note(s, node->as.cond.yes), jj_note(s, node->as.cond.no);
-    break;
-  case N_AND:
-  case N_OR:
-  case N_NOT:
-  case N_NEG:
-  case N_POS:
-  case N_BINARY:
-    jj_note(s, node->as.pair.left), jj_note(s, node->as.pair.right);
-    break;
-  case N_COMPARE:
-    jj_note(s, node->as.compare.first), jj_note_all(s, &node->as.compare.rest);
-    break;
-  case N_ATTR:
-    jj_note(s, node->as.attr.object);
-    break;
-  case N_ITEM:
-    jj_note(s, node->as.item.object), jj_note(s, node->as.item.key);
-    break;
-  case N_SLICE:
-    jj_note(s, node->as.slice.start), jj_note(s, node->as.slice.stop), jj_note(s, node->as.slice.step);
-    break;
-  case N_CALL:
-    jj_note(s, node->as.call.callee), note_args(s, node->as.call.args);
-    break;
-  case N_FILTER:
-    jj_note(s, node->as.filter.input), note_args(s, node->as.filter.args);
-    break;
-  case N_TEST:
-    jj_note(s, node->as.test.input), note_args(s, node->as.test.args);
-    break;
-  default:
-    break;
-  }
+  if (node->kind == N_NAME) jj_scope_load(s, node->as.name.name);
+  jj_each_operand(node, note_operand, s);
 }
 
 static void note_from(struct scope *s, const struct node *node) {
