@@ -50,10 +50,12 @@ struct accel_row {
   size_t first, piece, last, own;
 };
 
-/* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
+/* A part of the arena; 0 bytes: none. */
 struct accel_place {
   size_t first, bytes;
 };
+
+/* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
 struct accel_division {
   const struct accel_row *rows;
   int n_rows; /* 0: they divide nothing */
@@ -213,7 +215,7 @@ struct accel_program {
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
   struct accel_division division;
-  struct accel_place summed; /* of the arena: gradients that ranks add up while the backward goes on; 0 bytes: none */
+  struct accel_place summed; /* of the arena: gradients that ranks add up while the backward goes on */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];

@@ -45,9 +45,6 @@ struct operands {
   const void *a, *b;
 };
 
-/* Whether products are to be measured: ACCEL_MEASURE is in the environment. */
-bool rt_measures_products(void);
-
 /* Times the library's algorithms for a product where it runs, once, and the results stand as before. */
 void rt_measure_product(cublasLtHandle_t handle, const struct accel_cuda_product *product,
                         const struct operands *operands, accel_stream stream);

@@ -73,7 +73,7 @@ static int by_time(const void *a, const void *b) {
   return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Neighbours of one name become one row; gives how many rows are left. What a part runs in one lap is one call of it.
+/* Neighbours of one name become one row, and what a part runs in one lap one call of it; gives how many rows are left.
  */
 static size_t joined(struct row *rows, size_t count) {
   size_t left = 0;

@@ -13,9 +13,13 @@ struct accel_graph {
 
 static struct accel_graph *graphs;
 
+bool rt_cuda_measures(void) {
+  return getenv("ACCEL_MEASURE") != NULL;
+}
+
 static bool are_wanted(void) {
   const char *value = getenv("ACCEL_GRAPHS");
-  return getenv("ACCEL_MEASURE") == NULL && (value == NULL || strcmp(value, "no") != 0);
+  return !rt_cuda_measures() && (value == NULL || strcmp(value, "no") != 0);
 }
 
 static cudaGraphExec_t instantiate(const struct accel_graph *graph, accel_stream stream) {

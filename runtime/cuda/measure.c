@@ -2,6 +2,7 @@
  * caches there. */
 #include "runtime/cuda/algorithm.h"
 #include "runtime/cuda/state.h"
+#include "runtime/files/files.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -12,10 +13,6 @@ enum { MOST_ALGORITHMS = 16, ROUNDS = 3, RUNS = 5 };
 
 /* By product: {"name", "ways": [{"way", "seconds"}]}. */
 static json_t *measured;
-
-bool rt_measures_products(void) {
-  return getenv("ACCEL_MEASURE") != NULL;
-}
 
 /* One execution. What was in a result that adds up stays there: next to it the product vanishes. */
 static bool run(cublasLtHandle_t handle, const struct accel_cuda_product *product, const struct operands *operands,
@@ -79,7 +76,11 @@ void rt_measured_write(void) {
   snprintf(library, sizeof library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
   json_t *root = json_pack("{s:s, s:s, s:i, s:s, s:o*}", "format", "accel-measured-1", "device", device->name, "cores",
                            device->multiProcessorCount, "library", library, "products", measured);
-  if (root == NULL || json_dump_file(root, file, JSON_INDENT(1)) != 0) rt_warn("cannot write %s", file);
+  char *text = json_dumps(root, JSON_INDENT(1));
+  struct problem problem;
+  rt_problem(&problem, "no memory for what was measured");
+  if (text == NULL || !rt_write_file(file, BESIDE, text, strlen(text), NULL, &problem)) rt_warn("%s", problem.what);
+  free(text);
   json_decref(root);
   measured = NULL;
 }

@@ -143,7 +143,7 @@ void accel_cuda_open_product(struct accel_cuda_product *product) {
   const struct shape shape = shape_of(product);
   if (handle == NULL) {
     RT_BLAS(cublasLtCreate(&handle));
-    measures = rt_measures_products();
+    measures = rt_cuda_measures();
     rt_cuda_close_products = close_products;
   }
   for (product->algorithm = algorithms; product->algorithm != NULL; product->algorithm = product->algorithm->next)

@@ -46,6 +46,9 @@ void rt_cuda_unpin(struct cuda_device *device);
 void rt_cuda_rings_open(struct cuda_device *device, char *staging);
 void rt_cuda_rings_close(struct cuda_device *device);
 
+/* Whether products are to be measured, so that nothing is recorded into graphs: ACCEL_MEASURE is in the environment. */
+bool rt_cuda_measures(void);
+
 /* Gives the graphs back. */
 void rt_cuda_graphs_close(void);
 

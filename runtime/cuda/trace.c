@@ -18,11 +18,11 @@
 
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                            CUPTI_ACTIVITY_KIND_MEMSET};
-enum { KINDS = sizeof kinds / sizeof *kinds, LAPS_KINDS = 3, BUFFER = 1 << 20 };
 
 /* What tells in which lap a call of CUDA was made: such calls, and records that join them with a lap's number. */
 static const CUpti_ActivityKind laps_kinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
                                                 CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+enum { KINDS = sizeof kinds / sizeof *kinds, LAPS_KINDS = sizeof laps_kinds / sizeof *laps_kinds, BUFFER = 1 << 20 };
 static const CUpti_ExternalCorrelationKind lap_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 static struct device_events events;
@@ -53,12 +53,11 @@ static void CUPTIAPI ask_for_buffer(uint8_t **buffer, size_t *size, size_t *most
 
 static void add_record(const CUpti_Activity *record) {
   struct device_event event = {.step = step};
-  uint32_t call = 0;
   if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
     const cupti_kernel *kernel = (const cupti_kernel *)record;
     event.name = rt_kernel_name(kernel->name);
     event.stream = kernel->streamId, event.start = kernel->start, event.end = kernel->end;
-    call = kernel->correlationId;
+    event.call = kernel->correlationId;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
     const CUpti_ActivityExternalCorrelation *of = (const CUpti_ActivityExternalCorrelation *)record;
     if (of->externalKind == lap_kind) rt_laps_join(&laps, of->correlationId, (int64_t)of->externalId);
@@ -76,7 +75,6 @@ static void add_record(const CUpti_Activity *record) {
   } else {
     return;
   }
-  event.call = call;
   rt_events_add(&events, event);
 }
 

@@ -37,8 +37,8 @@ int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
-/* Parts of the arena, in bytes, which nobody has touched yet: what others gather of this rank, in the same places on
- * all; what ranks add up. 0 bytes: none. */
+/* Parts of the arena which nobody has touched yet: what others gather of this rank, in the same places on all; what
+ * ranks add up. */
 struct arena_parts {
   struct accel_place gathered, summed;
 };

@@ -1,7 +1,7 @@
 /* The host's copy of what outlives a step, for user code between steps. Where steps are a device's, the runtime of that
  * (runtime/cuda) stands for refresh.c. */
-#ifndef RUNTIME_REFRESH_H
-#define RUNTIME_REFRESH_H
+#ifndef RUNTIME_RUN_REFRESH_H
+#define RUNTIME_RUN_REFRESH_H
 
 #include "runtime/run/run.h"
 
