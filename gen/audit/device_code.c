@@ -73,7 +73,7 @@ void device_find(struct device_code *code, int claim, enum verdict verdict, cons
                 code->function != NULL ? code->function : "outside of functions", message);
 }
 
-bool device_has_name(const struct device_names *names, const char *name) {
+static bool has_name(const struct device_names *names, const char *name) {
   for (int i = 0; i < names->count; i++)
     if (strcmp(names->items[i], name) == 0) return true;
   return false;
@@ -81,7 +81,7 @@ bool device_has_name(const struct device_names *names, const char *name) {
 
 void device_branch(struct device_code *code, const struct device_place *place, const char *target, bool mathematics) {
   struct claim *claim = &code->audit->claims[code->branches];
-  bool back = target != NULL && device_has_name(&code->labels, target);
+  bool back = target != NULL && has_name(&code->labels, target);
   code->loops += back;
   code->others += !back;
   if (mathematics) {
@@ -106,7 +106,7 @@ void device_call(struct device_code *code, const struct device_place *place, con
   code->n_calls++;
   if (target == NULL)
     device_find(code, code->indirect, VERDICT_BROKEN, place, "a call to where a register says");
-  else if (!device_has_name(&code->defined, target))
+  else if (!has_name(&code->defined, target))
     device_find(code, code->externals, VERDICT_BROKEN, place,
                 arena_printf(code->arena, "a call of %s, which is not defined here", target));
 }

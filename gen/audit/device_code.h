@@ -52,8 +52,6 @@ void device_evidence(struct device_code *code);
 void device_find(struct device_code *code, int claim, enum verdict verdict, const struct device_place *place,
                  const char *message);
 
-bool device_has_name(const struct device_names *names, const char *name);
-
 /* A conditional branch, to a label or NULL. `mathematics`: it belongs to the toolkit's functions of numbers, which have
  * no lines. */
 void device_branch(struct device_code *code, const struct device_place *place, const char *target, bool mathematics);

@@ -32,12 +32,13 @@ unsigned origin_of_choice(unsigned origin) {
   return (origin & ORIGIN_RANK) | ((origin & ~(unsigned)ORIGIN_TOLD) != 0 ? ORIGIN_CHOSEN : 0);
 }
 
-int64_t type_least(const struct type *type) {
+/* The range of an integer type. */
+static int64_t type_least(const struct type *type) {
   if (!type->is_signed) return 0;
   return type->size >= 8 ? INT64_MIN : -((int64_t)1 << (8 * type->size - 1));
 }
 
-int64_t type_most(const struct type *type) {
+static int64_t type_most(const struct type *type) {
   if (type->size >= 8) return INT64_MAX;
   return ((int64_t)1 << (8 * type->size - (type->is_signed ? 1 : 0))) - 1;
 }

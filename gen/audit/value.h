@@ -73,10 +73,6 @@ unsigned origin_of_choice(unsigned origin);
 /* Anything of a type: an integer of its whole range (to blame for it), a number, an unknown pointer. */
 struct value value_of_type(const struct type *type, unsigned origin);
 
-/* The range of an integer type. */
-int64_t type_least(const struct type *type);
-int64_t type_most(const struct type *type);
-
 /* Either of two values. */
 struct value value_join(struct value a, struct value b);
 

@@ -21,7 +21,7 @@ struct cursors import_children(struct importer *importer, CXCursor cursor) {
   return list.cursors;
 }
 
-bool import_is_expression(CXCursor cursor) {
+static bool is_expression(CXCursor cursor) {
   return clang_isExpression(clang_getCursorKind(cursor)) != 0;
 }
 
@@ -129,7 +129,7 @@ static void import_sizes(struct importer *importer, CXCursor cursor, struct vari
   struct cursors children = import_children(importer, cursor);
   variable->sizes = arena_alloc(importer->arena, ((size_t)children.count + 1) * sizeof(struct syntax *));
   for (int i = 0; i < children.count; i++)
-    if (import_is_expression(children.items[i]))
+    if (is_expression(children.items[i]))
       variable->sizes[variable->n_sizes++] = import_expression(importer, children.items[i]);
 }
 

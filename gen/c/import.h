@@ -53,7 +53,6 @@ struct location import_range(struct importer *importer, CXSourceRange range);
 
 /* The children of a cursor. */
 struct cursors import_children(struct importer *importer, CXCursor cursor);
-bool import_is_expression(CXCursor cursor);
 
 /* What a declaration became, NULL when it is new; and its entry. */
 void *import_known(struct importer *importer, CXCursor declaration);

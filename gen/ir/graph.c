@@ -52,7 +52,7 @@ static void print_initializer(struct text *text, struct initializer init) {
   if (init.kind >= INIT_NORMAL) text_printf(text, "(%g, %g)", init.a, init.b);
 }
 
-const char *region_text(struct arena *arena, const struct region *region) {
+static const char *region_text(struct arena *arena, const struct region *region) {
   struct text text = text_in(arena);
   text_printf(&text, "region %s(", region->name);
   for (int i = 0; i < region->inputs.count; i++) {

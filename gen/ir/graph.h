@@ -198,6 +198,5 @@ const char *attribute_text(struct arena *arena, const struct attribute *attribut
 
 /* One node a line: "%7 x [12][64][128] = add(%3, %5)"; regions with their parameters; stable from run to run. */
 const char *graph_text(struct arena *arena, const struct graph *graph);
-const char *region_text(struct arena *arena, const struct region *region);
 
 #endif

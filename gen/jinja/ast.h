@@ -123,7 +123,6 @@ struct function {
   struct nodes params, defaults; /* names; the last defaults.count of them have one */
   int varargs_slot, kwargs_slot, caller_slot, self_slot, super_slot; /* compiler: -1 where not used */
   bool explicit_caller;
-  bool autoescape_known, autoescape;
 };
 
 struct node {

@@ -151,7 +151,7 @@ struct frame {
   bool muted, autoescape;
 };
 
-struct jinja_value jj_call_macro(struct run *run, const struct macro *macro, const struct call *call) {
+static struct jinja_value call_macro(struct run *run, const struct macro *macro, const struct call *call) {
   const struct function *function = macro->function;
   struct frame frame = {run->at, run->template, run->link, run->muted, run->autoescape};
   jj_enter(run);
@@ -187,7 +187,7 @@ struct jinja_value jj_call(struct run *run, struct jinja_value callee, const str
   struct object *object = callee.as.object;
   switch (object->type) {
   case OBJECT_MACRO:
-    return jj_call_macro(run, callee.as.object, call);
+    return call_macro(run, callee.as.object, call);
   case OBJECT_FUNCTION:
     return ((struct function_object *)object)->call(run, call);
   case OBJECT_METHOD: {

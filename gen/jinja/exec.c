@@ -46,6 +46,9 @@ static void store(struct run *run, struct activation *a, const struct variable *
   if (exported) jj_export(run, a->context, variable->name, value);
 }
 
+static void assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
+                   bool exported);
+
 static void assign_tuple(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
                          bool exported) {
   const struct nodes *targets = &target->as.items;
@@ -54,7 +57,7 @@ static void assign_tuple(struct run *run, struct activation *a, const struct nod
     jj_fail(run, "not enough values to unpack (expected %d, got %d)", targets->count, items->count);
   }
   if (items->count > targets->count) jj_fail(run, "too many values to unpack (expected %d)", targets->count);
-  for (int i = 0; i < targets->count; i++) jj_assign(run, a, targets->items[i], items->items[i], exported);
+  for (int i = 0; i < targets->count; i++) assign(run, a, targets->items[i], items->items[i], exported);
 }
 
 static void assign_namespace(struct run *run, struct activation *a, const struct node *target,
@@ -68,8 +71,8 @@ static void assign_namespace(struct run *run, struct activation *a, const struct
   jj_map_put(run->pool, namespace->attributes, jj_string_value(target->as.nsref.attr), value);
 }
 
-void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
-               bool exported) {
+static void assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
+                   bool exported) {
   if (target->kind == N_NAME) {
     store(run, a, &target->as.name, value, exported);
   } else if (target->kind == N_NSREF) {
@@ -96,7 +99,7 @@ static struct jinja_list *filtered(struct run *run, struct activation *a, const 
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_LIST, 0);
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
-    jj_assign(run, a, loop->target, items->items[i], false);
+    assign(run, a, loop->target, items->items[i], false);
     if (jj_truth(run, jj_eval(run, a, loop->filter)))
       jj_push(run->pool, kept.as.list, target_value(run, a, loop->target));
   }
@@ -136,7 +139,7 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
     if (loop->target->kind == N_NAME) {
       store(run, a, &loop->target->as.name, items->items[i], false);
     } else {
-      jj_assign(run, a, loop->target, items->items[i], false);
+      assign(run, a, loop->target, items->items[i], false);
     }
     if (loop->body_initial.count > 0) jj_initialize(run, a, &loop->body_initial);
     enum flow flow = jj_exec(run, a, &loop->body);
@@ -201,7 +204,7 @@ static enum flow exec_set_block(struct run *run, struct activation *a, const str
     if (run->autoescape) value = jj_str(run, value);
     value.safe |= run->autoescape;
   }
-  jj_assign(run, a, block->target, value, node->flag);
+  assign(run, a, block->target, value, node->flag);
   return FLOW_NEXT;
 }
 
@@ -231,7 +234,7 @@ static enum flow exec_with(struct run *run, struct activation *a, const struct n
   struct jinja_value *values = jj_alloc(run->pool, (size_t)(with->values.count + 1) * sizeof *values);
   for (int i = 0; i < with->values.count; i++) values[i] = jj_eval(run, a, with->values.items[i]);
   jj_initialize(run, a, &with->initial);
-  for (int i = 0; i < with->targets.count; i++) jj_assign(run, a, with->targets.items[i], values[i], false);
+  for (int i = 0; i < with->targets.count; i++) assign(run, a, with->targets.items[i], values[i], false);
   return jj_exec(run, a, &with->body);
 }
 
@@ -297,7 +300,7 @@ enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *bod
       flow = exec_for(run, a, node);
       break;
     case N_SET:
-      jj_assign(run, a, node->as.set.target, jj_eval(run, a, node->as.set.value), node->flag);
+      assign(run, a, node->as.set.target, jj_eval(run, a, node->as.set.value), node->flag);
       break;
     case N_SET_BLOCK:
       flow = exec_set_block(run, a, node);

@@ -19,7 +19,7 @@ static struct jinja_value loop_changed(struct run *run, struct loop_object *loop
   return jinja_bool(changed);
 }
 
-struct jinja_value jj_call_loop(struct run *run, struct loop_object *loop, const struct call *call) {
+static struct jinja_value call_loop(struct run *run, struct loop_object *loop, const struct call *call) {
   if (loop->node == NULL) jj_fail(run, "The loop must have the 'recursive' marker to be called recursively.");
   if (call->count != 1 || call->keyword_count > 0) jj_fail(run, "loop() takes one argument");
   jj_enter(run);
@@ -217,7 +217,7 @@ struct jinja_value jj_object_call(struct run *run, struct jinja_value object, en
   *known = true;
   switch (((struct object *)object.as.object)->type) {
   case OBJECT_LOOP:
-    if (method == W_none) return jj_call_loop(run, object.as.object, call);
+    if (method == W_none) return call_loop(run, object.as.object, call);
     if (method == W_cycle) return loop_cycle(run, object.as.object, call);
     if (method == W_changed) return loop_changed(run, object.as.object, call);
     break;

@@ -305,7 +305,6 @@ struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int room);
 
 /* --- calls (call.c) --- */
 struct jinja_value jj_call(struct run *run, struct jinja_value callee, const struct call *call);
-struct jinja_value jj_call_macro(struct run *run, const struct macro *macro, const struct call *call);
 struct jinja_value jj_apply_filter(struct run *run, const struct filter *filter, struct jinja_value input,
                                    const struct call *call);
 bool jj_apply_test(struct run *run, const struct test *test, struct jinja_value input, const struct call *call);
@@ -314,7 +313,6 @@ bool jj_apply_test(struct run *run, const struct test *test, struct jinja_value 
 struct jinja_value jj_object_attr(struct run *run, struct jinja_value object, struct jinja_string *name);
 struct jinja_value jj_object_call(struct run *run, struct jinja_value object, enum jj_word method,
                                   const struct call *call, bool *known);
-struct jinja_value jj_call_loop(struct run *run, struct loop_object *loop, const struct call *call);
 
 /* --- statements (exec.c, template.c) --- */
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE };
@@ -324,8 +322,6 @@ enum flow jj_exec(struct run *run, struct activation *a, const struct nodes *bod
 void jj_initialize(struct run *run, struct activation *a, const struct initializers *list);
 struct activation *jj_activation(struct run *run, const struct function *function, struct activation *outer,
                                  struct context *context);
-void jj_assign(struct run *run, struct activation *a, const struct node *target, struct jinja_value value,
-               bool exported);
 void jj_run_root(struct run *run, struct context *context, const struct template *template);
 void jj_run_override(struct run *run, struct context *context, const struct override *override);
 void jj_exec_extends(struct run *run, struct activation *a, const struct node *node);

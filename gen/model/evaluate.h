@@ -53,9 +53,6 @@ void evaluate_step(struct evaluator *evaluator, struct location where, int64_t c
 /* The value of an expression. A struct or array is not copied. */
 struct datum evaluate(struct evaluator *evaluator, const struct syntax *node);
 
-/* The place that an expression names. */
-struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node);
-
 /* Runs a statement. A return leaves its value in the activation. */
 enum flow evaluate_statement(struct evaluator *evaluator, const struct syntax *node);
 
@@ -69,9 +66,6 @@ bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node);
 
 /* A new variable of a type. zero: numbers are 0 as in a partly initialized struct; otherwise all is unset. */
 struct datum fresh_datum(struct evaluator *evaluator, const struct type *type, bool zero, struct location where);
-
-/* A copy that shares nothing with the original. */
-struct datum copy_datum(struct evaluator *evaluator, struct datum datum, struct location where);
 
 /* The value as a type, by C's conversions. A number that does not fit is an error. */
 struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct type *type,

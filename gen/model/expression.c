@@ -5,6 +5,9 @@
 
 /* ---- Places ---- */
 
+/* The place that an expression names. */
+static struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node);
+
 static struct place lasting_place(struct evaluator *evaluator, const struct variable *variable) {
   struct datum *cell = &evaluator->lasting[variable->slot];
   if (cell->kind == DATUM_UNSET) {
@@ -46,7 +49,7 @@ static struct place temporary_place(struct evaluator *evaluator, const struct sy
   return (struct place){cell, true};
 }
 
-struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node) {
+static struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node) {
   struct datum zero = datum_integer(0);
   switch (node->kind) {
   case SYNTAX_VARIABLE:

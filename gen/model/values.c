@@ -24,7 +24,8 @@ struct datum fresh_datum(struct evaluator *evaluator, const struct type *type, b
   return made;
 }
 
-struct datum copy_datum(struct evaluator *evaluator, struct datum datum, struct location where) {
+/* A copy that shares nothing with the original. */
+static struct datum copy_datum(struct evaluator *evaluator, struct datum datum, struct location where) {
   if (datum.kind != DATUM_AGGREGATE) return datum;
   evaluate_step(evaluator, where, datum.count);
   struct datum *items = arena_alloc(evaluator->arena, ((size_t)datum.count + 1) * sizeof(struct datum));

@@ -13,13 +13,8 @@ enum { EAGER_BYTES = 64 << 10 };
 enum { SHORT_BYTES = 16 << 10 };
 
 static const char *const method_names[] = {
-    [METHOD_NONE] = "nothing",
-    [METHOD_DOUBLING] = "recursive doubling",
-    [METHOD_HALVING] = "halving and doubling",
-    [METHOD_RING] = "ring",
-    [METHOD_TREE] = "tree",
-    [METHOD_TREE_LINEAR] = "tree, then linear",
-    [METHOD_LINEAR] = "linear",
+    [METHOD_NONE] = "nothing", [METHOD_DOUBLING] = "recursive doubling",   [METHOD_HALVING] = "halving and doubling",
+    [METHOD_RING] = "ring",    [METHOD_TREE_LINEAR] = "tree, then linear", [METHOD_LINEAR] = "linear",
 };
 
 /* ---- One collective ---- */
@@ -61,7 +56,6 @@ static bool is_by_tree(enum collective_kind kind) {
 static enum cost_method method_of(enum collective_kind kind, int64_t ranks, int64_t bytes) {
   if (kind == COLLECTIVE_REDUCE_SCATTER) return METHOD_TREE_LINEAR;
   if (kind == COLLECTIVE_ALL_GATHER) return METHOD_LINEAR;
-  if (kind != COLLECTIVE_ALL_REDUCE && !is_by_tree(kind)) return METHOD_TREE;
   if (bytes <= SHORT_BYTES) return METHOD_DOUBLING;
   return (ranks & (ranks - 1)) == 0 ? METHOD_HALVING : METHOD_RING;
 }
@@ -92,9 +86,6 @@ struct cost collective_cost(const struct program *program, const struct collecti
     break;
   case METHOD_RING:
     seconds = 2 * (p - 1) * message(network, n / p, group.sharing_ring);
-    break;
-  case METHOD_TREE:
-    seconds = 2 * rounds * message(network, n, group.sharing);
     break;
   case METHOD_TREE_LINEAR:
     seconds = rounds * message(network, n, group.sharing) + at_a_time(network, n / p, group.sharing, p - 1);

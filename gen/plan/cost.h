@@ -16,7 +16,6 @@ enum cost_method {
   METHOD_DOUBLING,    /* recursive doubling: L messages of n */
   METHOD_HALVING,     /* Rabenseifner: 2 L messages, of n / 2, n / 4, ... and back */
   METHOD_RING,        /* 2 (p - 1) messages of n / p */
-  METHOD_TREE,        /* to one rank and back: 2 L messages of n */
   METHOD_TREE_LINEAR, /* to one rank by a tree, L messages of n, then from it p - 1 of n / p at a time */
   METHOD_LINEAR,      /* p - 1 messages of n / p at a time */
 };

@@ -51,7 +51,8 @@ static bool has_parameter(const struct program *program, const struct parameter 
   return program->trained == program || (parameter->value->differentiable && !parameter->in_backward);
 }
 
-bool region_uses_scope(const struct program *program, const struct region *region, int formal) {
+/* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
+static bool uses_scope(const struct program *program, const struct region *region, int formal) {
   if (region->forward != NULL) region = region->forward;
   for (int i = 0; i < region->parameters.count; i++)
     if (region->parameters.items[i].scope == formal && has_parameter(program, &region->parameters.items[i]))
@@ -59,7 +60,7 @@ bool region_uses_scope(const struct program *program, const struct region *regio
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
     for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
-      if (call->scopes[k * call->count]->formal == formal && region_uses_scope(program, call->callee, k)) return true;
+      if (call->scopes[k * call->count]->formal == formal && uses_scope(program, call->callee, k)) return true;
   }
   return false;
 }
@@ -108,7 +109,7 @@ static void visit_bindings(struct weight_walk *walk, const struct region *region
                            const char *const *prefixes) {
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
-    if (!region_uses_scope(walk->program, region, i)) continue;
+    if (!uses_scope(walk->program, region, i)) continue;
     struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]),
                        **first = binding(walk->program, region, i);
     node->bound = true;
@@ -252,7 +253,7 @@ static void visit_types(struct weight_walk *walk, const struct region *region, c
                         const char *const *prefixes) {
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
-    if (!region_uses_scope(walk->program, region, i)) continue;
+    if (!uses_scope(walk->program, region, i)) continue;
     const struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]);
     const struct weight_node *first = *binding(walk->program, region, i);
     const struct weight_struct *type = node->array ? NULL : node->type;

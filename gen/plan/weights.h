@@ -20,9 +20,6 @@ int64_t weight_offset(const struct program *program, const char *path);
 /* The parameter of an absolute path. */
 struct weight *weight_named(const struct program *program, const char *path);
 
-/* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
-bool region_uses_scope(const struct program *program, const struct region *region, int formal);
-
 /* The structure to which the pointer for scope `formal` of a region points. */
 const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal);
 

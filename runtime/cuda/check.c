@@ -15,7 +15,8 @@ void rt_refused(const struct refusal *refusal, const char *help) {
   rt_fail(&problem, 1);
 }
 
-const char *rt_cuda_help(cudaError_t error) {
+/* What helps against an error of CUDA; NULL: nothing is known. */
+static const char *help_for(cudaError_t error) {
   switch (error) {
   case cudaErrorIllegalAddress:
   case cudaErrorMisalignedAddress:
@@ -41,5 +42,5 @@ const char *rt_cuda_help(cudaError_t error) {
 void rt_cuda_check(cudaError_t error, const char *call, const char *file, int line) {
   if (error == cudaSuccess) return;
   struct refusal refusal = {"CUDA", call, file, line, cudaGetErrorName(error), cudaGetErrorString(error)};
-  rt_refused(&refusal, rt_cuda_help(error));
+  rt_refused(&refusal, help_for(error));
 }

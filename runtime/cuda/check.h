@@ -20,7 +20,4 @@ noreturn void rt_refused(const struct refusal *refusal, const char *help);
 void rt_cuda_check(cudaError_t error, const char *call, const char *file, int line);
 #define RT_CUDA(call) rt_cuda_check((call), #call, __FILE__, __LINE__)
 
-/* What helps against an error of CUDA; NULL: nothing is known. */
-const char *rt_cuda_help(cudaError_t error);
-
 #endif

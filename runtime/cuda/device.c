@@ -97,10 +97,6 @@ void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t byt
 
 /* ---- Kernels ---- */
 
-void accel_cuda_shared_memory(const void *kernel, size_t bytes) {
-  RT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-}
-
 void accel_cuda_launched(const char *kernel, const char *file, int line) {
   rt_cuda_check(cudaGetLastError(), kernel, file, line);
 }

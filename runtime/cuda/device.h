@@ -61,7 +61,8 @@ accel_stream accel_cuda_stream(enum accel_stream_name name);
 /* ---- What outlives a step ---- */
 
 /* Copies the program's states from the host's arena (accel_arena), which has the device's layout as far as they reach,
- * to the device's; those that are pinned stay where they are. After accel_fill_weights and accel_fill_averages. Waits. */
+ * to the device's; those that are pinned stay where they are. After accel_fill_weights and accel_fill_averages. Waits.
+ */
 void accel_cuda_send_states(const struct accel_run *run);
 
 /* Copies them back, behind all work of the compute stream: before accel_handle_events when something is saved. Waits.
@@ -112,12 +113,8 @@ void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t byt
 
 /* ---- Kernels ---- */
 
-/* Lets a kernel take `bytes` of dynamic shared memory, which may be more than 48 KiB. At start. */
-void accel_cuda_shared_memory(const void *kernel, size_t bytes);
-
-/* Behind a launch: ends the process when it was refused. ACCEL_LAUNCHED("name") says where. */
+/* Behind a launch: ends the process when it was refused. accel_launch of launch.h calls it. */
 void accel_cuda_launched(const char *kernel, const char *file, int line);
-#define ACCEL_LAUNCHED(kernel) accel_cuda_launched(kernel, __FILE__, __LINE__)
 
 /* ---- Graphs ---- */
 

@@ -99,7 +99,8 @@ bool rt_flags_parse(const struct flag *flags, int count, int argc, char **argv, 
   return true;
 }
 
-bool rt_flags_asked(int argc, char **argv, const char *name) {
+/* Whether `name`, a flag without a value, is among the arguments. */
+static bool is_asked(int argc, char **argv, const char *name) {
   for (int i = 1; i < argc; i++)
     if (strcmp(argv[i], name) == 0) return true;
   return false;
@@ -125,8 +126,8 @@ static void print_version(const struct accel_program *program) {
 
 void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv) {
   struct problem problem;
-  bool help = rt_flags_asked(argc, argv, "--help");
-  bool version = !help && rt_flags_asked(argc, argv, "--version");
+  bool help = is_asked(argc, argv, "--help");
+  bool version = !help && is_asked(argc, argv, "--version");
   if (help && rt_is_main()) print_help(program, flags, count, argv[0]);
   if (version && rt_is_main()) print_version(program);
   if (help || version) {

@@ -25,11 +25,8 @@ struct flag {
 };
 
 /* Sets the targets from argv. False with a problem for an unknown flag or a bad value. --help and --version are not
- * handled here but must be asked for with rt_flags_asked first. */
+ * handled here: rt_flags_read does it. */
 bool rt_flags_parse(const struct flag *flags, int count, int argc, char **argv, struct problem *problem);
-
-/* Whether `name`, a flag without a value, is among the arguments. */
-bool rt_flags_asked(int argc, char **argv, const char *name);
 
 /* Handles --help and --version (both end the process with 0), then the flags (a bad one ends it with 2). */
 void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv);

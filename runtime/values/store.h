@@ -28,9 +28,6 @@ bool rt_is_tensor(const struct accel_value *value);
 /* The name of a kind, for messages: "a tensor". */
 const char *rt_kind_name(const struct accel_value *value);
 
-/* The elements of a shape; -1: they are beyond the address space. */
-int64_t rt_elements(int rank, const int64_t *shape, enum accel_dtype dtype);
-
 /* Elements and bytes of a tensor. */
 int64_t rt_tensor_count(const struct accel_value *tensor);
 size_t rt_tensor_bytes(const struct accel_value *tensor);

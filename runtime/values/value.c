@@ -51,6 +51,17 @@ struct accel_value *accel_make_string(struct accel_store *store, const char *tex
   return accel_make_bytes(store, text, strlen(text));
 }
 
+/* The elements of a shape; -1: they are beyond the address space. */
+static int64_t elements_of(int rank, const int64_t *shape, enum accel_dtype dtype) {
+  int64_t count = (int64_t)accel_dtype_size(dtype);
+  for (int i = 0; i < rank; i++)
+    if (__builtin_mul_overflow(count, shape[i] > 0 ? shape[i] : 1, &count) || count > INT64_MAX / 2) return -1;
+  count /= (int64_t)accel_dtype_size(dtype);
+  for (int i = 0; i < rank; i++)
+    if (shape[i] == 0) count = 0;
+  return count;
+}
+
 struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype dtype, int rank, const int64_t *shape,
                                     const void *data) {
   if ((unsigned)dtype >= ACCEL_DTYPES) return rt_store_fail(store, "a tensor of dtype %d, which is none", (int)dtype);
@@ -58,7 +69,7 @@ struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype 
     return rt_store_fail(store, "a tensor of %d dimensions; it has 0 to %d", rank, ACCEL_MOST_DIMENSIONS);
   for (int i = 0; i < rank; i++)
     if (shape[i] < 0) return rt_store_fail(store, "a tensor of length %lld", (long long)shape[i]);
-  if (rt_elements(rank, shape, dtype) < 0) return rt_store_fail(store, "a tensor beyond the address space");
+  if (elements_of(rank, shape, dtype) < 0) return rt_store_fail(store, "a tensor beyond the address space");
   struct accel_value *value = rt_value(store, ACCEL_TENSOR);
   if (value == NULL) return NULL;
   value->tensor.dtype = dtype;
@@ -174,18 +185,8 @@ struct accel_value *accel_get(const struct accel_value *map, const char *name) {
   return place != NULL ? *place : NULL;
 }
 
-int64_t rt_elements(int rank, const int64_t *shape, enum accel_dtype dtype) {
-  int64_t count = (int64_t)accel_dtype_size(dtype);
-  for (int i = 0; i < rank; i++)
-    if (__builtin_mul_overflow(count, shape[i] > 0 ? shape[i] : 1, &count) || count > INT64_MAX / 2) return -1;
-  count /= (int64_t)accel_dtype_size(dtype);
-  for (int i = 0; i < rank; i++)
-    if (shape[i] == 0) count = 0;
-  return count;
-}
-
 int64_t rt_tensor_count(const struct accel_value *tensor) {
-  return rt_elements(tensor->tensor.rank, tensor->tensor.shape, tensor->tensor.dtype);
+  return elements_of(tensor->tensor.rank, tensor->tensor.shape, tensor->tensor.dtype);
 }
 
 size_t rt_tensor_bytes(const struct accel_value *tensor) {

@@ -10,7 +10,7 @@ enum { GRANULARITY = 2 << 20 };
 static struct {
   char *address;
   size_t bytes;
-  bool is_backed, is_mapped, is_open;
+  bool is_mapped;
 } range;
 static size_t physical; /* bytes of memory that was created and not released */
 

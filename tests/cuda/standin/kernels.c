@@ -102,10 +102,3 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
                                cudaStream_t stream) {
   return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared, stream);
 }
-
-cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
-  (void)function;
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > 227 * 1024)
-    fault("%d bytes of shared memory for a kernel", value);
-  return call("cudaFuncSetAttribute") ? cudaErrorInvalidValue : cudaSuccess;
-}
