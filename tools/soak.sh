@@ -41,6 +41,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
+  try "CUDA programs that run forward" "$PYTHON" tests/cuda/test_forward.py --all
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh

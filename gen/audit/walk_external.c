@@ -105,9 +105,14 @@ static struct content integers_behind(struct walk *walk, struct value at) {
 
 static struct value copy_bytes(const struct call *call) {
   external_touch(call, 1, external_most(call, 2), false);
-  call->walk->incoming = integers_behind(call->walk, call->arguments[1]);
+  struct value to = call->arguments[0];
+  struct content content = integers_behind(call->walk, call->arguments[1]);
+  call->walk->incoming = content;
   external_touch(call, 0, external_most(call, 2), true);
   call->walk->incoming = (struct content){0};
+  bool whole = to.kind == VALUE_POINTER && to.object == call->walk->arena_object && to.base_width == 0 &&
+               to.low == to.high && external_most(call, 2) <= to.span - to.low;
+  if (whole && content.known) walk_set_content(call->walk, to, external_most(call, 2), content);
   return call->arguments[0];
 }
 

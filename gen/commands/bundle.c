@@ -17,13 +17,17 @@ struct needs needs_of(const struct options *options) {
   const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
   bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
   struct needs needs = {NULL, 1, DEVICE_CPU, processor_named("native"), "trainer"};
-  if (job != NULL) needs.processor = processor_of(job);
+  if (job != NULL) {
+    needs.processor = processor_of(job);
+    needs.kind = job->devices.kind;
+  }
   if (!trains) {
-    needs.name = strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator";
+    bool writes = strcmp(options->program, "generate") == 0;
+    needs.name = writes ? "generator" : "evaluator";
+    if (writes) needs.kind = DEVICE_CPU;
   } else if (job != NULL) {
     needs.hooks = job->hooks.source;
     needs.ranks = job->devices.ranks;
-    needs.kind = job->devices.kind;
   }
   return needs;
 }

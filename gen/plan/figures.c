@@ -117,7 +117,7 @@ static void count_bytes(struct program *program) {
   if (program->update_scratch > program->bytes.scratch) program->bytes.scratch = program->update_scratch;
   program->workspace = workspace_of(program);
   program->bytes.scratch += program->workspace + target->sums * dtype_size(DTYPE_FLOAT32);
-  program->bytes.batch += target->progress_bytes;
+  if (program->kind == PROGRAM_TRAIN) program->bytes.batch += target->progress_bytes;
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
   if (mirrored && program->border.joins) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +

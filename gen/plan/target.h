@@ -20,12 +20,12 @@ struct target {
   bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
   int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a product, which can be measured */
-  int64_t progress_bytes;  /* of the arena: where the device itself keeps what a step ends with */
+  int64_t progress_bytes;  /* of a trainer's arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
   int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
 };
 
-/* The device of a job's program. One that does not train runs on the processor, whatever trained its weights. */
+/* The device of a job's program. One that writes text runs on the processor, whatever trained its weights. */
 const struct target *target_of(const struct job *job, enum program_kind kind);
 
 /* How products of 16 bits run, as a line for people; "" where there are none. For a processor it says of this machine

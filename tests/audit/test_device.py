@@ -22,10 +22,11 @@ def on_device(job):
     return {**job, "devices": {**job.get("devices", {}), "kind": "cuda"}}
 
 
-def generate(job, folder):
+def generate(job, folder, program):
     """Writes program.c and program.cu; False when the job does not go with GPUs yet."""
     (folder / "job.yaml").write_text(json.dumps(on_device(job)))
-    result = subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, capture_output=True, text=True)
+    result = subprocess.run([GENERATOR, "job.yaml", "-o", "program.c", "--program", program], cwd=folder,
+                            capture_output=True, text=True)
     assert result.returncode in (0, 2), result.stderr
     return result.returncode == 0
 
@@ -37,12 +38,12 @@ def audit(folder):
 
 def main():
     failed = taken = 0
-    jobs = [(case.name, case.job) for case in CASES if case.program == "train"]
-    jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups)) for number, groups in enumerate(RANKS)]
+    jobs = [(case.name, case.job, case.program) for case in CASES]
+    jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in enumerate(RANKS)]
     with tempfile.TemporaryDirectory(prefix="accel-device-") as name:
         folder = pathlib.Path(name)
-        for name, job in jobs:
-            if not generate(job, folder):
+        for name, job, program in jobs:
+            if not generate(job, folder, program):
                 continue
             taken += 1
             failed += check(name, audit(folder))

@@ -63,13 +63,14 @@ class HostTrainer(Trainer):
     """A job for devices.kind cuda whose kernels run on the processor. watched: each access of host and kernels is seen
     by the stand-ins, which check that streams wait for each other."""
 
-    def __init__(self, job, parts, watched=False):
+    def __init__(self, job, parts, watched=False, program="train"):
         super().__init__({**job, "devices": {**job.get("devices", {}), "kind": "cuda"}})
         self.parts = parts
+        self.kind = program
         self.flags = ["-fsanitize=thread"] if watched else []
 
     def build(self):
-        self.generate()
+        self.generate("--program", self.kind)
         source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
         compile_all(["gcc", *C, *self.flags, include, "-c", source, "-o", f"{program}.o"],
                     *(["gcc", "-std=c17", include, "-c", path, "-o", f"{path}.o"] for path in self.hooks()),

@@ -17,7 +17,8 @@ ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulat
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
          ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"]),
-         ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"])]
+         ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"]),
+         ("gpt2 --program evaluate", ["precision.mixed_precision=bf16", "training.eval_iters=all", *SMALL], ["90a"])]
 # What no such job has.
 MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"])]
 MORE += [("gpt2", [*SMALL, *more]) for more in (
@@ -30,6 +31,8 @@ TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp1
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
 ALL += [(name, more, ["80", "90a", "100"]) for name, more in MORE]
+ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for name in ("table", "tiny", "qwen_moe", "gru")
+        for program in ("evaluate",)]
 
 
 def tool(*arguments):
@@ -39,7 +42,8 @@ def tool(*arguments):
 def compile_one(folder, job, settings, architectures, nvcc):
     program = pathlib.Path(folder) / "trainer"
     flags = [word for setting in ["devices.kind=cuda", *settings] for word in ("--set", setting)]
-    subprocess.run([GENERATOR, JOBS / f"{job}.yaml", *flags, "-o", f"{program}.c"], check=True)
+    name, *words = job.split()
+    subprocess.run([GENERATOR, JOBS / f"{name}.yaml", *words, *flags, "-o", f"{program}.c"], check=True)
     include = f"-I{TREE / 'build' / 'include'}"
     subprocess.run(["cc", "-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-c", f"{program}.c",
                     "-o", f"{program}.o"], check=True)

@@ -1,0 +1,98 @@
+"""CUDA programs that only run a model forward, beside those for the processor, from the same weights: what --program evaluate
+says of the data, and the text that --program generate writes. The kernels run as C++ on the processor (tests/cuda/host),
+over stand-ins that see each access and whether it waits for the one before.
+
+usage: test_forward.py [NAME...]; --all: more models (ninja soak)"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+from host import HostTrainer, Trainer, objects
+from test_training import CASES as TRAINED
+from test_training import GPT, HEADS, MORE, ODD, TEXT, case, write_data
+
+from compilers import formatted  # tests/program; isort: skip
+from harness import save_file  # isort: skip
+
+ALL = {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": "all"}
+EVALUATED = {
+    "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, TEXT, training={**ALL, "metrics": ["accuracy", "perplexity"]}),
+    "masked": {**MORE["bert"], "precision": {"mixed_precision": "bf16"}, "training": ALL, "devices": {"attention": "own"}},
+}
+MORE_EVALUATED = {name: {**{**TRAINED, **MORE}[name], "training": {**ALL, "eval_iters": 3}}
+                  for name in ("bf16", "experts", "resnet", "table", "vit", "t5", "lstm", "mamba", "gemma")}
+TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)')
+COUNTER = re.compile(r'COUNTER\("([^"]+)"')
+LOW = 2e-2
+
+
+def write_weights(trainer, text):
+    """Parameters of every size, as numbers, for the program's text."""
+    rng = np.random.default_rng(5)
+    weights = {}
+    for name, init, rank, dims in TENSOR.findall(text):
+        shape = [int(word) for word in dims.split(",")][:int(rank)]
+        numbers = rng.normal(size=shape) * 0.2 + (init == "ONES")
+        weights[name] = (np.abs(numbers) if name.endswith("running_var") else numbers).astype(np.float32)
+    weights |= {name: np.array(3, np.int64) for name in COUNTER.findall(text)}
+    assert weights, "no parameter in the program's text"
+    save_file(weights, trainer.folder / "weights.safetensors")
+
+
+class Forward(unittest.TestCase):
+    parts = None
+
+    def made(self, job, kind):
+        """The program for the processor and the one for the device, in folders with the same weights and data."""
+        copies = [json.loads(json.dumps(job)) for _ in range(2)]
+        copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
+        trainers = [Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched=True, program=kind)]
+        text = trainers[0].generate("--program", kind)
+        for trainer, flags in zip(trainers, (["--program", kind], [])):
+            write_data(trainer.folder, job["data"].get("features", 1))
+            write_weights(trainer, text)
+            trainer.build(*flags)
+        return trainers
+
+    def said(self, trainer, *flags, **environment):
+        ended = subprocess.run([trainer.folder / "trainer", "--weights", "weights.safetensors", *map(str, flags)], cwd=trainer.folder,
+                               capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2", **environment})
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        return ended.stdout
+
+    def check_format(self, trainer):
+        for ending in ("c", "cu"):
+            for what, why in formatted((trainer.folder / f"trainer.{ending}").read_text()):
+                self.assertIsNone(why, f"{ending}: {what}")
+
+    def evaluate(self, name, job):
+        processor, device = self.made(job, "evaluate")
+        self.check_format(device)
+        expected, found = (json.loads(self.said(trainer, "--format", "json")) for trainer in (processor, device))
+        self.assertEqual(expected.keys(), found.keys())
+        self.assertEqual(expected["samples"], found["samples"])
+        low = job.get("precision", {}).get("mixed_precision", "no") != "no"
+        for key in ("loss", "perplexity", "accuracy"):
+            if key in expected:
+                np.testing.assert_allclose(found[key], expected[key], rtol=LOW if low else 2e-5, err_msg=f"{name}: {key}")
+        if name == "gpt":
+            self.assertEqual(self.said(device), self.said(device, ACCEL_GRAPHS="no"))
+
+
+def add(name, job, way):
+    setattr(Forward, f"test_{way}_{name}", lambda self: getattr(self, way)(name, job))
+
+
+if __name__ == "__main__":
+    Forward.parts = objects()
+    named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    for cases, more, way in ((EVALUATED, MORE_EVALUATED, "evaluate"),):
+        for name, job in ({**cases, **more} if named or "--all" in sys.argv else cases).items():
+            if not named or name in named:
+                add(name, job, way)
+    unittest.main(argv=sys.argv[:1])
