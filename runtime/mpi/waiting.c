@@ -6,7 +6,9 @@
 #include "runtime/report/stopwatch.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdnoreturn.h>
+#include <string.h>
 
 static double timeout = 600; /* until a program says another */
 
@@ -26,47 +28,62 @@ void rt_mpi_check(int code, const char *what) {
 
 /* ---- One rank tells that another is late: who first says that it will. Of two that say so at once, the lower. ---- */
 
-enum { TELLS_OF_LATE = 1 }; /* the tag of an empty message; nothing else goes from rank to rank in MPI_COMM_WORLD */
+enum { IS_LATE = 1 }; /* the tag of what ranks then send; nothing else goes from rank to rank in MPI_COMM_WORLD */
+static const double under_way = 0.5; /* seconds that it may take */
 
-static const double under_way = 0.5; /* seconds that such a message may take */
+/* What a rank waits for, sent to all others. */
+struct claim {
+  int rank;   /* -1: nobody's */
+  bool tells; /* it had heard of nobody else that tells */
+  char what[56];
+};
 
-/* The lowest rank of those whose messages are here; -1: none is. */
-static int who_tells(void) {
-  int first = -1, here = 1;
-  while (here) {
+/* The own one, and of those of other ranks that are here the lowest that tells, and one that waits for something else.
+ */
+struct claims {
+  struct claim own, lowest, elsewhere;
+};
+
+static void look_for_claims(struct claims *claims) {
+  for (;;) {
+    struct claim other;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TELLS_OF_LATE, MPI_COMM_WORLD, &here, &status) != MPI_SUCCESS || !here) break;
-    MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, TELLS_OF_LATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (first < 0 || status.MPI_SOURCE < first) first = status.MPI_SOURCE;
+    int here = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, IS_LATE, MPI_COMM_WORLD, &here, &status) != MPI_SUCCESS || !here) return;
+    MPI_Recv(&other, sizeof other, MPI_BYTE, status.MPI_SOURCE, IS_LATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (other.tells && (claims->lowest.rank < 0 || other.rank < claims->lowest.rank)) claims->lowest = other;
+    if (strcmp(other.what, claims->own.what) != 0) claims->elsewhere = other;
   }
-  return first;
 }
 
-/* Says so to the others; the one that is late never takes the message, so nobody waits for that. */
-static void claim(void) {
+/* The one that is late never takes it, so nobody waits for that; `own` stays where it is. */
+static void send_claim(const struct claim *own) {
   for (int rank = 0; rank < rt_world()->ranks; rank++) {
     MPI_Request request;
-    if (rank == rt_world()->rank) continue;
-    if (MPI_Isend(NULL, 0, MPI_BYTE, rank, TELLS_OF_LATE, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+    if (rank == own->rank) continue;
+    if (MPI_Isend(own, sizeof *own, MPI_BYTE, rank, IS_LATE, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
       MPI_Request_free(&request);
   }
 }
 
-static bool is_ours_to_tell(void) {
-  if (who_tells() >= 0) return false;
-  claim();
-  for (double start = rt_now(); rt_now() - start < under_way; sched_yield()) {
-    int other = who_tells();
-    if (other >= 0 && other < rt_world()->rank) return false;
-  }
-  return true;
+static bool is_ours_to_tell(struct claims *claims) {
+  look_for_claims(claims);
+  claims->own.tells = claims->lowest.rank < 0;
+  send_claim(&claims->own);
+  for (double start = rt_now(); rt_now() - start < under_way; sched_yield()) look_for_claims(claims);
+  return claims->own.tells && (claims->lowest.rank < 0 || claims->lowest.rank > claims->own.rank);
 }
 
 static noreturn void fail_late(const char *what) {
+  static struct claims claims = {.lowest.rank = -1, .elsewhere.rank = -1};
   struct problem problem;
-  if (!is_ours_to_tell()) rt_world_await_end(1);
+  claims.own.rank = rt_world()->rank;
+  snprintf(claims.own.what, sizeof claims.own.what, "%s", what);
+  if (!is_ours_to_tell(&claims)) rt_world_await_end(1);
   rt_problem(&problem, "%s: another rank did not come within %.0f s", what, timeout);
   rt_help(&problem, "look at what the other ranks and their machines are doing; devices.timeout is how long is waited");
+  if (claims.elsewhere.rank >= 0)
+    rt_help(&problem, "rank %d waits elsewhere: %s", claims.elsewhere.rank, claims.elsewhere.what);
   rt_fail(&problem, 1);
 }
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(TREE / "tests" / "runtime"))
 from support import preloaded  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "1"))
-TIMEOUT = 4
+TIMEOUT = 10  # longer than a busy disk holds up a rank that saves
 
 
 def errors(result):
@@ -66,9 +66,9 @@ class Failure(unittest.TestCase):
         begin = time.monotonic()
         result = running.end()
         self.assertNotEqual(result.returncode, 0)
-        self.assertLess(time.monotonic() - begin, 30)
+        self.assertLess(time.monotonic() - begin, TIMEOUT + 30)
         self.assertEqual(len(errors(result)), 1, result.stderr)
-        self.assertRegex(errors(result)[0], "^rank [01]: error: .*another rank did not come within 4 s")
+        self.assertRegex(errors(result)[0], f"^rank [01]: error: .*another rank did not come within {TIMEOUT} s")
 
     def test_other_data(self):
         """A rank that finds another file, as on a machine of its own."""
@@ -167,7 +167,7 @@ class Saves(unittest.TestCase):
             where = f"call {at}, {self.calls[at - 1]} (SEED {SEED})"
             begin = time.monotonic()
             result = self.faulty(FAULT_AT=at, FAULT_UNTIL=10**6, FAULT_ERRNO=errno.ENOSPC)
-            self.assertLess(time.monotonic() - begin, 20, where)
+            self.assertLess(time.monotonic() - begin, TIMEOUT + 20, where)
             self.assertNotEqual(result.returncode, 0, where)
             self.assertEqual(len(errors(result)), 1, f"{where}: {result.stderr}")
             self.assertRegex(errors(result)[0], f"^rank 0: error: .*/run/.*: {os.strerror(errno.ENOSPC)}", where)
@@ -178,7 +178,7 @@ class Saves(unittest.TestCase):
             where = f"call {at}, {self.calls[at - 1]} (SEED {SEED})"
             begin = time.monotonic()
             self.assertNotEqual(self.faulty(FAULT_AT=at, FAULT_ERRNO=-1).returncode, 0, where)
-            self.assertLess(time.monotonic() - begin, 20, where)
+            self.assertLess(time.monotonic() - begin, TIMEOUT + 20, where)
             self.check_what_is_left(where)
 
     def test_another_rank_dies_during_a_save(self):

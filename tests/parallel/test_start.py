@@ -69,7 +69,7 @@ class Convention(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.trainer = Ranks(3, job_of(3, 2, 8, devices={"timeout": 3}))
+        cls.trainer = Ranks(3, job_of(3, 2, 8, devices={"timeout": 10}))
         cls.trainer.build()
         cls.command = [GENERATOR, "launch", cls.trainer.folder / "job.yaml", "trainer"]
 
