@@ -1,6 +1,7 @@
 """What is claimed of every emitted program's text, and how a test tells of it in TAP."""
 
 import os
+import re
 import subprocess
 
 from harness import TREE
@@ -36,6 +37,26 @@ def formatted(text):
     lines = zip(text.splitlines(), result.stdout.splitlines())
     first = next((f"{ours}\n{theirs}" for ours, theirs in lines if ours != theirs), "the end")
     yield "is formatted", None if result.stdout == text else first
+
+
+DEFINITION = re.compile(r'^(?:static|template|__device__|__global__|extern "C")[^;{}=]*?\b(\w+)\([^;{}]*\) \{\n.*?^\}', re.M | re.S)
+
+
+def unused(text, calls=""):
+    """Yields (what, None or why it failed): each function of the text is named outside of it, there or in `calls`.
+    Compilers say nothing of functions that are inline, templates or kernels."""
+    text, calls = (re.sub(r"/\*.*?\*/|//[^\n]*|__attribute__\(\(.*?\)\)|__launch_bounds__\(\d+\)|alignas\(.*?\)|\bstruct \w+", "", half, flags=re.S)
+                   for half in (text, calls))
+    calls = re.sub(r"^\w[^;{}=]*?\w+\([^;{}]*\);", "", calls, flags=re.M)  # prototypes
+    found = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
+    alone = []
+    for name in dict.fromkeys(name for name, _ in found):
+        elsewhere = text
+        for _, definition in (each for each in found if each[0] == name):
+            elsewhere = elsewhere.replace(definition, "")
+        if re.search(rf"\b{name}\b", elsewhere + calls) is None:
+            alone.append(name)
+    yield "uses its functions", ", ".join(alone) or (None if found else "no function was found")
 
 
 def tell(name, results):

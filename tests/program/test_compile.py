@@ -1,5 +1,5 @@
-"""Every emitted program of the matrix: no warning under gcc and clang, no finding of the sanitizers, and as
-clang-format would have written it. TAP."""
+"""Every emitted program of the matrix: no warning under gcc and clang, no function that nothing calls, no finding of the
+sanitizers, and as clang-format would have written it. TAP."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from compilers import COMPILERS, compiles, formatted, tell
+from compilers import COMPILERS, compiles, formatted, tell, unused
 from harness import GENERATOR
 from matrix import CASES, library_flags
 
@@ -40,6 +40,7 @@ def check(case, folder):
     both = case.name in BOTH
     yield from compiles(text, CASES.index(case), both)
     yield from formatted(text)
+    yield from unused(text)
     for name, compiler in COMPILERS.items():
         if compiler is not None and (both or name == "clang" or COMPILERS["clang"] is None):
             yield f"is clean under {name}'s sanitizers", sanitize(compiler, case, folder)

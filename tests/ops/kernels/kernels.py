@@ -4,7 +4,6 @@ import ctypes
 import hashlib
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -20,6 +19,7 @@ ENVIRONMENT = jinja2.Environment(
     keep_trailing_newline=True,
 )
 ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0}  # the compiler says which registers there are
+ENVIRONMENT.globals["training"] = {"deterministic": False}
 FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
@@ -28,7 +28,6 @@ OPENED = ("product", "convolution")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
            *(ROOT / "runtime" / "process" / f"{name}.c" for name in ("problem", "world", "world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
-HELPERS = ["accel_exp", "accel_log", "accel_log1p", "accel_clamp", "accel_tanh", "accel_normal", "accel_sigmoid", "accel_gelu_gate", "accel_gelu_slope", "accel_max", "accel_product", "accel_tile", "accel_transpose"]
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -81,41 +80,31 @@ def module_of(kind):
     return ENVIRONMENT.get_template(template_of(kind)).make_module()
 
 
+SUPPORT = ENVIRONMENT.get_template("cpu/support.c.j2").make_module()
+NAMED = ENVIRONMENT.get_template("cpu/named.c.j2").make_module()
+
+
 def support_text(names):
-    module = ENVIRONMENT.get_template("cpu/support.c.j2").make_module()
-    return "\n".join(str(getattr(module, name)()) for name in names)
+    return "\n".join(str(getattr(SUPPORT, name)()) for name in names)
 
 
-def called(helpers, body):
-    """Those of the helpers that the text or another helper calls: a program holds forward and backward, a test one."""
-    chosen = []
-    for name in reversed(helpers):
-        if re.search(rf"\b{name}\b", body + support_text(chosen)):
-            chosen.insert(0, name)
-    return chosen
+def with_helpers(body):
+    """The text behind the helpers that it names: a program holds forward and backward, a test one."""
+    return str(NAMED.helpers(SUPPORT, body)) + body
 
 
 def kernel_text(kernel):
     return str(getattr(module_of(kernel.kind), kernel.kind)(kernel))
 
 
-def support_of(kind):
-    more = getattr(module_of(kind), "support_backward", []) if kind.endswith("_backward") else []
-    by_way = [name for names in getattr(module_of(kind), "support_by", {}).values() for name in names]
-    return list(dict.fromkeys([*getattr(module_of(kind), "support", []), *by_way, *more]))
-
-
 def program_text(kernels):
     """A whole translation unit: support functions, the kernels, and an exported twin for each."""
     body = "".join(kernel_text(kernel) + "\n" for kernel in kernels)
     types = {operand.type for kernel in kernels for operand in kernel.outputs + kernel.inputs}
-    helpers = []
-    for kernel in kernels:
-        helpers += [name for name in support_of(kernel.kind) if name not in helpers]
     low = sorted(types & {"accel_bf16", "accel_f16"})
     runtime = "".join(f'#include "{ROOT}/runtime/{name}.h"\n' for name in OPENED if f"accel_{name} " in body)
     used = "float accel_used(float x);\nfloat accel_used(float x) { return accel_widen(accel_narrow(x)); }\n" if low else ""
-    text = HEADERS + runtime + support_text(low) + used + "\n" + support_text(called(helpers, body)) + "\n" + body
+    text = HEADERS + runtime + support_text(low) + used + "\n" + with_helpers(body)
     for kernel in kernels:
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])

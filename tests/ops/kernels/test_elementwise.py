@@ -94,16 +94,15 @@ def text_of(kind, arity, attributes):
 def main():
     rng = np.random.default_rng(3)
     attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7, "last": 2})()
-    helpers, body, failures = [], "", 0
+    body, failures = "", 0
     for kind, truth in KINDS.items():
-        helpers += [name for name in kit.support_of(kind) if name not in helpers]
         arity = 0 if kind == "constant" else 2 if kind.endswith("_backward") else arity_of(truth)
         body += text_of(kind, arity, attributes)
     for compiler in ("gcc", "clang-19"):
         if not kit.has(compiler):
             print(f"ok elementwise {compiler} # SKIP not installed")
             continue
-        library = kit.Library(kit.HEADERS + kit.support_text(kit.called(helpers, body)) + body, compiler, kit.SPEED_FLAGS)
+        library = kit.Library(kit.HEADERS + kit.with_helpers(body), compiler, kit.SPEED_FLAGS)
         for kind, truth in KINDS.items():
             arity = body.split(f"void run_{kind}(float *y", 1)[1].split(")", 1)[0].count(",")
             inputs = [(rng.standard_normal(N) * 3).astype(np.float32) for _ in range(arity)]

@@ -183,16 +183,6 @@ static struct arena *arena;
 
 /* ---- Kernels ---- */
 
-/* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
- * looks at the status between steps. */
-static int product_status;
-static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
-                                 int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
-#pragma omp atomic
-  product_status |= status;
-}
-
 /* e^x: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the exponent's bits. Within
  * 1.1 ulp; 0 where the result would not be a normal number, infinity above the largest. */
 static inline float accel_exp(float x) {
@@ -242,6 +232,35 @@ static inline float accel_log(float x) {
   y = x < INFINITY ? y : x; /* a NaN stays one */
   y = x == 0.0f ? -INFINITY : y;
   return x < 0.0f ? NAN : y;
+}
+
+/* 1 / (1 + e^-x). Within 3 ulp. */
+static inline float accel_sigmoid(float x) {
+  return 1.0f / (1.0f + accel_exp(-x));
+}
+
+/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. Within 1.8e-7. */
+static inline float accel_gelu_gate(float x) {
+  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
+}
+
+/* The derivative of x times that. Within 2.1e-6 for |x| below 1e12. */
+static inline float accel_gelu_slope(float x) {
+  const float gate = accel_gelu_gate(x);
+  return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
+}
+
+/* The largest of x[0 .. n - 1]; NaNs do not count. */
+static inline float accel_max(const float *x, size_t n) {
+  float lanes[32], highest = -INFINITY;
+  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
+  for (size_t i = 0; i < n / 32; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
+  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
+  for (size_t half = 16; half > 0; half /= 2)
+    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
+  return lanes[0] > highest ? lanes[0] : highest;
 }
 
 /* A vector register of floats, loaded from anywhere, and the rows and columns of a product that registers hold. */
@@ -320,33 +339,14 @@ static inline void accel_transpose(float factor, const float *from, size_t from_
 #endif
 }
 
-/* 1 / (1 + e^-x). Within 3 ulp. */
-static inline float accel_sigmoid(float x) {
-  return 1.0f / (1.0f + accel_exp(-x));
-}
-
-/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. Within 1.8e-7. */
-static inline float accel_gelu_gate(float x) {
-  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
-}
-
-/* The largest of x[0 .. n - 1]; NaNs do not count. */
-static inline float accel_max(const float *x, size_t n) {
-  float lanes[32], highest = -INFINITY;
-  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
-  for (size_t i = 0; i < n / 32; i++)
-#pragma omp simd
-    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
-  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
-  for (size_t half = 16; half > 0; half /= 2)
-    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
-  return lanes[0] > highest ? lanes[0] : highest;
-}
-
-/* The derivative of x times that. Within 2.1e-6 for |x| below 1e12. */
-static inline float accel_gelu_slope(float x) {
-  const float gate = accel_gelu_gate(x);
-  return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
+/* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
+ * looks at the status between steps. */
+static int product_status;
+static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
+                                 int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
+  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
+#pragma omp atomic
+  product_status |= status;
 }
 
 /* y = a b: [12][8] x [8][24]. */

@@ -371,6 +371,35 @@ static inline float accel_log(float x) {
   return x < 0.0f ? NAN : y;
 }
 
+/* 1 / (1 + e^-x). Within 3 ulp. */
+static inline float accel_sigmoid(float x) {
+  return 1.0f / (1.0f + accel_exp(-x));
+}
+
+/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. Within 1.8e-7. */
+static inline float accel_gelu_gate(float x) {
+  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
+}
+
+/* The derivative of x times that. Within 2.1e-6 for |x| below 1e12. */
+static inline float accel_gelu_slope(float x) {
+  const float gate = accel_gelu_gate(x);
+  return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
+}
+
+/* The largest of x[0 .. n - 1]; NaNs do not count. */
+static inline float accel_max(const float *x, size_t n) {
+  float lanes[32], highest = -INFINITY;
+  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
+  for (size_t i = 0; i < n / 32; i++)
+#pragma omp simd
+    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
+  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
+  for (size_t half = 16; half > 0; half /= 2)
+    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
+  return lanes[0] > highest ? lanes[0] : highest;
+}
+
 /* A vector register of floats, loaded from anywhere, and the rows and columns of a product that registers hold. */
 #if defined __AVX512F__
 typedef float accel_lanes __attribute__((vector_size(64), aligned(4), may_alias));
@@ -445,35 +474,6 @@ static inline void accel_transpose(float factor, const float *from, size_t from_
   for (size_t c = 0; c < 16; c++)
     for (size_t r = 0; r < 16; r++) to[c * to_row + r] = factor * from[r * from_row + c];
 #endif
-}
-
-/* 1 / (1 + e^-x). Within 3 ulp. */
-static inline float accel_sigmoid(float x) {
-  return 1.0f / (1.0f + accel_exp(-x));
-}
-
-/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: what x is multiplied by in the tanh form of gelu. Within 1.8e-7. */
-static inline float accel_gelu_gate(float x) {
-  return accel_sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
-}
-
-/* The largest of x[0 .. n - 1]; NaNs do not count. */
-static inline float accel_max(const float *x, size_t n) {
-  float lanes[32], highest = -INFINITY;
-  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
-  for (size_t i = 0; i < n / 32; i++)
-#pragma omp simd
-    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
-  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
-  for (size_t half = 16; half > 0; half /= 2)
-    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
-  return lanes[0] > highest ? lanes[0] : highest;
-}
-
-/* The derivative of x times that. Within 2.1e-6 for |x| below 1e12. */
-static inline float accel_gelu_slope(float x) {
-  const float gate = accel_gelu_gate(x);
-  return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
 }
 
 /* The key of random numbers of call `number`, iteration i, inside of what runs under the key `stream`: the finaliser of

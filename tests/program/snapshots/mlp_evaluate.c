@@ -74,16 +74,6 @@ static struct arena *arena;
 
 /* ---- Kernels ---- */
 
-/* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
- * looks at the status between steps. */
-static int product_status;
-static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
-                                 int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
-#pragma omp atomic
-  product_status |= status;
-}
-
 /* e^x: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the exponent's bits. Within
  * 1.1 ulp; 0 where the result would not be a normal number, infinity above the largest. */
 static inline float accel_exp(float x) {
@@ -119,6 +109,16 @@ static inline float accel_max(const float *x, size_t n) {
   for (size_t half = 16; half > 0; half /= 2)
     for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
   return lanes[0] > highest ? lanes[0] : highest;
+}
+
+/* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
+ * looks at the status between steps. */
+static int product_status;
+static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
+                                 int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
+  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
+#pragma omp atomic
+  product_status |= status;
 }
 
 /* y = a b: [3][5] x [5][7]. */
