@@ -16,14 +16,19 @@ struct rates {
   double flops, bytes; /* a second; 0: unknown */
 };
 
+static double fastest(const struct tuned *entry) {
+  double least = entry->ways.items[0].seconds;
+  for (int k = 1; k < entry->ways.count; k++)
+    if (entry->ways.items[k].seconds < least) least = entry->ways.items[k].seconds;
+  return least;
+}
+
 /* The rates of all that the table knows, by their fastest ways. */
 static struct rates rates_of(const struct tuning *tuning) {
   double flops = 0, flop_seconds = 0, bytes = 0, byte_seconds = 0;
   for (int i = 0; i < tuning->entries.count; i++) {
     const struct tuned *entry = &tuning->entries.items[i];
-    double least = entry->ways.items[0].seconds;
-    for (int k = 1; k < entry->ways.count; k++)
-      if (entry->ways.items[k].seconds < least) least = entry->ways.items[k].seconds;
+    const double least = fastest(entry);
     if (entry->flops > INTENSE * entry->bytes) {
       flops += entry->flops;
       flop_seconds += least;
@@ -91,6 +96,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
   to->n_measured += seconds > 0;
   double guess = seconds > 0 ? 0 : estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   to->kernels += runs * (seconds + guess);
+  if (kernel->node->kind->product_flops != NULL) to->products += runs * (entry != NULL ? fastest(entry) : guess);
   to->estimated += runs * guess;
 }
 
@@ -142,6 +148,7 @@ const char *prediction_text(const struct program *program) {
 json_t *prediction_json(const struct program *program) {
   struct prediction p;
   if (!predict_step(program, &p)) return NULL;
-  return json_pack("{s:f, s:f, s:f, s:f, s:i, s:i}", "seconds", p.seconds, "kernels", p.kernels, "around", p.around,
-                   "estimated", p.estimated, "measured", p.n_measured, "of", p.n_kernels);
+  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "seconds", p.seconds, "kernels", p.kernels, "products",
+                   p.products, "around", p.around, "estimated", p.estimated, "measured", p.n_measured, "of",
+                   p.n_kernels);
 }

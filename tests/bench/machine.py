@@ -12,6 +12,7 @@ import tempfile
 import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
+STEP_BYTES = 28  # of AdamW by parameter: weight, gradient and two averages are read, all but the gradient are written
 COPY = """
 #include <string.h>
 void copy(float *to, const float *from, long n) {

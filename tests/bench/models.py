@@ -4,7 +4,9 @@ interleaved rounds. Every run is a process of its own, of which the first steps 
 usage: models.py [--rounds 3] [--steps 20] [--threads 2] [--tune-rounds 3] [--peers ours,eager,compile] [--precision no|bf16]
                  [--json FILE] [--resume] [NAME ...]
 
-Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too."""
+Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
+machine's own time for a step: its products and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
+of a copy. What a recurrent layer computes between its products counts as these."""
 
 import argparse
 import json
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import types
 
+import machine
 import numpy as np
 import yaml
 import tables
@@ -59,6 +62,13 @@ def build(name, options):
     return folder, table
 
 
+def limit_of(folder, table):
+    """The machine's own time for a step, in ms; None without a table."""
+    plan = tables.plan(["job.yaml"], table, folder)
+    step = plan.get("predicted_step")
+    return step and 1e3 * (step["products"] + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate())
+
+
 def ours(folder, options):
     shutil.rmtree(folder / "run", ignore_errors=True)
     run = Run(["./trainer"], number_of_line, folder=folder, environment={"OMP_NUM_THREADS": str(options.threads)})
@@ -80,8 +90,8 @@ def measure(name, options):
             runs[peer].append(ours(folder, options) if peer == "ours" else theirs(name, peer, options))
     results = {peer: summary(types.SimpleNamespace(skipped=SKIPPED), done) for peer, done in runs.items()}
     predict(results, ["job.yaml"], table, folder)
-    ratio = ratios(results)
-    return results | ({"ratio": ratio} if ratio else {})
+    ratio, limit = ratios(results), limit_of(folder, table)
+    return results | ({"ratio": ratio} if ratio else {}) | ({"limit_ms": [limit]} if limit else {})
 
 
 def main():
@@ -97,7 +107,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     options = parser.parse_args()
     head = "".join(f"{peer + ' ms':>14}{'range':>18}{'MiB':>7}" for peer in options.peers)
-    print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}")
+    print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}{'limit ms':>10}{'ours / limit':>14}")
     report = report_of(options, steps=options.steps, precision=options.precision, peers=",".join(options.peers))
     for name in options.names or NAMES:
         if name not in report["jobs"]:
@@ -110,7 +120,10 @@ def main():
             cells += f"{results[peer]['median_ms']:>14.4g}{spread:>18}{results[peer]['peak_mib']:>7.0f}"
         cells += f"{results['ratio']['median']:>13.2f}" if "ratio" in results else f"{'':13}"
         predicted = results.get("ours", {}).get("prediction")
-        print(f"{name:10}{cells}" + (f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}" if predicted else ""), flush=True)
+        cells += f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}" if predicted else ""
+        for limit in results.get("limit_ms", []):
+            cells += f"{limit:>10.4g}{results['ours']['min_ms'] / limit:>7.2f}{results['ours']['median_ms'] / limit:>7.2f}"
+        print(f"{name:10}{cells}", flush=True)
         write_report(options.json, report)
 
 

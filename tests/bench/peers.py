@@ -243,7 +243,7 @@ def limit_of(job, threads):
     if rate is None:
         return None
     plan = tables.plan(our_job(job))
-    return 1e3 * (plan["product_flops_per_step"] / rate + 28 * plan["parameters"] / machine.copy_rate())
+    return 1e3 * (plan["product_flops_per_step"] / rate + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate())
 
 
 def ratios(results):

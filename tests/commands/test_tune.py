@@ -73,6 +73,7 @@ class Tune(unittest.TestCase):
         predicted = self.plan("--tuning", "table.json")["predicted_step"]
         self.assertEqual(predicted["measured"], predicted["of"])
         self.assertEqual(predicted["estimated"], 0)
+        self.assertTrue(0 < predicted["products"] < predicted["kernels"], predicted)
         self.assertNotIn("predicted_step", self.plan())
         alike = self.fastest(0)
         once = self.plan("--tuning", alike)["predicted_step"]
