@@ -145,11 +145,8 @@ int travel_to_program(struct travel *travel) {
   struct planner planner = {read_graph, travel, travel->kind, travel->tuning};
   if (travel->kind == PROGRAM_TRAIN && !find_steps(travel->job, &travel->diags)) return STATUS_BAD_JOB;
   if (travel->adjust != NULL) travel->adjust(travel->context, travel->job);
-  struct graph *graph = read_graph(travel, travel->arena, travel->job, &travel->diags);
-  if (graph == NULL) return STATUS_BAD_JOB;
-  struct builder *builder = builder_on(graph, &travel->diags);
   travel->program =
-      plan(builder, travel->job, travel->kind, travel->tuning, &travel->diags, travel->options->dump, &travel->dumped);
+      plan_least(travel->arena, &planner, travel->job, &travel->diags, travel->options->dump, &travel->dumped);
   if (travel->program == NULL) return STATUS_BAD_JOB;
   if (!check_memory(&planner, travel->program, &travel->diags)) return STATUS_BAD_JOB;
   find_savings(&planner, travel->program);

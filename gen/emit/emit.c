@@ -343,6 +343,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "states", states_value(program));
   jinja_set(arena, context, "division", division_value(program));
   jinja_set(arena, context, "memories", memories_value(program));
+  jinja_set(arena, context, "lent", lent_value(program));
   jinja_set(arena, context, "kernels", kernels_value(program));
   jinja_set(arena, context, "functions", functions_value(program));
   jinja_set(arena, context, "profile", profile_value(program));

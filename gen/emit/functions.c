@@ -16,7 +16,7 @@ static const char *holder_name(struct arena *arena, const char *base, int scope)
 
 /* ---- Parameters of functions ---- */
 
-/* kind: "weights", "gradients", "saved", "scratch" (structures), "rows" (of the
+/* kind: "weights", "gradients", "saved", "lent", "scratch" (structures), "rows" (of the
  * optimizer's table), "input", "output" (arrays), "stream", "pace" (all that an update needs of the step). */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
@@ -60,6 +60,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
     if (function->uses_rows[i]) add_parameter(arena, list, "rows", holder_name(arena, "tensors", i), "", "");
   if (saving_function(function)->saved_bytes > 0)
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
+  if (saving_function(function)->lent) add_parameter(arena, list, "lent", "lent", "", "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
   for (int i = 0; i < region->results.count; i++)
     add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]->dtype),
@@ -105,6 +106,15 @@ static struct jinja_value add_part(struct arena *arena, struct jinja_value argum
 static void set_index(struct arena *arena, struct jinja_value part, struct jinja_value index) {
   set_bool(arena, part, "indexed", true);
   jinja_set(arena, part, "index", index);
+}
+
+/* A member of what a function saves, of its scratch, or of what lies in memory of gradients. */
+static struct jinja_value memory_argument(struct arena *arena, const struct storage *storage, bool address,
+                                          struct jinja_value *part) {
+  const char *own = storage->kind == STORAGE_SAVED ? "saved" : "scratch";
+  struct jinja_value argument = argument_value(arena, storage->loan != NULL ? "lent" : own, address, 0);
+  *part = add_part(arena, argument, storage->loan != NULL ? storage->loan->name : storage->name);
+  return argument;
 }
 
 /* What is reached from a scope pointer: a parameter's array, or the address of a structure. */
@@ -153,8 +163,8 @@ static struct jinja_value place_argument(const struct program *program, const st
   } else if (storage->kind == STORAGE_INPUT || storage->kind == STORAGE_RESULT) {
     argument = argument_value(arena, storage->name, false, 0);
   } else {
-    argument = argument_value(arena, storage->kind == STORAGE_SAVED ? "saved" : "scratch", false, 0);
-    struct jinja_value part = add_part(arena, argument, storage->name);
+    struct jinja_value part;
+    argument = memory_argument(arena, storage, false, &part);
     if (storage->copies > 1) {
       set_index(arena, part, index_value(arena, place->offset / storage->count, 0, 0));
       set_int(arena, argument, "offset", place->offset % storage->count);
@@ -168,8 +178,8 @@ static struct jinja_value place_argument(const struct program *program, const st
 /* The copy of a row that an iteration uses: i + ahead. A row of two is used in turn. */
 static struct jinja_value iteration_argument(struct arena *arena, const struct place *place, int ahead) {
   const struct storage *row = place->storage;
-  struct jinja_value argument = argument_value(arena, row->kind == STORAGE_SAVED ? "saved" : "scratch", false, 0);
-  set_index(arena, add_part(arena, argument, row->name), index_value(arena, ahead, 1, row->copies == 2 ? 2 : 0));
+  struct jinja_value part, argument = memory_argument(arena, row, false, &part);
+  set_index(arena, part, index_value(arena, ahead, 1, row->copies == 2 ? 2 : 0));
   return argument;
 }
 
@@ -203,11 +213,11 @@ static void push_memory(const struct program *program, const struct function *fu
   if (saving_function(step->callee)->saved_bytes > 0) {
     const struct node *forward = call->forward != NULL ? call->forward : step->node;
     const struct storage *frame = frame_of(function, forward);
-    struct jinja_value saved = argument_value(arena, frame->kind == STORAGE_SAVED ? "saved" : "scratch", true, 0);
-    struct jinja_value part = add_part(arena, saved, frame->name);
+    struct jinja_value part, saved = memory_argument(arena, frame, true, &part);
     if (call->count > 1) set_index(arena, part, index_value(arena, 0, 1, 0));
     jinja_push(arena, list, saved);
   }
+  if (saving_function(step->callee)->lent) jinja_push(arena, list, argument_value(arena, "lent", false, 0));
   if (step->callee->scratch_bytes > 0) {
     struct jinja_value scratch = argument_value(arena, "scratch", true, 0);
     add_part(arena, scratch, step->callee->name);
@@ -358,6 +368,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (function->uses_rows[0]) jinja_push(arena, list, argument_value(arena, "updated", false, 0));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
+  if (saving_function(function)->lent) jinja_push(arena, list, arena_member(arena, "lent", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
   for (int i = 0; i < region->results.count; i++)

@@ -137,7 +137,7 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
 static struct jinja_value saved_value(struct arena *arena, const struct function *function) {
   struct jinja_value members = jinja_list(arena);
   for (int i = 0; i < function->storages.count; i++)
-    if (function->storages.items[i]->kind == STORAGE_SAVED)
+    if (function->storages.items[i]->kind == STORAGE_SAVED && function->storages.items[i]->loan == NULL)
       jinja_push(arena, members, storage_value(arena, function, function->storages.items[i]));
   return members;
 }
@@ -175,4 +175,34 @@ struct jinja_value memories_value(const struct program *program) {
     jinja_push(arena, list, value);
   }
   return list;
+}
+
+/* ---- Memory of gradients ---- */
+
+/* What lies between two loans, or before the first. */
+static struct jinja_value gap_value(struct arena *arena, const struct loan *loan, int64_t bytes) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", arena_printf(arena, "before_%s", loan->name));
+  set_text(arena, value, "struct", "");
+  set_text(arena, value, "type", "char");
+  set_int(arena, value, "array", 0);
+  set_text(arena, value, "extent", arena_printf(arena, "%lld", (long long)bytes));
+  return value;
+}
+
+struct jinja_value lent_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
+  int64_t end = 0;
+  for (int i = 0; i < program->loans.count; i++) {
+    const struct loan *loan = &program->loans.items[i];
+    struct jinja_value member = storage_value(arena, loan->storage->function, loan->storage);
+    set_text(arena, member, "name", loan->name);
+    if (loan->at > end) jinja_push(arena, members, gap_value(arena, loan, loan->at - end));
+    jinja_push(arena, members, member);
+    end = arena_aligned(loan->at + storage_bytes(loan->storage));
+  }
+  set_int(arena, value, "bytes", end);
+  jinja_set(arena, value, "members", members);
+  return value;
 }

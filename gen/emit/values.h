@@ -68,6 +68,7 @@ struct jinja_value keys_value(const struct program *program, const char *model);
 
 /* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
 struct jinja_value memories_value(const struct program *program);
+struct jinja_value lent_value(const struct program *program);
 
 /* The template of a kind's kernels: "cuda/layer_norm.c.j2". */
 struct op_kind;

@@ -8,12 +8,13 @@
 /* What a C compiler, or the emitted program itself, has for its own. */
 static bool is_reserved(const char *name) {
   static const char *const words[] = {
-      "auto",    "break",     "case",         "char",       "const", "continue", "default", "do",       "double",
-      "else",    "enum",      "extern",       "float",      "for",   "goto",     "if",      "inline",   "int",
-      "long",    "register",  "restrict",     "return",     "short", "signed",   "sizeof",  "static",   "struct",
-      "switch",  "typedef",   "union",        "unsigned",   "void",  "volatile", "while",   "weights",  "saved",
-      "scratch", "gradients", "stream",       "arena",      "main",  "step",     "forward", "backward", "bool",
-      "true",    "false",     "weights_bf16", "weights_f16", "train", "measure", "write_texts"};
+      "auto",         "break",       "case",    "char",     "const",      "continue",  "default",  "do",
+      "double",       "else",        "enum",    "extern",   "float",      "for",       "goto",     "if",
+      "inline",       "int",         "long",    "register", "restrict",   "return",    "short",    "signed",
+      "sizeof",       "static",      "struct",  "switch",   "typedef",    "union",     "unsigned", "void",
+      "volatile",     "while",       "weights", "saved",    "scratch",    "gradients", "lent",     "stream",
+      "arena",        "main",        "step",    "forward",  "backward",   "bool",      "true",     "false",
+      "weights_bf16", "weights_f16", "train",   "measure",  "write_texts"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
   return false;
@@ -31,7 +32,7 @@ struct name_table {
   struct name_entry {
     const char *name;
     int next;
-  } *entries;
+  } * entries;
   size_t size; /* a power of two, at most half full */
 };
 

@@ -22,6 +22,7 @@
 #include "gen/plan/keep.h"
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/masking.h"
 #include "gen/plan/packing.h"
 #include "gen/plan/parts.h"
@@ -41,6 +42,7 @@ struct context {
   struct program *program;
   struct builder *builder;
   struct diagnostics *diags;
+  const struct apart_list *apart;
 };
 
 static bool pass_read(struct context *context) {
@@ -106,6 +108,11 @@ static bool pass_weigh(struct context *context) {
 static bool pass_recompute(struct context *context) {
   struct program *program = context->program;
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
+}
+
+static bool pass_apart(struct context *context) {
+  part_loops(context->program->graph, context->apart);
+  return true;
 }
 
 /* A program that does not train reads what training left: with the adapters in it, or beside it. */
@@ -193,6 +200,11 @@ static bool pass_figures(struct context *context) {
   return check_masking(context->program, context->diags) && check_packing(context->program, context->diags);
 }
 
+static bool pass_lend(struct context *context) {
+  lend(context->program);
+  return true;
+}
+
 /* The whole of planning, in order. */
 static const struct pass {
   const char *name;
@@ -209,6 +221,7 @@ static const struct pass {
     {"border", pass_border},
     {"weigh", pass_weigh},
     {"recompute", pass_recompute},
+    {"apart", pass_apart},
     {"differentiate", pass_differentiate},
     {"prune", pass_prune},
     {"epilogues", pass_epilogues},
@@ -222,6 +235,7 @@ static const struct pass {
     {"collectives", pass_collectives},
     {"state", pass_state},
     {"figures", pass_figures},
+    {"lend", pass_lend},
     {0},
 };
 
@@ -230,7 +244,8 @@ const char *pass_name(int index) {
 }
 
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
-                     const struct tuning *tuning, struct diagnostics *diags, const char *dump, const char **dumped) {
+                     const struct tuning *tuning, const struct apart_list *apart, struct diagnostics *diags,
+                     const char *dump, const char **dumped) {
   struct arena *arena = builder_arena(builder);
   struct program *program = arena_alloc(arena, sizeof *program);
   program->arena = arena;
@@ -240,7 +255,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->target = target_of(job, kind);
   program->graph = builder_graph(builder);
   program->trained = program;
-  struct context context = {program, builder, diags};
+  struct context context = {program, builder, diags, apart};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
     if (dump != NULL && strcmp(dump, passes[i].name) == 0)

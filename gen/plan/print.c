@@ -10,7 +10,10 @@ static void print_place(struct text *text, const struct place *place, int rank) 
     text_puts(text, "nowhere");
     return;
   }
-  text_printf(text, "%s.%s", kinds[storage->kind], storage->name);
+  if (storage->loan != NULL)
+    text_printf(text, "lent.%s", storage->loan->name);
+  else
+    text_printf(text, "%s.%s", kinds[storage->kind], storage->name);
   if (place->offset != 0) text_printf(text, "+%lld", (long long)place->offset);
   for (int i = 0; i < rank; i++) text_printf(text, "%c%lld", i == 0 ? '(' : ',', (long long)place->strides[i]);
   if (rank > 0) text_puts(text, ")");
@@ -51,11 +54,20 @@ static void print_function(struct text *text, const struct function *function) {
   for (int i = 0; i < function->n_steps; i++) print_step(text, &function->steps[i]);
 }
 
+static void print_loans(struct text *text, const struct program *program) {
+  for (int i = 0; i < program->loans.count; i++) {
+    const struct loan *loan = &program->loans.items[i];
+    text_printf(text, "%slent.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", loan->name,
+                (long long)loan->at, (long long)(loan->at + storage_bytes(loan->storage)));
+  }
+}
+
 const char *program_text(struct arena *arena, struct program *program) {
   struct text text = text_in(arena);
   for (int i = 0; i < program->n_functions; i++) {
     if (i > 0) text_puts(&text, "\n");
     print_function(&text, program->functions[i]);
   }
+  print_loans(&text, program);
   return text_string(&text);
 }

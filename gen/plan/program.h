@@ -50,6 +50,24 @@ struct storage {
   int carried_input;
   struct function *frame;  /* of a frame: the callee whose saved values lie here */
   const struct node *call; /* and its call */
+  const struct loan *loan; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
+};
+
+/* Memory of gradients that the backward writes later, with a saved storage until then. */
+struct loan {
+  struct storage *storage;
+  const char *name; /* unique among all loans */
+  int64_t at;       /* bytes from the start of the gradients */
+};
+
+/* A repeated call whose first iterations would better be a call of their own: gen/plan/lend.h. */
+struct apart {
+  int node;  /* of the graph, by its id */
+  int count; /* iterations */
+};
+struct apart_list {
+  struct apart *items;
+  int count, capacity;
 };
 
 /* Where a value lies: elements of a storage under strides. */
@@ -136,6 +154,7 @@ struct function {
   bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
   bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */
+  bool lent; /* of a forward function: it and its backward take a pointer to what lies in memory of gradients */
 };
 
 /* ---- Parameters ---- */
@@ -164,7 +183,7 @@ struct weight_struct {
     const char *name;
     struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
     int64_t offset, bytes;
-  } *members;
+  } * members;
   int n_members, capacity;
   int64_t bytes;
 };
@@ -284,6 +303,7 @@ struct compression {
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   int64_t host; /* of the optimizer's states and of weights, what lies on the host and is in none of the above */
+  int64_t lent; /* of activations, what lies in memory of gradients and counts as theirs */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -357,6 +377,12 @@ struct program {
   } states;                      /* in the order of the arena: the weights first */
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
+
+  struct {
+    struct loan *items;
+    int count;
+  } loans;                 /* in the order of their addresses */
+  struct apart_list apart; /* with which a plan may take less */
 
   struct {
     struct collective *items;

@@ -122,15 +122,24 @@ void group_iterations(struct graph *graph, struct node *node, int size) {
 
 /* ---- Parts ---- */
 
-void split_iterations(struct graph *graph, struct node *node, int count) {
+/* The first `count` iterations as a call of `first`, the others as one of the callee. */
+static void split_at(struct graph *graph, struct node *node, struct region *first, int count) {
   struct segment at = begin(graph, node);
+  add_segment(&at, first, 0, 1, count);
+  add_segment(&at, node->call->callee, count, 1, node->call->count - count);
+  end(&at);
+}
+
+void part_iterations(struct graph *graph, struct node *node, int count) {
+  split_at(graph, node, node->call->callee, count);
+}
+
+void split_iterations(struct graph *graph, struct node *node, int count) {
   struct copying copying = {.graph = graph};
   copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
   struct region *copy = copy_region(&copying, node->call->callee, "recomputed");
   copy->recompute = true;
   name_values(graph->arena, copy);
   graph_insert(graph, copy, node->region->id);
-  add_segment(&at, copy, 0, 1, count);
-  add_segment(&at, node->call->callee, count, 1, node->call->count - count);
-  end(&at);
+  split_at(graph, node, copy, count);
 }

@@ -9,6 +9,9 @@
  * group and once for a shorter last one. The new regions, and the callee, are marked to be recomputed. size > 1. */
 void group_iterations(struct graph *graph, struct node *node, int size);
 
+/* Lets the first `count` iterations be a call of their own. */
+void part_iterations(struct graph *graph, struct node *node, int count);
+
 /* Lets the first `count` iterations call a copy of the callee that is marked to be recomputed. */
 void split_iterations(struct graph *graph, struct node *node, int count);
 

@@ -4,6 +4,9 @@
 #include "gen/plan/recompute.h"
 #include "gen/plan/report.h"
 
+/* A loop in two is worth its lines where it saves this share of the arena, 1 / 50. */
+enum { LEAST_SHARE = 50 };
+
 /* What one way of running a job takes. */
 struct trial {
   struct memory_bytes bytes;
@@ -11,10 +14,29 @@ struct trial {
   bool good;    /* it could be planned */
 };
 
+static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
+                                 const struct apart_list *apart, struct diagnostics *diags, const char *dump,
+                                 const char **dumped) {
+  struct graph *graph = planner->read(planner->context, arena, job, diags);
+  if (graph == NULL) return NULL;
+  return plan(builder_on(graph, diags), job, planner->kind, planner->tuning, apart, diags, dump, dumped);
+}
+
+struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
+                           struct diagnostics *diags, const char *dump, const char **dumped) {
+  struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
+  if (whole == NULL || whole->apart.count == 0) return whole;
+  struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
+  const char *text = NULL;
+  struct program *parted = plan_with(arena, planner, job, &whole->apart, &known, dump, &text);
+  if (parted == NULL || parted->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_SHARE) return whole;
+  if (dump != NULL) *dumped = text;
+  return parted;
+}
+
 static struct program *plan_job(struct arena *arena, const struct planner *planner, const struct job *job,
                                 struct diagnostics *diags) {
-  struct graph *graph = planner->read(planner->context, arena, job, diags);
-  return graph != NULL ? plan(builder_on(graph, diags), job, planner->kind, planner->tuning, diags, NULL, NULL) : NULL;
+  return plan_least(arena, planner, job, diags, NULL, NULL);
 }
 
 static struct trial try_job(const struct planner *planner, const struct job *job) {

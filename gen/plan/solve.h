@@ -14,6 +14,11 @@ struct planner {
   const struct tuning *tuning; /* as plan() takes it */
 };
 
+/* The job's program, with the first iterations of loops apart where it takes clearly less so (gen/plan/lend.h). Else as
+ * plan(). */
+struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
+                           struct diagnostics *diags, const char *dump, const char **dumped);
+
 /* Whether the job leaves a number open: data.batch_size, accumulation.num_steps or memory.activation_checkpointing. */
 bool is_open(const struct job *job);
 

@@ -17,6 +17,7 @@ struct target {
   const char *const *architectures; /* that it is compiled for, "90a"; NULL behind the last */
   bool gathers;                     /* sums that have one order: it adds up what it has gathered of all ranks */
   bool chooses;                     /* its kernels are written in several ways */
+  bool lends;              /* all that a step runs goes one after the other: memory can change hands in between */
   bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
   int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a product, which can be measured */

@@ -40,7 +40,7 @@ static int64_t saved_offset(const struct function *function, const struct storag
   for (int i = 0; i < function->storages.count; i++) {
     const struct storage *at = function->storages.items[i];
     if (at == storage) return bytes / ELEMENT;
-    if (at->kind == STORAGE_SAVED) bytes += arena_aligned(storage_bytes(at));
+    if (at->kind == STORAGE_SAVED && at->loan == NULL) bytes += arena_aligned(storage_bytes(at));
   }
   assert(!"the storage is one of the function's");
   return 0;
@@ -71,7 +71,8 @@ static double *memory_of(struct machine *machine, const struct activation *run, 
   double *base = NULL;
   if (root->kind == STORAGE_INPUT) base = run->inputs[root->index];
   if (root->kind == STORAGE_RESULT) base = run->results[root->index];
-  if (root->kind == STORAGE_SAVED) base = run->saved + saved_offset(saving(run->function), root);
+  if (root->kind == STORAGE_SAVED && root->loan == NULL) base = run->saved + saved_offset(saving(run->function), root);
+  if (root->loan != NULL) base = machine->gradient_memory + root->loan->at / ELEMENT;
   if (root->kind == STORAGE_SCRATCH) base = run->scratch + slot_offset(run->function, root->slot);
   if (root->kind == STORAGE_WEIGHT || root->kind == STORAGE_GRADIENT) base = weight_memory(machine, run, root);
   assert(base != NULL);
@@ -219,19 +220,45 @@ static struct activation entry_run(struct machine *machine, const struct functio
   return run;
 }
 
+/* What gradients that others add to start from: zeros, put there when the forward has run, as it may keep values in
+ * their memory. */
+static void clear_gradients(struct machine *machine) {
+  const struct program *program = machine->program;
+  for (int i = 0; i < program->n_weights; i++) {
+    bool zero = program->weights[i].zero || program->job->accumulation.num_steps > 1;
+    if (!zero || machine->gradients[i] == NULL) continue;
+    memset(machine->gradients[i], 0, (size_t)shape_count(program->weights[i].parameter->shape) * sizeof(double));
+  }
+}
+
+/* Nothing may stand in the padding between gradients. */
+static void check_padding(struct machine *machine, int64_t count) {
+  const struct program *program = machine->program;
+  for (int64_t at = 0; at < count; at++) {
+    bool within = false;
+    for (int i = 0; i < program->n_weights && !within; i++) {
+      int64_t first = program->weights[i].gradient / ELEMENT, bytes = program->weights[i].gradient;
+      within = bytes >= 0 && at >= first && at < first + shape_count(program->weights[i].parameter->shape);
+    }
+    assert(within || isnan(machine->gradient_memory[at]));
+  }
+}
+
 void machine_run(struct machine *machine) {
   struct program *program = machine->program;
+  const struct program *trained = program->trained;
+  int64_t count = trained->structs[trained->n_structs - 1]->bytes / ELEMENT;
+  machine->gradient_memory = poisoned(machine, count);
   machine->gradients = arena_alloc(machine->arena, ((size_t)program->n_weights + 1) * sizeof *machine->gradients);
-  for (int i = 0; i < program->n_weights; i++) {
-    int64_t count = shape_count(program->weights[i].parameter->shape);
-    bool zero = program->weights[i].zero || program->job->accumulation.num_steps > 1;
-    machine->gradients[i] =
-        zero ? arena_alloc(machine->arena, (size_t)count * sizeof(double)) : poisoned(machine, count);
-  }
+  for (int i = 0; i < program->n_weights; i++)
+    if (program->weights[i].gradient >= 0)
+      machine->gradients[i] = machine->gradient_memory + program->weights[i].gradient / ELEMENT;
   double *saved = poisoned(machine, program->forward->saved_bytes / ELEMENT), *loss = &machine->loss;
   struct activation forward = entry_run(machine, program->forward, saved);
   forward.results = &loss;
   run_function(machine, &forward);
+  clear_gradients(machine);
   struct activation backward = entry_run(machine, program->backward, saved);
   run_function(machine, &backward);
+  check_padding(machine, count);
 }

@@ -1,6 +1,7 @@
 /* Machine: runs a planned program in float64, over memory laid out as the plan says, by the operations' references.
  * What the plan gets wrong (memory shared by two living values, a stride, a gradient that is written where it should be
- * added) gives other numbers than the graph that was planned. Scratch that was not written in this call is NaN. */
+ * added) gives other numbers than the graph that was planned. Scratch that was not written in this call is NaN, and so
+ * is all else at the start. */
 #ifndef TESTS_PLAN_MACHINE_H
 #define TESTS_PLAN_MACHINE_H
 
@@ -14,7 +15,8 @@ struct machine {
   void *context;
   const double *const *inputs; /* of the entry */
   double loss;
-  double **gradients; /* by weight of the program */
+  double *gradient_memory; /* of all of them, and of what the plan lets lie there before they are written */
+  double **gradients;      /* by weight of the program */
 };
 
 /* Runs forward and backward once. */
