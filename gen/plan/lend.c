@@ -197,10 +197,11 @@ static void settle(struct program *program) {
   program->bytes.total -= program->bytes.lent;
 }
 
+/* Of several ranks others read gradients, too, while the backward goes on. */
 static bool can_lend(const struct program *program) {
   const struct job *job = program->job;
-  return program->backward != NULL && program->target->lends && job->accumulation.num_steps == 1 && !job_folds(job) &&
-         !job_optimizer(job)->averages;
+  return program->backward != NULL && program->target->lends && program->collectives.count == 0 &&
+         job->accumulation.num_steps == 1 && !job_optimizer(job)->averages;
 }
 
 void lend(struct program *program) {

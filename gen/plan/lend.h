@@ -5,8 +5,8 @@
  * any gradient below it. Gradients that no statement writes, those that are cleared before the backward, and the
  * padding between them lend nothing: the norm and the update go over all of them.
  *
- * It works where gradients hold nothing from one backward to the next: with one micro-batch a step, each gradient with
- * memory of its own, and no optimizer that puts an average of the weights there. */
+ * It is done where gradients hold nothing from one backward to the next and nobody else reads them: with one micro-batch
+ * a step, one rank, and no optimizer that puts an average of the weights there. */
 #ifndef ACCEL_PLAN_LEND_H
 #define ACCEL_PLAN_LEND_H
 
