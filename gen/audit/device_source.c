@@ -2,9 +2,16 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
+
+/* Device code may be a stranger's, who names what has no end or never comes. */
+static const char *read_source(struct arena *arena, const char *path, size_t *length) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? read_bytes(arena, path, length) : NULL;
+}
 
 /* By its path, or beside the device code. */
 static const struct device_source *source_of(struct device_sources *sources, const char *name) {
@@ -14,8 +21,8 @@ static const struct device_source *source_of(struct device_sources *sources, con
   struct device_source source = {.name = name, .lines.count = -1};
   const char *beside = arena_printf(arena, "%s/%s", folder_of(arena, sources->file), name_in_folder(name));
   size_t length;
-  const char *text = read_bytes(arena, name, &length);
-  if (text == NULL) text = read_bytes(arena, beside, &length);
+  const char *text = read_source(arena, name, &length);
+  if (text == NULL) text = read_source(arena, beside, &length);
   if (text != NULL) source.lines = lines_of(arena, text, length);
   ARENA_PUSH(arena, *sources, source);
   return &sources->items[sources->count - 1];

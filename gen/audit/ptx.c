@@ -82,13 +82,14 @@ static void check_instruction(struct ptx_check *check, const struct ptx_statemen
 
 /* ---- Memory and functions ---- */
 
-/* .shared .align 4 .b8 NAME[SIZE]; 0 for what is no array of bytes, -1 for one without a size. */
+/* .shared .align 4 .b8 NAME[SIZE]; 0 for what is no array of bytes, -1 for one without a size that a GPU could have. */
 static int64_t declared_bytes(const char *text) {
+  const int64_t most = INT64_C(1) << 40;
   const char *type = strstr(text, " .b"), *open = strchr(text, '[');
-  int64_t width = type != NULL ? strtoll(type + 3, NULL, 10) / 8 : 0;
   if (type == NULL) return 0;
-  if (open == NULL) return width;
-  return isdigit((unsigned char)open[1]) ? width * strtoll(open + 1, NULL, 10) : -1;
+  int64_t width = strtoll(type + 3, NULL, 10) / 8, count = open == NULL ? 1 : 0, bytes;
+  if (open != NULL && isdigit((unsigned char)open[1])) count = strtoll(open + 1, NULL, 10);
+  return count > 0 && !__builtin_mul_overflow(width, count, &bytes) && bytes >= 0 && bytes < most ? bytes : -1;
 }
 
 static void check_declaration(struct ptx_check *check, const struct ptx_statement *statement) {

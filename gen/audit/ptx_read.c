@@ -186,19 +186,16 @@ struct ptx_statement ptx_next(struct ptx_reader *r) {
       statement.kind = PTX_BROKEN;
       return statement;
     }
-    if (ended == '{' && statement.text[0] == '\0') {
-      r->depth++;
-    } else if (ended == '}') {
-      statement.kind = PTX_CLOSE;
-      r->depth--;
-      if (r->depth == 0) return statement;
-      if (r->depth < 0) {
-        statement.kind = PTX_BROKEN;
-        r->at = r->end;
-        return statement;
-      }
-    } else if (statement.text[0] != '\0') {
-      return classify(r, statement, ended);
+    bool brace = ended == '}' || (ended == '{' && statement.text[0] == '\0');
+    if (!brace && statement.text[0] != '\0') return classify(r, statement, ended);
+    if (!brace) continue;
+    if (r->depth == 0) { /* outside of functions */
+      statement.kind = PTX_BROKEN;
+      r->at = r->end;
+      return statement;
     }
+    r->depth += ended == '{' ? 1 : -1;
+    statement.kind = PTX_CLOSE;
+    if (r->depth == 0) return statement;
   }
 }

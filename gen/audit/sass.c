@@ -85,12 +85,13 @@ static void check_stack(struct sass_check *check, const struct sass_instruction 
   bool taken = strstr(operands, "c[") != NULL && strstr(operands, "R1, R1") == NULL;
   if (is_read || taken) return;
   const char *by = strstr(operands, "0x");
-  bool moves = starts_with(operands, "R1, R1, ") && by != NULL && strstr(instruction->name, "ADD") != NULL;
+  int64_t bytes = by != NULL ? strtoll(by, NULL, 16) : -1;
+  bool moves = starts_with(operands, "R1, R1, ") && bytes >= 0 && bytes <= UINT32_MAX &&
+               strstr(instruction->name, "ADD") != NULL;
   if (!moves) {
     find(check, check->code.memory, VERDICT_BROKEN, instruction, "a stack of a size that is not known before");
     return;
   }
-  int64_t bytes = strtoll(by, NULL, 16);
   if (by[-1] == '-') check->frame += bytes;
   if (check->frame > check->most_frame) check->most_frame = check->frame;
 }
@@ -164,7 +165,8 @@ static const char *read_label(struct arena *arena, const char *line) {
 static void read_place(struct sass_check *check, const char *line) {
   const char *open = strchr(line, '"'), *close = open != NULL ? strchr(open + 1, '"') : NULL;
   int number = 0;
-  if (close == NULL || sscanf(close, "\", line %d", &number) != 1 || strstr(line, "//## File") == NULL) return;
+  if (close == NULL || sscanf(close, "\", line %d", &number) != 1 || number < 1 || strstr(line, "//## File") == NULL)
+    return;
   check->where = (struct location){
       .file = arena_copy(check->code.arena, open + 1, (size_t)(close - open - 1)), .line = number, .column = 1};
 }

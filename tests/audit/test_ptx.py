@@ -95,7 +95,7 @@ EDITS = {
     "sums in any order": ("ptx-order", "mov.u32 \t%r2, 0;", "red.global.add.f32 [%rd1], %f1;"),
     "sums of half precision": ("ptx-order", "mov.u32 \t%r2, 0;", "atom.global.add.noftz.bf16x2 %r1, [%rd1], %r2;"),
 }
-NO_PTX = {"empty braces": "}", "cut": PTX[:PTX.index("add.s32")], "words": "hello world;", "unclosed list": ".func f() {\n mov {a, b"}
+NO_PTX = {"empty braces": "}", "a block outside of functions": "{ @%p1 bra somewhere; }", "cut": PTX[:PTX.index("add.s32")], "words": "hello world;", "unclosed list": ".func f() {\n mov {a, b"}
 count = failed = 0
 
 
@@ -130,6 +130,9 @@ def edits(folder):
         path.write_text(text)
         result, _ = audit(path)
         report(f"no PTX: {name}", result.returncode == 2 and "error: this is no PTX" in result.stderr, result.stderr)
+    path.write_text(PTX.replace("NAME", "/dev/zero"))
+    result, wrong = audit(path)
+    report("a source without end", wrong == {"ptx-branches"} and "cannot be read" in result.stdout, result.stdout + result.stderr)
 
 
 def any_text(folder):

@@ -42,6 +42,7 @@ EDITS = {
     "a branch without a reason": ("sass-branches", 'line 4\n', 'line 5\n'),
     "an end without a reason": ("sass-branches", 'line 3\n', 'line 5\n'),
     "a branch of a file that is not there": ("sass-branches", '"add.cu", line 4', '"nothing.cu", line 4'),
+    "a branch of a line that no file has": ("sass-branches", 'line 4', 'line 400'),
     "a branch without a line": ("sass-branches", '	//## File "add.cu", line 1\n        /*0000*/ ', '        /*0030*/               @P0 EXIT ;\n        /*0000*/ '),
     "a jump by a register": ("sass-no-indirect", "FADD R3, R3, R2", "BRX R2 -0x40"),
     "a call by a register": ("sass-no-indirect", "FADD R3, R3, R2", "CALL.ABS.NOINC R2"),
@@ -65,6 +66,9 @@ def edits(folder):
         path.write_text(SASS.replace(before, after, 1))
         result, wrong = audit(path)
         report(name, result.returncode == 1 and wrong == {claim}, f"{wrong}\n{result.stdout}{result.stderr}")
+    path.write_text(SASS.replace("line 4", "line -400000000"))
+    result, _ = audit(path)
+    report("a line before the first", result.returncode in (0, 1), result.stdout + result.stderr)
     for text in ("", "hello\n", SASS.replace("STO_CUDA_ENTRY", "")):
         path.write_text(text)
         result, _ = audit(path)
