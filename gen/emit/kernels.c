@@ -24,7 +24,6 @@ static struct jinja_value operand_value(struct arena *arena, const struct kernel
   set_int(arena, value, "rows", shape.rank > 0 ? shape_product(shape, 0, shape.rank - 1) : 1);
   set_int(arena, value, "cols", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
   jinja_set(arena, value, "strides", strides_value(arena, operand->strides, shape.rank));
-  set_bool(arena, value, "dense", operand->dense);
   set_text(arena, value, "extent",
            operand->dense ? extent_text(arena, shape) : arena_printf(arena, "%lld", (long long)operand->extent));
   set_text(arena, value, "type", element_type(operand->dtype));

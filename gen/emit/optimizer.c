@@ -65,7 +65,6 @@ static struct jinja_value row_value(struct arena *arena, const struct span_list 
   set_comment(arena, value, "name", span->weight->path);
   set_int(arena, value, "first", span->first);
   set_int(arena, value, "gradient", span->gradient);
-  set_int(arena, value, "unit", span->unit);
   set_bool(arena, value, "stored", span->gradient >= 0);
   set_bool(arena, value, "frozen", span->frozen);
   set_int(arena, value, "count", span->end - span->first);
