@@ -5,9 +5,7 @@ import re
 
 from mutations import include, insert, replace
 
-LAUNCHER = re.compile(r'^extern "C" void (\w+)\([^;{]*\) \{\n', re.M)
 KERNEL = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (\w+)\([^;{]*\) \{\n", re.M)
-
 LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (settle|update|sum_squares)\([^;{]*\) \{\n", re.M)
 GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
 

@@ -102,12 +102,6 @@ def configured_size(text, rng):
     return replace(LOOP.pattern, r"for (size_t \1 = 0; \1 < extent; \1++)", kernel_spans)(text, rng)
 
 
-def first_output(text, at):
-    """The name of the first array parameter of the kernel whose body begins at `at`."""
-    head = text[text.rindex("static void", 0, at):at]
-    return re.search(r"(\w+)\[static", head)[1]
-
-
 def early_return(text, rng):
     at = rng.choice(kernels(text))
     names = re.findall(r"const float (\w+)\[static", text[text.rindex("static void", 0, at):at])

@@ -11,7 +11,6 @@ import sys
 import time
 from dataclasses import dataclass
 
-START = time.perf_counter()
 
 import numpy as np
 import torch

@@ -4,7 +4,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import unittest
 
 from safetensors.numpy import load_file
 

@@ -7,7 +7,7 @@ import unittest
 
 import host
 from compilers import formatted  # tests/program
-from test_training import MODELS, ROWS, Comparison, case
+from test_training import ROWS, Comparison, case
 
 GROUPS = [{"match": "*bias", "weight_decay": 0, "lr_scale": 0.5}]
 CLIPPED = {"clip_grad_norm": 0.5, "param_groups": GROUPS}

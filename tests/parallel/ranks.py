@@ -12,7 +12,7 @@ import unittest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import GENERATOR, MODELS, Trainer, load_file, relative, save_file, windows  # noqa: E402
+from harness import GENERATOR, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
 
 # As root in a container, on few processors, without a network.
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -186,5 +186,4 @@ class BesideOne(unittest.TestCase):
 
 
 __all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
-           "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained",
-           "windows"]
+           "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained"]

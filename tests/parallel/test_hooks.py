@@ -172,7 +172,7 @@ class Hooks(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(told(again)[0][:2], ["loaded 1 at 0: [6]", "start 6, calls 6"])
 
-    def wrong(self, kind, expected, status=None):
+    def wrong(self, kind, expected):
         result = self.trainer.launch(WRONG=kind)
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual((result.stdout + result.stderr).count(expected), 1, result.stdout + result.stderr)

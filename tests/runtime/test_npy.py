@@ -36,8 +36,8 @@ class Rows(support.Folder):
                     np.testing.assert_array_equal(got[:, :-1].astype(np.float32), flat)
                     np.testing.assert_array_equal(got[:, -1], labels[rows])
 
-    def refused(self, message, width=6, rows=40):
-        done = self.run_program("print_rows", "x.npy", width, 3, 0, 1, "y.npy")
+    def refused(self, message):
+        done = self.run_program("print_rows", "x.npy", 6, 3, 0, 1, "y.npy")
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"rank 0: error: {message}", done.stderr.decode())
         self.assertIn("\n    help: ", done.stderr.decode())

@@ -6,8 +6,8 @@ from case import Case, normal
 from kernels import Kernel, Operand
 
 
-def windows(x, k, l, y_shape, stride, padding, dilation):
-    """The elements of x that the places of y see at place (k, l) of the kernel: a view of x padded."""
+def windows(x, k, l, y_shape, stride, dilation):
+    """The elements of x, which is padded, that the places of y see at place (k, l) of the kernel: a view."""
     rows = slice(k * dilation[0], k * dilation[0] + (y_shape[2] - 1) * stride[0] + 1, stride[0])
     columns = slice(l * dilation[1], l * dilation[1] + (y_shape[3] - 1) * stride[1] + 1, stride[1])
     return x[:, :, rows, columns]
@@ -29,7 +29,7 @@ def convolved(x, w, y, groups, stride, padding, dilation, made):
         outs = slice(g * some, (g + 1) * some)
         for k in range(w.shape[2]):
             for l in range(w.shape[3]):
-                seen = windows(whole[:, g * of : (g + 1) * of], k, l, y.shape, stride, padding, dilation)
+                seen = windows(whole[:, g * of : (g + 1) * of], k, l, y.shape, stride, dilation)
                 if made == "y":
                     y[:, outs] += np.einsum("nchw,oc->nohw", seen, w[outs, :, k, l])
                 elif made == "x":

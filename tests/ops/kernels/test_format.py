@@ -1,6 +1,5 @@
 """What the templates render is what clang-format would write, at every width of number."""
 
-import pathlib
 import subprocess
 import sys
 
