@@ -22,21 +22,29 @@ struct recording {
   int object;
 };
 
+enum { FEED_NONE, FEED_BEGUN, FEED_SENT };
+
 struct walk_device {
   int mirror, report;
   const struct object *plan; /* the accel_cuda_plan that the device was opened with; NULL: not seen */
-  enum { FEED_NONE, FEED_BEGUN, FEED_SENT } feed;
+  int feed; /* what became of it, as the value of an object, which paths have for themselves */
   struct {
     struct recording *items;
     int count, capacity;
   } recordings;
 };
 
+static void set_feed(struct walk *walk, int64_t feed) {
+  walk->states[walk->device->feed].value = value_integer(feed, feed);
+}
+
 void walk_device_start(struct walk *walk) {
   const struct device *device = walk->audit->device;
   walk->device = arena_alloc(walk->memory, sizeof *walk->device);
   walk->device->mirror = add_memory(walk, "the host's arena");
   walk->device->report = add_memory(walk, "report");
+  walk->device->feed = add_memory(walk, "feed");
+  set_feed(walk, FEED_NONE);
   for (int i = 0; i < device->captures.count; i++) {
     struct recording recording = {device->captures.items[i].function, add_memory(walk, "graph")};
     ARENA_PUSH(walk->memory, walk->device->recordings, recording);
@@ -149,7 +157,7 @@ static struct value send_states(const struct call *call) {
 static struct value begin_feed(const struct call *call) {
   struct walk *walk = call->walk;
   struct value at = walk_address(walk, walk->arena_object);
-  walk->device->feed = FEED_BEGUN;
+  set_feed(walk, FEED_BEGUN);
   at.base = planned(walk, "feed_offset");
   at.span = planned(walk, "feed_bytes");
   if (at.base < 0 || at.span < 0) return value_unknown_pointer(ORIGIN_CONFIG);
@@ -157,20 +165,21 @@ static struct value begin_feed(const struct call *call) {
   return at;
 }
 
-static void expect(const struct call *call, int feed, const char *message) {
-  if ((int)call->walk->device->feed != feed)
+static void expect(const struct call *call, int64_t feed, const char *message) {
+  struct value is = call->walk->states[call->walk->device->feed].value;
+  if (is.kind != VALUE_INTEGER || is.low != feed || is.high != feed)
     walk_fail(call->walk, FAILURE_UNWRITTEN, VERDICT_BROKEN, call->node, 0, "%s", message);
 }
 
 static struct value send_feed(const struct call *call) {
   expect(call, FEED_BEGUN, "a feed is sent that was not begun");
-  call->walk->device->feed = FEED_SENT;
+  set_feed(call->walk, FEED_SENT);
   return value_number(0);
 }
 
 static struct value take_feed(const struct call *call) {
   expect(call, FEED_SENT, "a feed is taken that was not sent");
-  call->walk->device->feed = FEED_NONE;
+  set_feed(call->walk, FEED_NONE);
   return value_number(0);
 }
 

@@ -359,6 +359,8 @@ void walk_store(struct walk *walk, struct place place, struct value value, const
   if (on_device && walk->incoming.known) store_integers(walk, place.at, place.type->size);
   const struct field *fields = place.at.object < 0 ? NULL : walk->states[place.at.object].value.fields;
   bool good = walk_access(walk, place.at, place.type->size, true, node);
+  bool staged = (place.at.origin & ORIGIN_STAGED) != 0 && place.at.base_width == 0 && place.at.low == place.at.high;
+  if (good && staged) walk_set_content(walk, place.at, place.type->size, walk->incoming);
   walk->incoming = (struct content){0};
   if (!good || walk->objects[place.at.object].kind != OBJECT_LOCAL) return;
   struct value *whole = &walk->states[place.at.object].value;

@@ -22,9 +22,7 @@ struct needs needs_of(const struct options *options) {
     needs.kind = job->devices.kind;
   }
   if (!trains) {
-    bool writes = strcmp(options->program, "generate") == 0;
-    needs.name = writes ? "generator" : "evaluator";
-    if (writes) needs.kind = DEVICE_CPU;
+    needs.name = strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator";
   } else if (job != NULL) {
     needs.hooks = job->hooks.source;
     needs.ranks = job->devices.ranks;

@@ -64,6 +64,13 @@ static int64_t workspace_of(const struct program *program) {
   return bytes;
 }
 
+/* Of a device that gives logits to a host that chooses tokens: which place is the newest, and what is behind it. */
+static int64_t newest_bytes(const struct region *entry) {
+  struct shape logits = entry->results.items[0]->shape;
+  int64_t columns = logits.rank > 0 ? logits.dim[logits.rank - 1] : 1;
+  return arena_aligned(dtype_size(DTYPE_INT32)) + arena_aligned(columns * dtype_size(DTYPE_FLOAT32));
+}
+
 static void count_bytes(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t weights = program->structs[program->n_structs - 1]->bytes;
@@ -118,6 +125,7 @@ static void count_bytes(struct program *program) {
   program->workspace = workspace_of(program);
   program->bytes.scratch += program->workspace + target->sums * dtype_size(DTYPE_FLOAT32);
   if (program->kind == PROGRAM_TRAIN) program->bytes.batch += target->progress_bytes;
+  if (mirrored && program->kind == PROGRAM_GENERATE) program->bytes.batch += newest_bytes(entry);
   if (mirrored && draws(program)) program->bytes.batch += arena_aligned((int64_t)sizeof(uint64_t));
   if (mirrored && program->border.joins) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
   program->bytes.total = program->bytes.weights + program->bytes.cache + program->bytes.gradients +

@@ -252,7 +252,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->job = job;
   program->kind = kind;
   program->tuning = tuning;
-  program->target = target_of(job, kind);
+  program->target = target_of(job);
   program->graph = builder_graph(builder);
   program->trained = program;
   struct context context = {program, builder, diags, apart};

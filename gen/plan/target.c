@@ -27,8 +27,8 @@ static const struct target cuda = {.name = "cuda",
                                    .workspace_bytes = 32 << 20,
                                    .sums = 4 << 20};
 
-const struct target *target_of(const struct job *job, enum program_kind kind) {
-  return kind != PROGRAM_GENERATE && job->devices.kind == DEVICE_CUDA ? &cuda : &cpu;
+const struct target *target_of(const struct job *job) {
+  return job->devices.kind == DEVICE_CUDA ? &cuda : &cpu;
 }
 
 /* Whether products of bfloat16 are instructions, where a program for the machine at hand is compiled on it. */

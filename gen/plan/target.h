@@ -26,8 +26,8 @@ struct target {
   int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
 };
 
-/* The device of a job's program. One that writes text runs on the processor, whatever trained its weights. */
-const struct target *target_of(const struct job *job, enum program_kind kind);
+/* The device of a job's programs. */
+const struct target *target_of(const struct job *job);
 
 /* How products of 16 bits run, as a line for people; "" where there are none. For a processor it says of this machine
  * what the runtime would choose on it; it is no part of a program's text, which is the same wherever it is made. */

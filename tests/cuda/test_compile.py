@@ -18,6 +18,7 @@ SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
          ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"]),
          ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"]),
+         ("gpt2 --program generate", ["precision.mixed_precision=fp16", *SMALL], ["80"]),
          ("gpt2 --program evaluate", ["precision.mixed_precision=bf16", "training.eval_iters=all", *SMALL], ["90a"])]
 # What no such job has.
 MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"])]
@@ -31,8 +32,8 @@ TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp1
 ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
 ALL += [(name, more, ["80", "90a", "100"]) for name, more in MORE]
-ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for name in ("table", "tiny", "qwen_moe", "gru")
-        for program in ("evaluate",)]
+ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for program, names in (
+    ("evaluate", ("table", "tiny", "qwen_moe", "gru")), ("generate", ("tiny", "qwen_moe"))) for name in names]
 
 
 def tool(*arguments):

@@ -12,9 +12,9 @@ import sys
 import unittest
 
 import numpy as np
-from host import HostTrainer, Trainer, objects
+from host import TREE, HostTrainer, Trainer, objects
 from test_training import CASES as TRAINED
-from test_training import GPT, HEADS, MORE, ODD, TEXT, case, write_data
+from test_training import GPT, HEADS, MOE, MORE, ODD, TEXT, case, write_data
 
 from compilers import formatted  # tests/program; isort: skip
 from harness import save_file  # isort: skip
@@ -26,6 +26,23 @@ EVALUATED = {
 }
 MORE_EVALUATED = {name: {**{**TRAINED, **MORE}[name], "training": {**ALL, "eval_iters": 3}}
                   for name in ("bf16", "experts", "resnet", "table", "vit", "t5", "lstm", "mamba", "gemma")}
+LONG = {**TEXT, "sequence_length": 40}  # beyond what the beginning of a text is run over at once
+WRITTEN = {
+    "llama": case("llama", HEADS, LONG),
+    "mistral": case("mistral", {**HEADS, "sliding_window": 4, "head_dim": 40, "vocab_size": 300}, LONG, precision={"mixed_precision": "bf16"},
+                    devices={"attention": "own"}),
+}
+MODELS_OF_TESTS = TREE / "tests" / "models" / "sources"
+MORE_WRITTEN = {
+    **{name: {**MORE[name], "data": LONG} for name in ("gemma", "qwen3", "mixtral", "gpt_neox", "lstm", "mamba")},
+    "gpt": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT),
+    "experts": case("qwen_moe", {**MOE, "capacity_factor": 0}, LONG),
+    "recomputed": case("qwen_moe", MOE, LONG),
+    "looking_back": {**case("llama", {}, LONG), "model": {"source": str(MODELS_OF_TESTS / "looking_back.c"), "config": {
+        "width": 5, "kernel": 3, "dilation": 2, "shift": 2, "vocab_size": 258}}},
+    "both_ways": {**case("llama", {}, LONG), "model": {"source": str(MODELS_OF_TESTS / "both_ways.c"), "config": {
+        "width": 5, "vocab_size": 258}}},
+}
 TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)')
 COUNTER = re.compile(r'COUNTER\("([^"]+)"')
 LOW = 2e-2
@@ -61,7 +78,7 @@ class Forward(unittest.TestCase):
 
     def said(self, trainer, *flags, **environment):
         ended = subprocess.run([trainer.folder / "trainer", "--weights", "weights.safetensors", *map(str, flags)], cwd=trainer.folder,
-                               capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2", **environment})
+                               capture_output=True, encoding="latin-1", env={**os.environ, "OMP_NUM_THREADS": "2", **environment})
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         return ended.stdout
 
@@ -83,6 +100,25 @@ class Forward(unittest.TestCase):
         if name == "gpt":
             self.assertEqual(self.said(device), self.said(device, ACCEL_GRAPHS="no"))
 
+    def write(self, name, job):
+        """The likeliest tokens, and drawn ones; of a text as long as the window, and beyond it."""
+        processor, device = self.made(job, "generate")
+        self.check_format(device)
+        vocabulary = job["model"]["config"]["vocab_size"]
+        begin = "the quick brown fox jumps over the dogs" if vocabulary == 256 else " ".join(str(7 * i % 250) for i in range(39))
+        low = job.get("precision", {}).get("mixed_precision", "no") != "no"
+        length = job["data"]["sequence_length"]
+        for flags in (["--temperature", 0], ["--top-k", 9, "--repetition-penalty", 1.3, "--seed", 5]):
+            said, rows = [], []
+            for trainer in (processor, device):
+                said.append(self.said(trainer, "--prompt", begin, "--tokens", length, "--logits", "logits", *flags))
+                rows.append(np.fromfile(trainer.folder / "logits", np.float32).reshape(length, vocabulary))
+            same = [i for i in range(length) if np.array_equal(rows[0][:i].argmax(1), rows[1][:i].argmax(1))][-1] + 1 if low else length
+            away = np.linalg.norm(rows[1][:same] - rows[0][:same], axis=1) / np.linalg.norm(rows[0][:same], axis=1)
+            self.assertLess(away.max(), LOW if low else 2e-5, f"{name}: {flags}")
+            if not low:
+                self.assertEqual(said[0], said[1])
+
 
 def add(name, job, way):
     setattr(Forward, f"test_{way}_{name}", lambda self: getattr(self, way)(name, job))
@@ -91,7 +127,7 @@ def add(name, job, way):
 if __name__ == "__main__":
     Forward.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    for cases, more, way in ((EVALUATED, MORE_EVALUATED, "evaluate"),):
+    for cases, more, way in ((EVALUATED, MORE_EVALUATED, "evaluate"), (WRITTEN, MORE_WRITTEN, "write")):
         for name, job in ({**cases, **more} if named or "--all" in sys.argv else cases).items():
             if not named or name in named:
                 add(name, job, way)
