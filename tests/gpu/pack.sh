@@ -54,9 +54,11 @@ for size in "124m 12 12 768" "350m 24 16 1024"; do
   # shellcheck disable=SC2086 # four words
   set -- $size
   for batch in 4 16 32 64; do
+    # A step of the small one takes milliseconds.
+    if [ "$batch" = 4 ]; then run="{steps: 200, seed: 7}\ntracking: {every: 20}"; else run="{steps: 30, seed: 7}\ntracking: {every: 5}"; fi
     write "gpt2-$1-b$batch" gpt2 "n_layer: $2, n_head: $3, n_embd: $4, vocab_size: 50257, block_size: 1024" \
       "train: {path: $folder/train.bin, format: nanogpt}, batch_size: $batch, sequence_length: 1024" \
-      "training: {steps: 30, seed: 7}\ntracking: {every: 5}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
+      "training: $run\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
   done
 done
 
@@ -89,5 +91,5 @@ for path in "$folder"/jobs/*.yaml; do
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)
   rm "$folder/references/trainer"
 done
-cp tests/gpu/run.sh tests/gpu/peer.py tests/program/torch_gpt.py "$folder"
+cp tests/gpu/run.sh tests/gpu/report.sh tests/gpu/correct.sh tests/gpu/speed.sh tests/gpu/peer.py tests/program/torch_gpt.py "$folder"
 echo "packed $folder: $(du -sh "$folder" | cut -f1)"

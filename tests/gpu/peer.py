@@ -21,8 +21,9 @@ import torch.nn.functional as F  # noqa: E402
 
 DEVICE = os.environ.get("PEER_DEVICE", "cuda")
 SIZES = {"124m": (12, 12, 768), "350m": (24, 16, 1024), "tiny": (1, 2, 16)}
-STEPS, WARM_UP = 30, 10
-VOCABULARY, LENGTH = (300, 32) if sys.argv[1:2] == ["tiny"] else (50257, 1024)
+WARM_UP = 10
+# nanoGPT rounds GPT-2's 50257 tokens up, as products are faster then.
+VOCABULARY, LENGTH = (300, 32) if sys.argv[1:2] == ["tiny"] else (50304, 1024)
 
 
 class Block(torch.nn.Module):
@@ -80,7 +81,7 @@ def train(size, batch, mode):
         model = torch.compile(model, mode=mode)
     data = torch.randint(256, (batch, LENGTH + 1), device=accelerator.device)
     times, first = [], 0.0
-    for step in range(STEPS):
+    for step in range(30 if batch > 4 else 100):
         began = time.perf_counter()
         loss = model(data[:, :-1], data[:, 1:])
         accelerator.backward(loss)

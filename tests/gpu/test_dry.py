@@ -64,7 +64,7 @@ class Script(unittest.TestCase):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-gpu-"))
         self.addCleanup(shutil.rmtree, folder)
         shutil.copy(self.made.folder / "train.bin", folder)
-        for name in ("run.sh", "peer.py"):
+        for name in ("run.sh", "report.sh", "correct.sh", "speed.sh", "peer.py"):
             shutil.copy(GPU / name, folder)
         for name in jobs:
             bundle = folder / "bundles" / name
@@ -91,10 +91,10 @@ class Script(unittest.TestCase):
         self.assertEqual({name: detail for part, name, result, detail in results if result == "FAILED"},
                          {"scaler": results[[entry[1] for entry in results].index("scaler")][3]}, ended.stdout)
         places = [(part, name) for part, name, _, _ in results]
-        order = [("build", "float32"), ("correctness", "float32"), ("correctness", "bf16"), ("benchmark", "gpt2-124m-b16"),
-                 ("benchmark", "gpt2-124m-b4"), ("sanitizer", "memcheck-bf16"), ("resume", "resume"), ("tuning", "gpt2-124m-b4"),
-                 ("graphs", "float32"), ("repeat", "float32"), ("ranks", "zero3"), ("sanitizer", "racecheck-bf16"),
-                 ("benchmark", "no-graphs")]
+        order = [("build", "float32"), ("correctness", "float32"), ("correctness", "bf16"), ("sanitizer", "memcheck-bf16"),
+                 ("resume", "resume"), ("graphs", "float32"), ("repeat", "float32"), ("build", "gpt2-124m-b16"),
+                 ("benchmark", "gpt2-124m-b16"), ("benchmark", "gpt2-124m-b4"), ("tuning", "gpt2-124m-b4"), ("ranks", "zero3"),
+                 ("sanitizer", "racecheck-bf16"), ("benchmark", "no-graphs")]
         found = [places.index(place) for place in order]
         self.assertEqual(found, sorted(found), places)
         said = {(part, name): (result, detail) for part, name, result, detail in results}

@@ -1,0 +1,184 @@
+# shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
+# What run.sh looks at before speed: losses beside the processor's and PyTorch's, bits beside other ways to run the same,
+# sanitizers. Sourced by it.
+
+# A trainer in a run of its own, which is where it writes.
+train() { # JOB RUN FLAG...
+  job=$1 run=runs/$2
+  shift 2
+  rm -rf "$run"
+  mkdir -p "$run"
+  status=0
+  limited "${CAP:-60}" "bundles/$job/trainer" --data "$folder/train.bin" --project-dir "$run" "$@" >"$run.log" 2>&1 || status=$?
+  case $status in 124 | 137) echo "error: it did not end in time" >>"$run.log" ;; esac
+  return "$status"
+}
+complaint() { grep -m1 error "$1" 2>/dev/null || tail -1 "$1" 2>/dev/null || echo "it said nothing"; }
+same() { cmp -s "runs/$1/model.safetensors" "runs/$2/model.safetensors"; }
+# Whether the part $1 of one job with that name can be done.
+is_ready() {
+  [ -f "bundles/$1.built" ] && there_is_time 30 "$1" "$1"
+}
+
+# ---- Losses ----
+
+# The largest difference of the losses of run $1 from those in the file $2, over the latter's size, and of how many steps.
+difference() {
+  awk 'function loss(line) { sub(/.*"loss": */, "", line); return line + 0 }
+       function step(line) { sub(/.*"step": */, "", line); return line + 0 }
+       FNR == NR { if (/"loss"/) wanted[step($0)] = loss($0); next }
+       /"loss"/ && step($0) in wanted { d = loss($0) - wanted[step($0)]; if (d < 0) d = -d; d /= wanted[step($0)]; if (d > most) most = d; n++ }
+       END { if (n == 0) print "none 0"; else printf "%.2e %d", most, n }' "$2" "runs/$1/metrics.jsonl"
+}
+# As the results of difference, $1 and $2, are told: at most $3, beside $4.
+compared() { # PART NAME "DIFFERENCE STEPS" MOST WHAT
+  good=0
+  awk -v got="${3% *}" -v most="$4" 'BEGIN { exit !(got != "none" && got + 0 <= most + 0) }' || good=1
+  verdict "$1" "$2" "losses of ${3#* } steps within ${3% *} of $5 (at most $4)"
+}
+# Rounding grows along a run: the bounds are over 200 steps, those of 16 bits by what float64 says of such sums.
+bound_of() { case $1 in float32 | grouped | recompute | adalomo) echo 2e-3 ;; *) echo 3e-2 ;; esac; }
+curve() { # JOB
+  job=$1
+  if [ ! -f "bundles/$job.built" ]; then return 0; fi
+  there_is_time 30 correctness "$job" || return 0
+  most=$(bound_of "$job")
+  if ! train "$job" "$job"; then
+    tell correctness "$job" FAILED "$(complaint "runs/$job.log")"
+    return 0
+  fi
+  compared correctness "$job" "$(difference "$job" "references/$job/metrics.jsonl")" "$most" "the processor's"
+  case $job in grouped | recompute | experts | states8 | adalomo) return 0 ;; esac
+  if [ ! -s runs/torch ] || [ ! -f batches.bin ]; then
+    tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
+  elif there_is_time 45 pytorch "$job"; then
+    if limited 90 "$python" peer.py curve "$job" >"runs/$job-torch.jsonl" 2>runs/peer.log; then
+      compared pytorch "$job" "$(difference "$job" "runs/$job-torch.jsonl")" "$most" "PyTorch's on this GPU"
+    else
+      tell pytorch "$job" SKIPPED "$(tail -1 runs/peer.log)"
+    fi
+  fi
+}
+
+# ---- Bits ----
+
+# JOB: weights with and without graphs, and of two runs.
+bits() {
+  job=$1
+  if [ ! -f "runs/$job/model.safetensors" ]; then return 0; fi
+  if there_is_time 30 graphs "$job"; then
+    ACCEL_GRAPHS=no train "$job" "$job-no-graphs" && same "$job" "$job-no-graphs" && good=0 || good=1
+    verdict graphs "$job" "the weights with and without graphs, bit by bit"
+  fi
+  if there_is_time 30 repeat "$job"; then
+    train "$job" "$job-again" && same "$job" "$job-again" && good=0 || good=1
+    verdict repeat "$job" "the weights of two runs, bit by bit"
+  fi
+}
+resume() {
+  is_ready resume || return 0
+  if train resume resume && cp runs/resume/model.safetensors runs/resume.whole &&
+    limited "${CAP:-60}" bundles/resume/trainer --data "$folder/train.bin" --project-dir runs/resume \
+      --resume runs/resume/checkpoints/checkpoint_1 >runs/resume-on.log 2>&1; then
+    cmp -s runs/resume.whole runs/resume/model.safetensors && good=0 || good=1
+    verdict resume resume "the weights of a run that went on from step 100, bit by bit"
+  else
+    tell resume resume FAILED "$(complaint runs/resume.log); $(tail -1 runs/resume-on.log 2>/dev/null || true)"
+  fi
+}
+# Each step that was skipped has halved the scale; none was lost, and the losses are numbers.
+overflow() {
+  is_ready overflow || return 0
+  if train overflow overflow; then
+    awk '/"skipped"/ { line = $0; sub(/.*"skipped": */, "", line); skipped = line + 0 }
+         /"loss_scale"/ { line = $0; sub(/.*"loss_scale": */, "", line); scale = line + 0 }
+         END { wanted = 1e12 / 2 ^ skipped; d = scale / wanted - 1; printf "%d steps were skipped, the scale is %g", skipped, scale
+               exit !(skipped > 5 && skipped < 40 && d < 1e-6 && d > -1e-6) }' runs/overflow/metrics.jsonl >runs/overflow.text && good=0 || good=1
+    verdict overflow scaler "$(cat runs/overflow.text)"
+  else
+    tell overflow scaler FAILED "$(complaint runs/overflow.log)"
+  fi
+}
+offload() {
+  is_ready offload || return 0
+  train offload offload && same float32 offload && good=0 || good=1
+  verdict offload optimizer "the weights with the optimizer's states on the host, bit by bit those of float32"
+}
+profile() {
+  is_ready profile || return 0
+  rm -rf runs/traces
+  train profile profile && grep -q '^profile of 3 steps' runs/profile.log && grep -q '"cat": "kernel"' runs/traces/profile_0.json && same float32 profile && good=0 || good=1
+  verdict profile cupti "$(grep -c '"cat": "kernel"' runs/traces/profile_0.json 2>/dev/null || echo no) kernels in the trace of 3 steps; $(complaint runs/profile.log)"
+}
+# Each kernel of a program, and of the libraries, is one of its parts.
+rates() {
+  is_ready rates || return 0
+  train rates rates && grep -q 'GFLOP/s' runs/rates.log && same float32 rates &&
+    ! sed -n '/^profile of 3 steps/,$p' runs/rates.log | grep -q 'cutlass\|xmma\|gemm' && good=0 || good=1
+  verdict rates parts "$(sed -n '/^profile of 3 steps/,$p' runs/rates.log | sed -n 3p); $(complaint runs/rates.log)"
+}
+
+# ---- Ranks ----
+
+# Sums of one order: four micro-batches a step of one GPU, then two of each of two.
+topology() {
+  is_ready topology || return 0
+  if train topology topology; then
+    compared topology float32 "$(difference topology references/float32/metrics.jsonl)" 2e-3 "one processor's of whole batches"
+  else
+    tell topology float32 FAILED "$(complaint runs/topology.log)"
+  fi
+}
+# Trains job $1 on two GPUs.
+train_two() {
+  rm -rf "runs/$1"
+  mkdir -p "runs/$1"
+  RANK=1 WORLD_SIZE=2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1-1.log" 2>&1 &
+  second=$!
+  RANK=0 WORLD_SIZE=2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1.log" 2>&1 && wait "$second"
+}
+ranks() {
+  if [ "$gpus" -lt 2 ]; then
+    tell ranks zero3 SKIPPED "one GPU"
+    tell ranks topology SKIPPED "one GPU"
+    return 0
+  fi
+  if is_ready ranks; then
+    if train_two ranks; then
+      compared ranks zero3 "$(difference ranks references/float32/metrics.jsonl)" 2e-3 "one processor's"
+    else
+      tell ranks zero3 FAILED "$(complaint runs/ranks.log)"
+    fi
+  fi
+  if is_ready topology-ranks; then
+    train_two topology-ranks && same topology topology-ranks && good=0 || good=1
+    verdict ranks topology "the weights of two GPUs, bit by bit those of one that has all micro-batches; $(complaint runs/topology-ranks.log)"
+  fi
+}
+
+# ---- Sanitizers ----
+
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
+sanitize() { # TOOL JOB
+  if [ -z "$sanitizer" ]; then
+    tell sanitizer "$1-$2" SKIPPED "no compute-sanitizer"
+  elif [ -f "bundles/$2.built" ] && there_is_time 60 sanitizer "$1-$2"; then
+    rm -rf runs/sanitizer && mkdir -p runs/sanitizer
+    status=0
+    ACCEL_GRAPHS=no limited 50 "$sanitizer" --tool "$1" --error-exitcode 3 "bundles/$2/trainer" --data "$folder/train.bin" \
+      --project-dir runs/sanitizer --steps 2 >runs/sanitizer.log 2>&1 || status=$?
+    said=$(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' runs/sanitizer.log | tail -1 || true)
+    case $status in
+    0) tell sanitizer "$1-$2" ok "two steps: $said" ;;
+    124 | 137) tell sanitizer "$1-$2" SKIPPED "two steps were not over after 50 s" ;;
+    *)
+      # A machine whose driver lets no tool at the device says so before the program has run.
+      if grep -q 'not supported\|Unable to\|Failed to initialize' runs/sanitizer.log && [ ! -f runs/sanitizer/metrics.jsonl ]; then
+        tell sanitizer "$1-$2" SKIPPED "$(grep -m1 'not supported\|Unable to\|Failed to initialize' runs/sanitizer.log)"
+      else
+        tell sanitizer "$1-$2" FAILED "$(grep -m1 '========= [^C]' runs/sanitizer.log || complaint runs/sanitizer.log); $said"
+      fi
+      ;;
+    esac
+  fi
+}
