@@ -15,7 +15,7 @@ def programs_in(folder):
     cases = {case.name: case for case in CASES}
     programs = []
     for name in PROGRAMS:
-        assert generate(cases[name].job, folder), name
+        assert generate(cases[name].job, folder, "train"), name
         programs.append(((folder / "program.c").read_text(), (folder / "program.cu").read_text()))
     return programs
 

@@ -13,12 +13,15 @@ JOBS = TREE / "examples" / "jobs"
 SMALL = ["model.config.n_layer=2", "model.config.n_embd=64", "model.config.n_head=2"]
 DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu",
            "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true", "profile.with_flops=true"]
+JOINED = ["data.drop_last=false", "data.even_batches=false", "data.join_uneven_inputs=true"]
 ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
-         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *SMALL], ["80"]),
+         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *JOINED, *SMALL], ["80"]),
          ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"]),
          ("gpt2 --program generate", ["precision.mixed_precision=fp16", *SMALL], ["80"]),
+         ("resnet", ["optimizer.name=lamb", "optimizer.clip_grad_norm=1", "optimizer.norm_type=inf", "training.on_nonfinite=skip",
+                     "training.ema.decay=0.9", "devices.per_node=2", "parallelism.sync_batch_norm=true"], ["80"]),
          ("gpt2 --program evaluate", ["precision.mixed_precision=bf16", "training.eval_iters=all", *SMALL], ["90a"])]
 # What no such job has.
 MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"])]
