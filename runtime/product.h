@@ -25,7 +25,9 @@ struct accel_product {
   int batch_rank;          /* dimensions of the batch, 0 to 4 */
   int64_t batch[4];        /* their extents */
   int64_t y_step[4], a_step[4], b_step[4];
+  int64_t weights;                   /* above 0: b is one of so many weights, which are kept packed */
   struct accel_primitive *primitive; /* the runtime's own: NULL where products are emulated */
+  struct accel_packed *packed;       /* its own, too: NULL where no weights are packed */
 };
 
 /* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs as it is meant to:
@@ -34,6 +36,13 @@ bool accel_open_product(struct accel_product *product);
 
 /* y = a b, or y += a b, of one of them. */
 void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b);
+
+/* Room, aligned to 64 bytes and kept by the program, for the packed weights of the products that are opened from then
+ * on. A product whose weights find no place there multiplies by them as they are. */
+void accel_keep_packed(void *room, int64_t bytes);
+
+/* Weights have changed: each is packed anew by the first accel_multiply that meets it. */
+void accel_forget_packed(void);
 
 /* Tells something on standard error that a person should know once. */
 void accel_note(const char *what);

@@ -28,8 +28,9 @@ static const struct {
      "accel_random accel_draw_normals accel_stream accel_add_squares accel_root_of_squares "
      "__syncthreads __syncwarp __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync __ballot_sync __ffs __popc "
      "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn dim3 "},
-    {EFFECT_PRODUCT, " accel_multiply accel_convolve accel_cuda_multiply accel_cuda_attend* dnnl_sgemm dnnl_gemm_* "
-                     "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
+    {EFFECT_PRODUCT,
+     " accel_multiply accel_forget_packed accel_convolve accel_cuda_multiply accel_cuda_attend* dnnl_sgemm dnnl_gemm_* "
+     "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
     {EFFECT_COLLECTIVE,
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "

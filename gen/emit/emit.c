@@ -195,6 +195,7 @@ static struct jinja_value bytes_value(const struct program *program) {
   set_int(arena, value, "weights", program->bytes.weights);
   set_int(arena, value, "total", program->bytes.total);
   set_int(arena, value, "host", program->bytes.host);
+  set_int(arena, value, "packed", program->packed);
   return value;
 }
 

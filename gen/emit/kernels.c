@@ -122,6 +122,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   }
   set_text(arena, k, "name", kernel->name);
   set_text(arena, k, "way", kernel->way);
+  set_int(arena, k, "weights", kernel->weights);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));

@@ -145,6 +145,10 @@ struct op_kind {
   /* Those of them, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
   const char *const *steady;
 
+  /* Of a product: whether it is faster with input 1 in a layout of the library's own, made once for `times` executions,
+   * where that is a weight. NULL: never. */
+  bool (*packs)(const struct node *node, const int64_t *const *strides, int64_t times);
+
   /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
   bool product;
   /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over

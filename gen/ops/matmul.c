@@ -94,11 +94,13 @@ static int64_t count_products(const struct node *node, const int64_t *const *str
   return one ? 1 : shape_product(y, 0, y.rank - 2);
 }
 
+/* Multiplications of a small and of a large product; rows and columns of a narrow one. */
+enum { SMALL = 1000000, LARGE = 100000000, FEW = 32 };
+
 /* The library shares out a product among threads (library), each thread makes whole ones (each) or a part of one
  * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
  * one is for `parts`: threads then wait for each other once. */
 static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
-  enum { SMALL = 1000000, LARGE = 100000000, FEW = 32 };
   const struct value *y = node->outputs[0];
   enum dtype from = node->inputs[0]->dtype;
   bool several = count_products(node, strides) > 1, low = dtype_is_low(from);
@@ -111,6 +113,19 @@ static int ways(const struct node *node, const int64_t *const *strides, const ch
   ways[shared ? 1 : 0] = "library";
   ways[2] = "primitive"; /* which is what the library is where numbers have 16 bits */
   return low ? 2 : 3;
+}
+
+/* One product of many rows over a matrix that is neither tiny nor so large that copying it is little beside the
+ * product: a large one of bfloat16, and one of floats, which its library makes by itself, where the matrix lies by
+ * columns. docs/matmul.md has the figures. */
+static bool packs(const struct node *node, const int64_t *const *strides, int64_t times) {
+  enum { MANY_ROWS = 2048, MOST = 1 << 20 };
+  const struct value *y = node->outputs[0], *b = node->inputs[1];
+  if (b->shape.rank != 2 || count_products(node, strides) > 1 || strides[0][y->shape.rank - 1] != 1) return false;
+  int64_t rows = op_rows(y->shape), depth = extent(b, 2), columns = extent(b, 1);
+  bool by_columns = strides[2][0] == 1 && strides[2][1] != 1, large = rows * depth * columns >= LARGE;
+  if (rows * times < MANY_ROWS || depth < FEW || columns < FEW || depth * columns > MOST) return false;
+  return y->dtype == DTYPE_FLOAT32 ? by_columns && !large : y->dtype == DTYPE_BFLOAT16 && large;
 }
 
 static const struct op_kind kind = {
@@ -127,6 +142,7 @@ static const struct op_kind kind = {
     .ways = ways,
     .chooses = "products",
     .steady = (const char *const[]){"each", "library", NULL},
+    .packs = packs,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
     .reference = reference,

@@ -79,7 +79,7 @@ static void count_bytes(struct program *program) {
       program->bytes.cache +=
           arena_aligned(shape_count(program->weights[i].parameter->shape) * dtype_size(DTYPE_FLOAT32));
   program->bytes.weights =
-      weights - program->bytes.cache + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0);
+      weights - program->bytes.cache + (program->low != DTYPE_FLOAT32 ? arena_aligned(weights / 2) : 0) + program->packed;
   if (program->kind == PROGRAM_TRAIN)
     program->bytes.gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
   const struct job *job = program->job;

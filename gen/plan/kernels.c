@@ -6,6 +6,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/layout.h"
+#include "gen/plan/packs.h"
 #include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
 
@@ -125,6 +126,7 @@ static const char *describe(struct arena *arena, struct kernel *kernel) {
   describe_node(&text, kernel->node);
   describe_body(&text, kernel->node);
   for (int i = 0; i < n_operands(kernel); i++) describe_operand(&text, operand_at(kernel, i));
+  if (kernel->packs) text_puts(&text, " of a weight");
   return text_string(&text);
 }
 
@@ -198,6 +200,7 @@ static struct kernel *make_kernel(struct program *program, const struct step *st
   for (int i = 0; i < node->n_inputs; i++)
     kernel->inputs[i] = operand_of(arena, node, false, i, &step->inputs[i], false);
   if (node->body.count > 0) make_loops(kernel);
+  kernel->packs = can_pack(program, step, kernel);
   return kernel;
 }
 
@@ -240,7 +243,9 @@ static const char *choose_way(struct program *program, struct kernel *kernel) {
   if (kind->ways == NULL || !program->target->chooses) return "";
   const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
   for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
-  int n_ways = kind->ways(kernel->node, strides, ways);
+  int n_ways = kernel->packs ? 1 : 0;
+  ways[0] = packed_way;
+  n_ways += kind->ways(kernel->node, strides, ways + n_ways);
   if (program->job->training.deterministic) n_ways = keep_steady(kind, ways, n_ways);
   return choose(program, kernel->subject, kind->chooses, ways, n_ways);
 }

@@ -25,6 +25,7 @@
 #include "gen/plan/lend.h"
 #include "gen/plan/masking.h"
 #include "gen/plan/packing.h"
+#include "gen/plan/packs.h"
 #include "gen/plan/parts.h"
 #include "gen/plan/place.h"
 #include "gen/plan/prune.h"
@@ -174,6 +175,7 @@ static bool pass_place(struct context *context) {
 
 static bool pass_kernels(struct context *context) {
   choose_kernels(context->program);
+  plan_packs(context->program);
   plan_signatures(context->program);
   return true;
 }

@@ -116,6 +116,8 @@ struct kernel {
   const char *name;
   const char *subject;     /* all that its text depends on, but for the way that it is written in */
   const char *way;         /* of its kind's ways; "": there is one */
+  bool packs;              /* input 1 is a weight that a library may keep packed; gen/plan/packs.h */
+  int64_t weights;         /* that it keeps packed; 0: none */
   const struct node *node; /* of the first step that needed it */
   struct kernel_operand *outputs, *inputs;
   int n_loops; /* of a fused kernel: its loop nest, outermost first */
@@ -365,6 +367,7 @@ struct program {
   } units;                  /* that ranks hold a few of at a time */
   int first_unit;           /* that the model uses */
   struct span_list tensors; /* each stepped as a whole */
+  int64_t packed;           /* bytes of weights that products keep packed */
   int64_t workspace;        /* bytes that a device's libraries need to work in */
   int64_t update_scratch;   /* bytes that the update needs beside */
   struct {

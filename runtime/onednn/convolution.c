@@ -4,7 +4,6 @@
 #include "runtime/onednn/onednn.h"
 #include "runtime/process/problem.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,15 +211,8 @@ static void fail(const char *what) {
   rt_fail(&problem, 1);
 }
 
-/* From then on oneDNN has so many threads; returns how many it had. */
-static int set_threads(int threads) {
-  int before = omp_get_max_threads();
-  omp_set_num_threads(threads);
-  return before;
-}
-
 bool accel_open_convolution(struct accel_convolution *c) {
-  int threads = c->one_thread ? set_threads(1) : 0;
+  int threads = c->one_thread ? rt_set_threads(1) : 0;
   dnnl_primitive_desc_t way = chosen(c, types[c->type], types[c->result], c->type != ACCEL_F32);
   bool native = way != NULL;
   if (!native) way = chosen(c, dnnl_f32, dnnl_f32, false);
@@ -232,7 +224,7 @@ bool accel_open_convolution(struct accel_convolution *c) {
     if (made->own == NULL) fail("out of memory");
   }
   c->prepared = made;
-  if (c->one_thread) set_threads(threads);
+  if (c->one_thread) rt_set_threads(threads);
   return native;
 }
 
@@ -280,7 +272,7 @@ void accel_convolve(const struct accel_convolution *c, void *to, const void *a, 
   char *room = made->own != NULL ? made->own : (char *)given;
   int result = made_operand(c), first = c->makes == ACCEL_MAKES_Y ? X : Y;
   int second = c->makes == ACCEL_MAKES_WEIGHTS ? X : WEIGHTS;
-  int threads = c->one_thread ? set_threads(1) : 0;
+  int threads = c->one_thread ? rt_set_threads(1) : 0;
   give(&made->operands[first], a, room);
   give(&made->operands[second], b, room);
   place(&made->operands[result], to, room);
@@ -294,5 +286,5 @@ void accel_convolve(const struct accel_convolution *c, void *to, const void *a, 
   }
   rt_onednn_note(dnnl_primitive_execute(made->primitive, rt_onednn_stream(), OPERANDS + 1, arguments));
   receive(&made->operands[result], to, room, c->accumulate);
-  if (c->one_thread) set_threads(threads);
+  if (c->one_thread) rt_set_threads(threads);
 }

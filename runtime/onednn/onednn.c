@@ -3,6 +3,8 @@
 #include "runtime/process/problem.h"
 #include "runtime/product.h"
 
+#include <omp.h>
+
 static int status;
 
 int accel_products_status(void) {
@@ -32,4 +34,10 @@ dnnl_stream_t rt_onednn_stream(void) {
     rt_fail(&problem, 1);
   }
   return stream;
+}
+
+int rt_set_threads(int threads) {
+  int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  return before;
 }

@@ -14,6 +14,9 @@ dnnl_stream_t rt_onednn_stream(void);
 /* Remembers what was not a success, for accel_products_status. */
 void rt_onednn_note(dnnl_status_t found);
 
+/* From then on oneDNN has so many threads; returns how many it had. */
+int rt_set_threads(int threads);
+
 /* A description of memory, and how oneDNN's functions take one. */
 typedef dnnl_memory_desc_t rt_description;
 #if DNNL_VERSION_MAJOR >= 3

@@ -2,6 +2,8 @@
 
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
+#include "runtime/onednn/packed.h"
+#include "runtime/onednn/product.h"
 #include "runtime/process/problem.h"
 
 #include <omp.h>
@@ -20,7 +22,7 @@ void accel_note(const char *what) {
 
 /* ---- oneDNN's primitives ---- */
 
-static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
+const dnnl_data_type_t rt_product_types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
 
 static dnnl_status_t choose(dnnl_primitive_desc_t *to, const rt_description matrices[3],
                             dnnl_primitive_attr_t attributes) {
@@ -34,8 +36,7 @@ static dnnl_status_t choose(dnnl_primitive_desc_t *to, const rt_description matr
 #endif
 }
 
-/* a, b and y as oneDNN sees them: the batch, then rows and columns. */
-static dnnl_status_t describe_all(const struct accel_product *p, rt_description matrices[3]) {
+dnnl_status_t rt_describe_product(const struct accel_product *p, rt_description matrices[3]) {
   const int64_t extents[3][2] = {{p->rows, p->depth}, {p->depth, p->columns}, {p->rows, p->columns}};
   const int64_t inner[3][2] = {{p->a_row, p->a_column}, {p->b_row, p->b_column}, {p->y_row, 1}};
   const int64_t *outer[3] = {p->a_step, p->b_step, p->y_step};
@@ -51,20 +52,21 @@ static dnnl_status_t describe_all(const struct accel_product *p, rt_description 
       shape[p->batch_rank + i] = extents[m][i];
       steps[p->batch_rank + i] = inner[m][i];
     }
-    dnnl_status_t made = rt_describe(&matrices[m], rank, shape, types[m == 2 ? p->result : p->type], steps);
+    dnnl_status_t made = rt_describe(&matrices[m], rank, shape, rt_product_types[m == 2 ? p->result : p->type], steps);
     if (made != dnnl_success) return made;
   }
   return dnnl_success;
 }
 
-/* The best way that oneDNN has for the product; NULL when that is only its portable one. */
-static dnnl_primitive_desc_t chosen(const struct accel_product *p, const rt_description matrices[3]) {
+dnnl_primitive_desc_t rt_choose_product(const struct accel_product *p, const rt_description matrices[3],
+                                        dnnl_scratchpad_mode_t scratchpad) {
   dnnl_primitive_attr_t attributes;
   dnnl_post_ops_t sums;
   if (dnnl_primitive_attr_create(&attributes) != dnnl_success) return NULL;
   if (dnnl_post_ops_create(&sums) != dnnl_success) return NULL;
   if (p->accumulate) rt_add_sum(sums);
   dnnl_primitive_attr_set_post_ops(attributes, sums);
+  dnnl_primitive_attr_set_scratchpad_mode(attributes, scratchpad);
   dnnl_primitive_desc_t found = NULL;
   if (choose(&found, matrices, attributes) != dnnl_success) found = NULL;
   const char *name = "ref";
@@ -81,8 +83,8 @@ static dnnl_primitive_desc_t chosen(const struct accel_product *p, const rt_desc
 /* NULL when the processor has nothing for the product. */
 static struct accel_primitive *make_primitive(const struct accel_product *p) {
   rt_description matrices[3];
-  if (describe_all(p, matrices) != dnnl_success) return NULL;
-  dnnl_primitive_desc_t found = chosen(p, matrices);
+  if (rt_describe_product(p, matrices) != dnnl_success) return NULL;
+  dnnl_primitive_desc_t found = rt_choose_product(p, matrices, dnnl_scratchpad_mode_library);
   struct accel_primitive *made = found != NULL ? calloc(1, sizeof *made) : NULL;
   if (made != NULL) {
     made->stream = rt_onednn_stream();
@@ -211,29 +213,34 @@ static void multiply_by_gemm(const struct accel_product *p, float *y, const void
   }
 }
 
-/* ---- Both ---- */
+/* ---- All ---- */
 
 bool accel_open_product(struct accel_product *product) {
-  if (product->in_blocks || (product->in_parts && product->type == ACCEL_F32)) return true;
+  const bool floats = product->type == ACCEL_F32;
+  if (product->in_blocks) return true;
+  product->packed = rt_open_packed(product);
+  if (floats && (product->in_parts || product->weights > 0)) return true;
   product->primitive = make_primitive(product);
   product->in_parts = product->in_parts && product->primitive != NULL && has_gemm(product);
-  return product->primitive != NULL || product->type == ACCEL_F32;
+  return product->primitive != NULL || floats;
 }
 
-void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
-  const struct accel_primitive *primitive = product->primitive;
-  if (product->in_parts || (primitive == NULL && product->type == ACCEL_F32)) {
-    multiply_by_gemm(product, y, a, b);
-    return;
-  }
-  if (primitive == NULL) {
-    emulate(product, y, a, b);
-    return;
-  }
+static void multiply_by_primitive(const struct accel_primitive *primitive, void *y, const void *a, const void *b) {
   const dnnl_exec_arg_t arguments[] = {
       {DNNL_ARG_SRC, primitive->a}, {DNNL_ARG_WEIGHTS, primitive->b}, {DNNL_ARG_DST, primitive->y}};
   rt_onednn_note(dnnl_memory_set_data_handle(primitive->a, (void *)(uintptr_t)a));
   rt_onednn_note(dnnl_memory_set_data_handle(primitive->b, (void *)(uintptr_t)b));
   rt_onednn_note(dnnl_memory_set_data_handle(primitive->y, y));
   rt_onednn_note(dnnl_primitive_execute(primitive->primitive, primitive->stream, 3, arguments));
+}
+
+void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
+  const struct accel_primitive *primitive = product->primitive;
+  if (product->packed != NULL && rt_multiply_packed(product, y, a, b)) return;
+  if (product->in_parts || (primitive == NULL && product->type == ACCEL_F32))
+    multiply_by_gemm(product, y, a, b);
+  else if (primitive == NULL)
+    emulate(product, y, a, b);
+  else
+    multiply_by_primitive(primitive, y, a, b);
 }

@@ -2,11 +2,12 @@
 against float64, loss curves of 100 AdamW steps against float32."""
 
 import math
+import subprocess
 import unittest
 
 import numpy as np
 import torch
-from harness import MODELS, Trainer, relative, save_file, windows
+from harness import GENERATOR, MODELS, Trainer, relative, save_file, windows
 from torch_gpt import Gpt, random_weights
 
 torch.set_num_threads(2)
@@ -112,6 +113,36 @@ class Curve(unittest.TestCase):
 
     def test_two_micro_batches(self):
         self.check("gpt2", accumulation={"num_steps": 2})
+
+
+class PackedWeights(unittest.TestCase):
+    """Products that keep weights packed for a step's micro-batches take those that the update before left, in evaluations too."""
+
+    MICRO, STEPS = 18, 3
+
+    def trainer(self, **more):
+        return prepare("nanogpt", {"name": "adamw", "lr": 1e-2, "weight_decay": 0.0}, self.STEPS,
+                       accumulation={"num_steps": self.MICRO}, **more)
+
+    def test_steps(self):
+        trainer, weights, batches = self.trainer()
+        self.assertIn("accel_forget_packed", trainer.generate())
+        subprocess.run([GENERATOR, "audit", trainer.folder / "trainer.c"], check=True, stdout=subprocess.DEVNULL)
+        peer = Gpt(weights, CONFIG, "nanogpt")
+        adam = torch.optim.AdamW(peer.w.values(), lr=1e-2, weight_decay=0.0)
+        for step, row in enumerate(trainer.run()):
+            adam.zero_grad()
+            losses = [peer.loss(*tensors(batches(step * self.MICRO + i))) / self.MICRO for i in range(self.MICRO)]
+            for loss in losses:
+                loss.backward()
+            adam.step()
+            self.assertLess(abs(row["loss"] / sum(loss.item() for loss in losses) - 1), 1e-5, f"loss of step {step + 1}")
+
+    def test_evaluations(self):
+        training = {"eval_interval": 1, "eval_iters": 2, "ema": {"decay": 0.5, "evaluate": True}}
+        packed, plain = (self.trainer(training={**training, "deterministic": plain})[0].run() for plain in (False, True))
+        for ours, other in zip(packed, plain):
+            self.assertLess(abs(ours["eval_loss"] / other["eval_loss"] - 1), 1e-5)
 
 
 class Dropout(unittest.TestCase):

@@ -1,0 +1,180 @@
+#include "runtime/onednn/packed.h"
+
+#include "runtime/onednn/blocks.h"
+#include "runtime/onednn/onednn.h"
+#include "runtime/onednn/product.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+struct weight {
+  const void *plain; /* NULL: the place is free */
+  void *place;
+  dnnl_memory_t working;
+  int64_t packed_in; /* the epoch */
+};
+
+/* Rows of y, which one thread makes, so that they lie in its cache as rows do that kernels share out. */
+struct part {
+  dnnl_memory_t a, y, scratchpad;
+};
+
+struct accel_packed {
+  dnnl_primitive_t primitive;
+  bool by_blocks;           /* weights are packed by rt_pack_blocks */
+  dnnl_primitive_t reorder; /* or by this, */
+  dnnl_memory_t plain;      /* from here */
+  int parts;                /* of as many rows each */
+  struct part *part;
+  struct weight *weights;
+};
+
+/* What is left of the program's room; weights change between epochs. */
+static char *room;
+static size_t room_left;
+static int64_t epoch = 1;
+
+void accel_keep_packed(void *given, int64_t bytes) {
+  room = given;
+  room_left = (size_t)bytes;
+}
+
+void accel_forget_packed(void) {
+  epoch++;
+}
+
+/* ---- Opening ---- */
+
+static size_t whole_lines(rt_described description) {
+  return (dnnl_memory_desc_get_size(description) + 63) / 64 * 64;
+}
+
+static dnnl_status_t make_reorder(dnnl_primitive_t *to, rt_described from, rt_described into) {
+  dnnl_engine_t engine = rt_onednn_engine();
+  dnnl_primitive_desc_t found;
+  dnnl_status_t status = dnnl_reorder_primitive_desc_create(&found, from, engine, into, engine, NULL);
+  if (status != dnnl_success) return status;
+  status = dnnl_primitive_create(to, found);
+  dnnl_primitive_desc_destroy(found);
+  return status;
+}
+
+/* Places for the weights, of the program's room. */
+static bool open_weights(struct accel_packed *to, const struct accel_product *p, rt_described plain,
+                         rt_described working) {
+  const size_t bytes = whole_lines(working), count = (size_t)p->weights;
+  if (bytes > room_left / count) return false;
+  to->by_blocks = rt_has_blocks(p, working);
+  bool good = to->by_blocks || (make_reorder(&to->reorder, plain, working) == dnnl_success &&
+                                rt_make_memory(&to->plain, plain) == dnnl_success);
+  for (size_t i = 0; i < count && good; i++) {
+    struct weight *weight = &to->weights[i];
+    weight->place = room + i * bytes;
+    good = dnnl_memory_create(&weight->working, working, rt_onednn_engine(), weight->place) == dnnl_success;
+  }
+  if (!good) return false;
+  room += count * bytes;
+  room_left -= count * bytes;
+  return true;
+}
+
+static bool open_part(struct part *to, const rt_description matrices[3], rt_described scratchpad) {
+  const size_t bytes = whole_lines(scratchpad);
+  void *own = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
+  return (own != NULL || bytes == 0) && rt_make_memory(&to->a, rt_described_by(&matrices[0])) == dnnl_success &&
+         rt_make_memory(&to->y, rt_described_by(&matrices[2])) == dnnl_success &&
+         dnnl_memory_create(&to->scratchpad, scratchpad, rt_onednn_engine(), own) == dnnl_success;
+}
+
+/* matrices: of a part, with the weight in any layout. */
+static bool open_packed(struct accel_packed *to, const struct accel_product *p, const rt_description matrices[3],
+                        rt_described plain) {
+  const int threads = rt_set_threads(to->parts > 1 ? 1 : omp_get_max_threads());
+  dnnl_primitive_desc_t found = rt_choose_product(p, matrices, dnnl_scratchpad_mode_user);
+  rt_set_threads(threads);
+  if (found == NULL) return false;
+  const rt_described working = dnnl_primitive_desc_query_md(found, dnnl_query_weights_md, 0);
+  const rt_described scratchpad = dnnl_primitive_desc_query_md(found, dnnl_query_scratchpad_md, 0);
+  bool good = !dnnl_memory_desc_equal(plain, working) && dnnl_primitive_create(&to->primitive, found) == dnnl_success;
+  for (int i = 0; i < to->parts && good; i++) good = open_part(&to->part[i], matrices, scratchpad);
+  good = good && open_weights(to, p, plain, working);
+  dnnl_primitive_desc_destroy(found);
+  return good;
+}
+
+static struct accel_packed *new_packed(int64_t weights, int parts) {
+  struct accel_packed *made = calloc(1, sizeof *made);
+  if (made == NULL) return NULL;
+  made->parts = parts;
+  made->part = calloc((size_t)parts, sizeof *made->part);
+  made->weights = calloc((size_t)weights, sizeof *made->weights);
+  if (made->part != NULL && made->weights != NULL) return made;
+  free(made->part);
+  free(made->weights);
+  free(made);
+  return NULL;
+}
+
+struct accel_packed *rt_open_packed(const struct accel_product *product) {
+  const int threads = omp_get_max_threads(), parts = product->rows % threads == 0 ? threads : 1;
+  const dnnl_dims_t shape = {product->depth, product->columns};
+  struct accel_product part = *product;
+  rt_description matrices[3], plain;
+  part.rows /= parts;
+  if (product->weights == 0 || rt_describe_product(&part, matrices) != dnnl_success) return NULL;
+  plain = matrices[1];
+  struct accel_packed *made = NULL;
+  if (rt_describe_as(&matrices[1], 2, shape, rt_product_types[product->type], dnnl_format_tag_any) == dnnl_success)
+    made = new_packed(product->weights, parts);
+  if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(&plain))) made = NULL;
+  rt_forget(&plain);
+  for (int m = 0; m < 3; m++) rt_forget(&matrices[m]);
+  return made;
+}
+
+/* ---- Multiplying ---- */
+
+/* The weight's place, or a free one; NULL where there is neither. */
+static struct weight *find(const struct accel_packed *packed, int64_t count, const void *weight) {
+  for (int64_t i = 0; i < count; i++)
+    if (packed->weights[i].plain == weight || packed->weights[i].plain == NULL) return &packed->weights[i];
+  return NULL;
+}
+
+static void reorder(const struct accel_packed *packed, dnnl_memory_t to, const void *from) {
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, packed->plain}, {DNNL_ARG_TO, to}};
+  rt_onednn_note(dnnl_memory_set_data_handle(packed->plain, (void *)(uintptr_t)from));
+  rt_onednn_note(dnnl_primitive_execute(packed->reorder, rt_onednn_stream(), 2, arguments));
+}
+
+static void pack(const struct accel_product *product, struct weight *at, const void *weight) {
+  if (product->packed->by_blocks)
+    rt_pack_blocks(product, at->place, weight);
+  else
+    reorder(product->packed, at->working, weight);
+  at->plain = weight;
+  at->packed_in = epoch;
+}
+
+static void multiply_part(const struct accel_product *p, int index, char *y, const char *a, dnnl_memory_t weight) {
+  const struct accel_packed *packed = p->packed;
+  const struct part *part = &packed->part[index];
+  const int64_t first = p->rows / packed->parts * index, size = p->type == ACCEL_F32 ? 4 : 2;
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, part->a},
+                                       {DNNL_ARG_WEIGHTS, weight},
+                                       {DNNL_ARG_DST, part->y},
+                                       {DNNL_ARG_SCRATCHPAD, part->scratchpad}};
+  rt_onednn_note(dnnl_memory_set_data_handle(part->a, (void *)(uintptr_t)(a + first * p->a_row * size)));
+  rt_onednn_note(dnnl_memory_set_data_handle(part->y, y + first * p->y_row * (p->result == ACCEL_F32 ? 4 : 2)));
+  rt_onednn_note(dnnl_primitive_execute(packed->primitive, rt_onednn_stream(), 4, arguments));
+}
+
+bool rt_multiply_packed(const struct accel_product *product, void *y, const void *a, const void *b) {
+  const struct accel_packed *packed = product->packed;
+  struct weight *weight = find(packed, product->weights, b);
+  if (weight == NULL) return false;
+  if (weight->packed_in != epoch) pack(product, weight, b);
+#pragma omp parallel for schedule(static) if (packed->parts > 1)
+  for (int i = 0; i < packed->parts; i++) multiply_part(product, i, y, a, weight->working);
+  return true;
+}

@@ -1,0 +1,113 @@
+/* Products by packed weights: those of a double loop over rounded operands, in all layouts and for any number of
+ * threads, of the weights as they are after they have changed and not before, and of one weight more than was said. */
+#include "cmocka_all.h"
+
+#include "runtime/product.h"
+#include "runtime/values/half.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 84, MOST = 3 * 96 * 160, WEIGHTS = 2, ROOM = 4 * 128 * 192 * WEIGHTS };
+
+static _Alignas(64) char room[ROOM];
+static float a[ROWS * 96], b[MOST];
+static uint16_t low_a[ROWS * 96], low_b[MOST];
+static float y[ROWS * 160];
+static uint16_t low_y[ROWS * 160];
+
+/* Numbers of few bits, so that sums have no rounding in any order. */
+static void fill(float *to, uint16_t *low, int64_t count, uint32_t salt) {
+  for (int64_t i = 0; i < count; i++) {
+    to[i] = (float)(((uint32_t)i * 2654435761u + salt * 40503u) >> 27) / 4.0f - 4.0f;
+    low[i] = rt_narrow_bfloat16(to[i]);
+  }
+}
+
+struct layout {
+  enum accel_element type;
+  int64_t depth, columns;
+  bool by_columns;
+};
+
+static struct accel_product product_of(const struct layout *l) {
+  return (struct accel_product){.type = l->type,
+                                .result = l->type,
+                                .rows = ROWS,
+                                .columns = l->columns,
+                                .depth = l->depth,
+                                .y_row = l->columns,
+                                .a_row = l->depth,
+                                .a_column = 1,
+                                .b_row = l->by_columns ? 1 : l->columns,
+                                .b_column = l->by_columns ? l->depth : 1,
+                                .weights = WEIGHTS};
+}
+
+/* Multiplies by weight `which` and looks at all elements, with the weights' values from `salt` on. */
+static void check(const struct layout *l, const struct accel_product *p, int which, uint32_t salt) {
+  const int64_t at = which * l->depth * l->columns;
+  float now[MOST];
+  uint16_t unused[MOST];
+  fill(now, unused, MOST, salt);
+  if (l->type == ACCEL_F32)
+    accel_multiply(p, y, a, b + at);
+  else
+    accel_multiply(p, low_y, low_a, low_b + at);
+  for (int64_t i = 0; i < ROWS; i++)
+    for (int64_t j = 0; j < l->columns; j++) {
+      double sum = 0;
+      for (int64_t k = 0; k < l->depth; k++)
+        sum += (double)a[i * l->depth + k] * (double)now[at + k * p->b_row + j * p->b_column];
+      float found = l->type == ACCEL_F32 ? y[i * l->columns + j] : rt_widen_bfloat16(low_y[i * l->columns + j]);
+      float wanted = l->type == ACCEL_F32 ? (float)sum : rt_widen_bfloat16(rt_narrow_bfloat16((float)sum));
+      if (found != wanted)
+        fail_msg("%d: y[%d][%d] is %g, not %g", which, (int)i, (int)j, (double)found, (double)wanted);
+    }
+}
+
+static void test_products(void **unused) {
+  static const struct layout layouts[] = {
+      {ACCEL_F32, 96, 160, true},   {ACCEL_F32, 33, 65, true},   {ACCEL_F32, 64, 128, false},
+      {ACCEL_BF16, 96, 160, true},  {ACCEL_BF16, 34, 65, true},  {ACCEL_BF16, 33, 65, true},
+      {ACCEL_BF16, 96, 160, false}, {ACCEL_BF16, 65, 70, false}, {ACCEL_BF16, 32, 64, false},
+  };
+  (void)unused;
+  for (size_t i = 0; i < 4 * sizeof layouts / sizeof *layouts; i++) {
+    const struct layout *l = &layouts[i / 4];
+    const int threads[] = {1, 2, 3, 5}; /* the last leaves rows over */
+    struct accel_product p = product_of(l);
+    omp_set_num_threads(threads[i % 4]);
+    memset(room, 0x7f, sizeof room);
+    accel_keep_packed(room, ROOM);
+    accel_open_product(&p);
+    for (uint32_t salt = 1; salt < 3; salt++) {
+      fill(a, low_a, ROWS * l->depth, 7);
+      fill(b, low_b, MOST, salt);
+      accel_forget_packed();
+      for (int which = 0; which < 3; which++) check(l, &p, which, salt);
+      fill(b, low_b, MOST, 11); /* packed weights are those of the time when they were */
+      if (p.packed != NULL) check(l, &p, 0, salt);
+    }
+    assert_int_equal(accel_products_status(), 0);
+  }
+}
+
+static void test_no_room(void **unused) {
+  const struct layout l = {ACCEL_F32, 96, 160, true};
+  struct accel_product p = product_of(&l);
+  (void)unused;
+  accel_keep_packed(room, 4 * 96 * 160);
+  assert_true(accel_open_product(&p));
+  assert_null(p.packed);
+  fill(a, low_a, ROWS * l.depth, 7);
+  fill(b, low_b, MOST, 1);
+  check(&l, &p, 1, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_no_room)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
