@@ -5,6 +5,7 @@
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/weights.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gen/emit/values.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/place.h"
 #include "gen/plan/weights.h"
 
@@ -194,8 +195,8 @@ struct jinja_value lent_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
   int64_t end = 0;
-  for (int i = 0; i < program->loans.count; i++) {
-    const struct loan *loan = &program->loans.items[i];
+  for (int i = 0; i < program->n_loans; i++) {
+    const struct loan *loan = &program->loans[i];
     struct jinja_value member = storage_value(arena, loan->storage->function, loan->storage);
     set_text(arena, member, "name", loan->name);
     if (loan->at > end) jinja_push(arena, members, gap_value(arena, loan, loan->at - end));

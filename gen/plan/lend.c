@@ -130,8 +130,7 @@ static int compare_tenants(const void *left, const void *right) {
 }
 
 static void lend_to(struct program *program, struct memory *memory, struct storage *storage, int64_t at) {
-  program->loans.items[program->loans.count++] = (struct loan){.storage = storage, .at = at};
-  program->bytes.lent += arena_aligned(storage_bytes(storage));
+  program->loans[program->n_loans++] = (struct loan){.storage = storage, .at = at};
   occupy(memory, at, at + storage_bytes(storage));
 }
 
@@ -141,7 +140,8 @@ static int64_t set_apart(struct program *program, const struct memory *memory, c
   if (storage->frame == NULL) return 0;
   for (int k = 1; k < storage->copies; k++) {
     if (find_room(memory, tenant, k) < 0) continue;
-    ARENA_PUSH(program->arena, program->apart, ((struct apart){storage->call->id, k}));
+    if (program->apart == NULL) program->apart = arena_alloc(program->arena, sizeof *program->apart);
+    ARENA_PUSH(program->arena, *program->apart, ((struct apart){storage->call->id, k}));
     return (storage->copies - k) * copy_bytes(tenant);
   }
   return 0;
@@ -155,11 +155,11 @@ static int compare_loans(const void *left, const void *right) {
 }
 
 static void name_loans(struct program *program) {
-  for (int i = 0; i < program->loans.count; i++) {
-    struct loan *loan = &program->loans.items[i];
+  for (int i = 0; i < program->n_loans; i++) {
+    struct loan *loan = &program->loans[i];
     loan->name = loan->storage->name;
     for (int k = 0, n = 2; k < i; k++) {
-      if (strcmp(program->loans.items[k].name, loan->name) != 0) continue;
+      if (strcmp(program->loans[k].name, loan->name) != 0) continue;
       loan->name = arena_printf(program->arena, "%s_%d", loan->storage->name, n++);
       k = -1;
     }
@@ -189,12 +189,11 @@ static void count_saved(struct program *program, struct function *function) {
 
 static void settle(struct program *program) {
   int64_t before = program->forward->saved_bytes;
-  qsort(program->loans.items, (size_t)program->loans.count, sizeof *program->loans.items, compare_loans);
+  qsort(program->loans, (size_t)program->n_loans, sizeof *program->loans, compare_loans);
   name_loans(program);
   count_saved(program, program->forward);
-  program->bytes.lent = before - program->forward->saved_bytes;
-  program->bytes.activations -= program->bytes.lent;
-  program->bytes.total -= program->bytes.lent;
+  program->bytes.activations -= before - program->forward->saved_bytes;
+  program->bytes.total -= before - program->forward->saved_bytes;
 }
 
 /* Of several ranks others read gradients, too, while the backward goes on. */
@@ -212,7 +211,7 @@ void lend(struct program *program) {
   int n = tenancy.tenants.count;
   int64_t least = program->forward->saved_bytes / LEAST_OF_KEPT, apart = 0;
   qsort(tenancy.tenants.items, (size_t)n, sizeof *tenancy.tenants.items, compare_tenants);
-  program->loans.items = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *program->loans.items);
+  program->loans = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *program->loans);
   for (int i = 0; i < n; i++) {
     const struct tenant *tenant = &tenancy.tenants.items[i];
     if (storage_bytes(tenant->storage) < least) continue;
@@ -223,13 +222,15 @@ void lend(struct program *program) {
       apart += set_apart(program, &memory, tenant);
   }
   int64_t worth = program->bytes.total / LEAST_OF_ARENA;
-  if (program->bytes.lent + apart < worth) program->apart.count = 0;
-  if (program->bytes.lent >= worth) {
-    settle(program);
-    return;
-  }
-  program->loans.count = 0;
-  program->bytes.lent = 0;
+  if (lent_bytes(program) + apart < worth) program->apart = NULL;
+  if (lent_bytes(program) < worth) program->n_loans = 0;
+  if (program->n_loans > 0) settle(program);
+}
+
+int64_t lent_bytes(const struct program *program) {
+  int64_t bytes = 0;
+  for (int i = 0; i < program->n_loans; i++) bytes += arena_aligned(storage_bytes(program->loans[i].storage));
+  return bytes;
 }
 
 /* ---- Loops apart ---- */

@@ -1,5 +1,6 @@
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/place.h"
 #include "gen/plan/plan.h"
 
@@ -55,8 +56,8 @@ static void print_function(struct text *text, const struct function *function) {
 }
 
 static void print_loans(struct text *text, const struct program *program) {
-  for (int i = 0; i < program->loans.count; i++) {
-    const struct loan *loan = &program->loans.items[i];
+  for (int i = 0; i < program->n_loans; i++) {
+    const struct loan *loan = &program->loans[i];
     text_printf(text, "%slent.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", loan->name,
                 (long long)loan->at, (long long)(loan->at + storage_bytes(loan->storage)));
   }

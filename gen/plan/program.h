@@ -19,6 +19,8 @@ bool program_kind_find(const char *name, enum program_kind *kind);
 struct target;
 struct tuned;
 struct tuning;
+struct loan;
+struct apart_list;
 
 /* ---- Memory ---- */
 
@@ -51,23 +53,6 @@ struct storage {
   struct function *frame;  /* of a frame: the callee whose saved values lie here */
   const struct node *call; /* and its call */
   const struct loan *loan; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
-};
-
-/* Memory of gradients that the backward writes later, with a saved storage until then. */
-struct loan {
-  struct storage *storage;
-  const char *name; /* unique among all loans */
-  int64_t at;       /* bytes from the start of the gradients */
-};
-
-/* A repeated call whose first iterations would better be a call of their own: gen/plan/lend.h. */
-struct apart {
-  int node;  /* of the graph, by its id */
-  int count; /* iterations */
-};
-struct apart_list {
-  struct apart *items;
-  int count, capacity;
 };
 
 /* Where a value lies: elements of a storage under strides. */
@@ -305,7 +290,6 @@ struct compression {
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   int64_t host; /* of the optimizer's states and of weights, what lies on the host and is in none of the above */
-  int64_t lent; /* of activations, what lies in memory of gradients and counts as theirs */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -381,12 +365,9 @@ struct program {
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
 
-  struct {
-    struct loan *items;
-    int count;
-  } loans;                 /* in the order of their addresses */
-  struct apart_list apart; /* with which a plan may take less */
-
+  struct loan *loans; /* in the order of their addresses */
+  int n_loans;
+  struct apart_list *apart; /* with which a plan may take less: gen/plan/lend.h; NULL: none */
   struct {
     struct collective *items;
     int count, capacity;

@@ -7,6 +7,7 @@
 #include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/plan/choose.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/predict.h"
 #include "gen/plan/sharing.h"
 #include "gen/plan/state.h"
@@ -73,9 +74,9 @@ static void add_memory(struct text *text, const struct program *program) {
   if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
   if (program->bytes.checkpoint > 0) text_printf(text, ", copy %.1f", mebibytes(program->bytes.checkpoint));
   text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
-  if (program->bytes.lent > 0)
+  if (lent_bytes(program) > 0)
     text_printf(text, "lent      %.1f MiB more of activations, in memory of gradients that are not written yet\n",
-                mebibytes(program->bytes.lent));
+                mebibytes(lent_bytes(program)));
   if (program->bytes.host == 0) return;
   text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->bytes.host));
   const char *between = ": ";
@@ -172,8 +173,8 @@ const char *report_json(const struct program *program, json_t *predicted) {
                 (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
-  if (root != NULL && program->bytes.lent > 0)
-    json_object_set_new(root, "lent_bytes", json_integer((json_int_t)program->bytes.lent));
+  if (root != NULL && lent_bytes(program) > 0)
+    json_object_set_new(root, "lent_bytes", json_integer((json_int_t)lent_bytes(program)));
   if (root != NULL && program->bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
   struct shared_bytes shared = shared_bytes(program);

@@ -1,5 +1,6 @@
 #include "gen/plan/solve.h"
 
+#include "gen/plan/lend.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/recompute.h"
 #include "gen/plan/report.h"
@@ -25,10 +26,10 @@ static struct program *plan_with(struct arena *arena, const struct planner *plan
 struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct diagnostics *diags, const char *dump, const char **dumped) {
   struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
-  if (whole == NULL || whole->apart.count == 0) return whole;
+  if (whole == NULL || whole->apart == NULL) return whole;
   struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
   const char *text = NULL;
-  struct program *parted = plan_with(arena, planner, job, &whole->apart, &known, dump, &text);
+  struct program *parted = plan_with(arena, planner, job, whole->apart, &known, dump, &text);
   if (parted == NULL || parted->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_SHARE) return whole;
   if (dump != NULL) *dumped = text;
   return parted;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/plan/lend.h"
 #include "gen/plan/place.h"
 
 enum { ELEMENT = 4 }; /* bytes: each float32 and int32 is one double here */

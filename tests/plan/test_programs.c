@@ -170,7 +170,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   struct machine machine = {
       .arena = bench.arena, .program = program, .parameter = lookup, .context = &bench, .inputs = bench.inputs};
   machine_run(&machine);
-  lending->programs += program->loans.count > 0;
+  lending->programs += program->n_loans > 0;
   lending->parted += is_parted(program);
   compare("loss", &machine.loss, &loss, 1, at->file);
   for (int i = 0; i < program->n_weights; i++) {

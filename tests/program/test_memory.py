@@ -9,6 +9,8 @@ import unittest
 import numpy as np
 import torch
 from harness import GENERATOR, MODELS, Trainer, relative, save_file
+from matrix import library_flags
+from test_figures import peak
 
 GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
 CONFIGS = {"gpt2": GPT, "nanogpt": GPT, "mlp_table": {"n_layer": 5, "width": 7, "n_classes": 3},
@@ -71,6 +73,63 @@ def train(name, memory, **groups):
     trainer = make(name, memory, **groups)
     trainer.build()
     return [line["loss"] for line in trainer.run()], trainer.weights(), trainer.plan()
+
+
+OVERLAID = """  union {
+    union {
+      struct model_weights gradients;
+      float all_gradients[%s];
+    };
+    struct lent lent;
+  };
+"""
+BESIDE = """  union {
+    struct model_weights gradients;
+    float all_gradients[%s];
+  };
+  struct lent lent;
+"""
+
+
+class Lending(unittest.TestCase):
+    """Activations in memory of gradients: the program whose text was changed so that they lie beside the gradients has the
+    same losses and weights, and takes as much more as the plan says."""
+
+    def run_text(self, trainer, text):
+        """Losses and norms, weights, and the peak in bytes."""
+        (trainer.folder / "trainer.c").write_text(text)
+        subprocess.run(["cc", "-std=c17", "-O2", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "trainer.c", "-o", "trainer",
+                        *library_flags("--cflags"), *library_flags("--libs")], check=True, cwd=trainer.folder)
+        lines = [(line["loss"], line["grad_norm"], line.get("eval_loss")) for line in trainer.run()]
+        return lines, trainer.weights(), peak(trainer)
+
+    def check(self, **groups):
+        config = {"n_layer": 6, "n_head": 4, "n_embd": 128, "vocab_size": 256, "block_size": 32}
+        trainer = make("gpt2", {}, model={"source": str(MODELS / "gpt2.c"), "config": config}, data={
+            "train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 2},
+            training={"steps": 6, "seed": 11, "eval_interval": 2, "eval_iters": 2, "on_nonfinite": "skip"}, **groups)
+        text, lent = trainer.generate(), trainer.plan()["lent_bytes"]
+        self.assertRegex(text, r"block_forward\(&weights->h\[0\], .*&saved->block,")  # the first layer stands apart
+        self.assertRegex(text, r"block_forward\(&weights->h\[i \+ 1\], .*&lent->block_2\[i\],")
+        audited = trainer.command("audit", "trainer.c", PKG_CONFIG_PATH=str(GENERATOR.parent))
+        self.assertIn("22 hold, 0 broken", audited)
+        count = re.search(r"all_gradients\[(\d+)\];", text).group(1)
+        self.assertIn(OVERLAID % count, text)
+        beside = re.sub(r"static_assert\(sizeof\(struct (arena|lent)\).*\n|.* char before_.*\n", "",
+                        text.replace(OVERLAID % count, BESIDE % count))
+        losses, weights, least = self.run_text(trainer, text)
+        again, others, most = self.run_text(trainer, beside)
+        self.assertEqual(again, losses)
+        for key in weights:
+            np.testing.assert_array_equal(others[key], weights[key], key)
+        print(f"{lent} bytes are lent, {most - least} more are taken without that")
+        self.assertLess(abs(most - least - lent), 1 << 19)
+
+    def test_float32(self):
+        self.check()
+
+    def test_bfloat16(self):
+        self.check(precision={"mixed_precision": "bf16"})
 
 
 class Checkpointing(unittest.TestCase):
