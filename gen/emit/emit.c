@@ -6,6 +6,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/at_once.h"
 #include "gen/plan/border.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/processor.h"
@@ -292,6 +293,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
   set_bool(arena, context, "forward_scratch", forward->scratch_bytes > 0);
   jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
+  set_bool(arena, context, "loss_in_backward", program->loss_in_backward);
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
   set_bool(arena, context, "groups_random", draws_in_groups(program));
   set_bool(arena, context, "backward_updates", backward != NULL && backward->updates);
@@ -304,7 +306,8 @@ static void set_entries(struct jinja_value context, const struct program *progra
 
 static void set_result(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  struct shape shape = program->graph->entry->results.items[0]->shape;
+  const struct value_list results = step_results(program);
+  struct shape shape = results.items[program->loss_in_backward ? results.count - 1 : 0]->shape;
   set_text(arena, context, "result_extent", extent_text(arena, shape));
   set_text(arena, context, "result_shape", shape_text(arena, shape));
   set_int(arena, context, "result_rows", shape.rank > 0 ? shape_product(shape, 0, shape.rank - 1) : 1);

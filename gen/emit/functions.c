@@ -372,8 +372,10 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (saving_function(function)->lent) jinja_push(arena, list, arena_member(arena, "lent", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
+  bool first = function != program->forward || !program->loss_in_backward; /* of its results is the program's */
   for (int i = 0; i < region->results.count; i++)
-    jinja_push(arena, list, arena_member(arena, i == 0 ? "result" : region->results.items[i]->name, NULL, false));
+    jinja_push(arena, list,
+               arena_member(arena, i == 0 && first ? "result" : region->results.items[i]->name, NULL, false));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
       jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));

@@ -168,6 +168,11 @@ struct op_kind {
    * `builder`. NULL: there is no such operation. */
   struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                int64_t rows, int64_t pitch);
+  /* The node and its gradient as one: over what its gradient takes and the node does not make; output 0 is the node's,
+   * behind it are the gradient's. NULL: there is no such kind. */
+  const struct op_kind *at_once;
+  /* What of such a node others may need, its output 2, by itself. The node's region is open. */
+  struct node *(*share)(struct builder *builder, const struct node *node);
 
   /* assigns[o] - 1 is the input, a parameter, that output o is the new value of: it is written there, once the kernel
    * has read the old one; 0: none. The node stands for that alone already. */

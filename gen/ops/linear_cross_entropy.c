@@ -5,7 +5,10 @@
  * a chunk, of x's type, in rows of `pitch` places.
  *
  * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
- * their place, their gradient and its products: what is left is that rows begin where a library wants them. */
+ * their place, their gradient and its products: what is left is that rows begin where a library wants them.
+ *
+ * As the loss is a mean whose gradient is known before any logit is, both can come of a chunk while it is there: one
+ * node of the backward (`at_once`) makes each chunk of logits once, of it the loss and the gradients (Hsu et al.). */
 #include "gen/ops/support/support.h"
 
 enum { N_ATTRIBUTES = 5, LOGITS = 6 };
@@ -40,7 +43,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 4;
 }
 
-static const struct op_kind kind_kept;
+static const struct op_kind kind_kept, kind_at_once;
 static bool is_kept(const struct op_kind *kind) {
   return kind == &kind_kept;
 }
@@ -123,6 +126,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
 }
 
+static struct node *share(struct builder *builder, const struct node *node) {
+  const struct attribute attributes[] = {node->attributes[0], attribute_int("classes", classes(node->inputs[1]))};
+  return builder_node(builder, "share_of_target", &node->inputs[2], 1, attributes, 2);
+}
+
 static double one_product(const struct value *x, const struct value *weight) {
   return 2 * (double)shape_count(x->shape) * (double)classes(weight);
 }
@@ -143,7 +151,8 @@ static int64_t index_limit(const struct node *node, int input) {
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .accepts = accepts,        \
   .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops, .product_flops = product_flops,                    \
-  .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets, .reference = reference
+  .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets, .at_once = &kind_at_once, .share = share, \
+  .reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .rooms = 8};
 static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
@@ -209,7 +218,114 @@ static const struct op_kind kind_kept_backward = {
     .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "kept"},
     .output_names = {"dx", "dweight", "logits"}, .in_place = {0, 0, LOGITS + 1}};
 
+/* ---- Both at once ---- */
+
+static int infer_share(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                       const char **error) {
+  if (!op_check_dtype(arena, node, 0, DTYPE_INT32, error)) return 0;
+  return op_result(shapes, dtypes, (struct shape){0}, DTYPE_FLOAT32);
+}
+
+static void reference_share(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t counted = 0;
+  for (int64_t i = 0; i < shape_count(node->inputs[0]->shape); i++)
+    counted += (int64_t)inputs[0][i] != node_int(node, "ignore");
+  outputs[0][0] = 1 / (double)counted;
+}
+
+static int64_t index_limit_share(const struct node *node, int input) {
+  (void)input;
+  return node_int(node, "classes");
+}
+
+/* It counts: none of floating point. */
+static double flops_share(const struct node *node) {
+  (void)node;
+  return 0;
+}
+
+static const struct op_kind kind_share = {
+    .name = "share_of_target",
+    .class = OP_KERNEL,
+    .input_names = {"targets"},
+    .output_names = {"scale"},
+    .infer = infer_share,
+    .index_limit = index_limit_share,
+    .flops = flops_share,
+    .ignores = true,
+    .reference = reference_share,
+};
+
+static int infer_at_once(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error) {
+  if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
+  if (!infer_operands(arena, node, 1, 2, 4, error)) return 0;
+  shapes[0] = (struct shape){0};
+  shapes[1] = node->inputs[1]->shape;
+  shapes[2] = node->inputs[2]->shape;
+  shapes[3] = chunk(node);
+  dtypes[0] = DTYPE_FLOAT32;
+  for (int i = 1; i < 4; i++) dtypes[i] = node->inputs[1]->dtype;
+  return 4;
+}
+
+static bool accepts_at_once(const struct node *node, bool output, int index, const int64_t *strides) {
+  const struct value *value = output ? node->outputs[index] : node->inputs[index];
+  return op_is_dense(value->shape, strides) || (index == 2 && is_matrix(value->shape, strides));
+}
+
+static void reference_at_once(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *x = node->inputs[1], *weight = node->inputs[2];
+  struct arena *arena = arena_new();
+  int64_t rows = op_rows(x->shape);
+  struct parts *parts = over_logits(arena, node, "cross_entropy", x, weight);
+  parts->operands[0] = &parts->logits;
+  parts->operands[1] = node->inputs[4];
+  const double *logits = multiply(arena, inputs[1], inputs[2], rows, op_columns(x->shape), classes(weight));
+  double scale, *lse = arena_alloc(arena, (size_t)rows * sizeof *lse);
+  parts->node.kind->reference(&parts->node, (const double *const[]){logits, inputs[4]},
+                              (double *const[]){outputs[0], lse, &scale});
+  parts->node.kind = &kind_backward;
+  parts->node.outputs = node->outputs + 1;
+  parts->operands[1] = node->inputs[1];
+  parts->operands[2] = node->inputs[2];
+  reference_backward(&parts->node, (const double *const[]){inputs[0], inputs[1], inputs[2], lse, inputs[3], inputs[4]},
+                     outputs + 1);
+  arena_free(arena);
+}
+
+static double product_flops_at_once(const struct node *node) {
+  return 3 * one_product(node->inputs[1], node->inputs[2]);
+}
+
+static double flops_at_once(const struct node *node) {
+  return product_flops_at_once(node) + 7 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
+}
+
+static int64_t index_limit_at_once(const struct node *node, int input) {
+  return input == 4 ? classes(node->inputs[2]) : 0;
+}
+
+static const struct op_kind kind_at_once = {
+    .name = "linear_cross_entropy_at_once",
+    .class = OP_KERNEL,
+    .template_name = "linear_cross_entropy",
+    .input_names = {"d_loss", "x", "weight", "scale", "targets"},
+    .output_names = {"loss", "dx", "dweight", "logits"},
+    .infer = infer_at_once,
+    .accepts = accepts_at_once,
+    .accumulates = 6,
+    .rooms = 8,
+    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .flops = flops_at_once,
+    .product_flops = product_flops_at_once,
+    .index_limit = index_limit_at_once,
+    .ignores = true,
+    .reference = reference_at_once,
+};
+
 const struct op_file op_file_linear_cross_entropy = {
     .name = "linear_cross_entropy",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward, &kind_share,
+                                             &kind_at_once, NULL},
 };

@@ -7,6 +7,8 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/choose.h"
+#include "gen/plan/evaluation.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/target.h"
 #include "gen/plan/uses.h"
 
@@ -135,6 +137,7 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
   const char *ways[4];
   int n_ways = 1;
   while (usual * ((columns + depth - 1) / depth) < rows) usual *= 2;
+  if (usual < pass->program->target->chunk_rows) usual = pass->program->target->chunk_rows;
   if (!pass->program->target->chooses || usual >= rows) return usual;
   ways[0] = arena_printf(arena, "%lld", (long long)usual);
   for (int64_t size = usual > 1 ? usual / 2 : 1; size <= 4 * usual; size *= 2)
@@ -147,9 +150,8 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
 
 static int64_t rows_of(const struct pass *pass, const struct node *node, const struct node *product) {
   int64_t rows = shape_count(product->inputs[0]->shape) / product->inputs[1]->shape.dim[0];
-  if (pass->rows == CHUNK_AUTO) return choose_rows(pass, node, product, rows);
-  if (pass->rows == 0) return rows;
-  return pass->rows < rows ? pass->rows : rows;
+  int64_t asked = pass->rows == CHUNK_AUTO ? choose_rows(pass, node, product, rows) : pass->rows;
+  return asked == 0 || asked > rows ? rows : asked;
 }
 
 /* The value in a type: of a parameter the parameter or its copy of 16 bits, of a view the view of that, else a cast.
@@ -211,26 +213,56 @@ static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t
   name_values(pass->graph->arena, region);
 }
 
-static void chunk_region(struct pass *pass, struct region *region) {
+/* Whether a loss is to be taken together with its product: of some rows, or of all where that is the device's way. */
+static bool is_wanted(const struct pass *pass, const struct node *product, int64_t rows) {
+  const struct target *target = pass->program->target;
+  int64_t depth = product->inputs[1]->shape.dim[0], columns = product->inputs[1]->shape.dim[1];
+  bool own_way = pass->rows == CHUNK_AUTO && target->chunk_rows > 0 && columns > depth;
+  return pass->rows > 0 || own_way || rows * depth < shape_count(product->inputs[0]->shape);
+}
+
+/* Takes the region's losses together with their products, or only says how many it would. */
+static int chunk_region(struct pass *pass, struct region *region, bool only_count) {
+  int count = 0;
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     const struct node *product = node->kind->over_product != NULL ? find_product(pass, node->inputs[0]) : NULL;
     if (product == NULL) continue;
     int64_t rows = rows_of(pass, node, product);
     pass->found = true;
-    bool wanted = pass->rows > 0 || rows * product->inputs[1]->shape.dim[0] < shape_count(product->inputs[0]->shape);
-    if (wanted || lies_badly(pass, product)) join(pass, node, factors_of(pass, product), rows);
+    if (!is_wanted(pass, product, rows) && !lies_badly(pass, product)) continue;
+    count++;
+    if (!only_count) join(pass, node, factors_of(pass, product), rows);
   }
+  return count;
+}
+
+static int chunk_regions(struct pass *pass, bool only_count) {
+  int count = 0;
+  pass->n_values = pass->graph->next_value;
+  pass->uses = count_uses(pass->program->arena, pass->graph);
+  for (int r = 0; r < pass->graph->n_regions; r++) count += chunk_region(pass, pass->graph->regions[r], only_count);
+  return count;
+}
+
+/* Whether what is trained may come to give its loss with the gradients alone, and is evaluated as it is so far. */
+static bool evaluates_entry(const struct program *program) {
+  return program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0 && program->second_entry == NULL &&
+         !job_optimizer(program->job)->in_backward;
+}
+
+int64_t chunk_wanted(const struct job *job) {
+  int64_t rows = job->memory.cross_entropy_chunk;
+  if (rows != CHUNK_DEVICE) return rows;
+  return target_of(job)->chunk_rows > 0 ? CHUNK_AUTO : 0;
 }
 
 bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags) {
-  int64_t rows = program->job->memory.cross_entropy_chunk;
+  int64_t rows = chunk_wanted(program->job);
   if (rows == 0 && program->target->row_bytes == 0) return true;
-  struct graph *graph = program->graph;
-  struct pass pass = {
-      .program = program, .graph = graph, .builder = builder, .rows = rows, .n_values = graph->next_value};
-  pass.uses = count_uses(program->arena, graph);
-  for (int r = 0; r < graph->n_regions; r++) chunk_region(&pass, graph->regions[r]);
+  struct pass pass = {.program = program, .graph = program->graph, .builder = builder, .rows = rows};
+  if (evaluates_entry(program) && chunk_regions(&pass, true) > 0) part_evaluation(program, builder);
+  chunk_regions(&pass, false);
   if (pass.found || rows <= 0 || program->kind != PROGRAM_TRAIN) return true;
   diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
              "the model has no cross_entropy over the result of a product that nothing else uses");

@@ -101,10 +101,8 @@ static bool decide(struct program *program, struct builder *builder, struct regi
   return check_classes(program, program->predictions.classes, diags);
 }
 
-bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+void part_evaluation(struct program *program, struct builder *builder) {
   struct graph *graph = program->graph;
-  bool predicts = graph->entry->results.count > 1;
-  if (!differs(graph) && !predicts) return true;
   int n = graph->n_regions;
   struct copying copying = {.graph = graph};
   copying.callees = arena_alloc(graph->arena, (size_t)n * sizeof(struct region *));
@@ -114,6 +112,13 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
     settle_region(graph, builder, copying.callees[i]);
   }
   program->second_entry = copying.callees[graph->entry->id];
+}
+
+bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct graph *graph = program->graph;
+  bool predicts = graph->entry->results.count > 1;
+  if (!differs(graph) && !predicts) return true;
+  part_evaluation(program, builder);
   if (!predicts) return true;
   graph->entry->results.count = 1;
   return decide(program, builder, program->second_entry, diags);

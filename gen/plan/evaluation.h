@@ -12,6 +12,9 @@
  * False with an error where there are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
+/* Gives the program a second_entry that is the entry as it is evaluated, with copies of all that it calls. */
+void part_evaluation(struct program *program, struct builder *builder);
+
 /* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
  * more or fewer of that: a further result of what is evaluated. After plan_border, whose count serves if it is there.
  * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch, or of random

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/plan/at_once.h"
 #include "gen/plan/border.h"
 #include "gen/plan/compress.h"
 #include "gen/plan/optimizers.h"
@@ -109,8 +110,9 @@ static void count_bytes(struct program *program) {
   program->bytes.batch += arena_aligned(program->tree.room * dtype_size(DTYPE_FLOAT32));
   program->bytes.batch += arena_aligned(program->tree.losses * (int64_t)sizeof(double));
   if (border_seed(program).input != NULL) program->bytes.batch += arena_aligned(dtype_size(DTYPE_FLOAT32));
-  for (int i = 0; i < entry->results.count; i++)
-    program->bytes.batch += arena_aligned(shape_count(entry->results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
+  const struct value_list results = step_results(program);
+  for (int i = 0; i < results.count; i++)
+    program->bytes.batch += arena_aligned(shape_count(results.items[i]->shape) * dtype_size(DTYPE_FLOAT32));
   if (program->predictions.values != NULL && program->second_entry != NULL)
     program->bytes.batch += arena_aligned(shape_count(program->predictions.values->shape) * dtype_size(DTYPE_INT32));
   if (program->evaluation_count != NULL && program->second_entry != NULL && !program->border.counts)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/adapt.h"
+#include "gen/plan/at_once.h"
 #include "gen/plan/averaging.h"
 #include "gen/plan/border.h"
 #include "gen/plan/cast.h"
@@ -127,6 +128,11 @@ static bool pass_freeze(struct context *context) {
   return context->program->kind != PROGRAM_TRAIN || freeze(context->program, context->diags);
 }
 
+static bool pass_at_once(struct context *context) {
+  if (context->program->kind == PROGRAM_TRAIN) take_at_once(context->program, context->builder);
+  return true;
+}
+
 static bool pass_prune(struct context *context) {
   prune(context->program->graph);
   return true;
@@ -225,6 +231,7 @@ static const struct pass {
     {"recompute", pass_recompute},
     {"apart", pass_apart},
     {"differentiate", pass_differentiate},
+    {"at_once", pass_at_once},
     {"prune", pass_prune},
     {"epilogues", pass_epilogues},
     {"sums", pass_sums},

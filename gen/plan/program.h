@@ -317,6 +317,7 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
+  bool loss_in_backward;               /* it gives the loss too: gen/plan/at_once.h */
   struct border border;
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
    * place, NULL where it is not cut into places. */

@@ -1,5 +1,6 @@
 #include "gen/plan/solve.h"
 
+#include "gen/plan/chunk.h"
 #include "gen/plan/lend.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/recompute.h"
@@ -186,7 +187,7 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
 static void help_to_fit(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags) {
   struct job chunked = *job;
-  if (job->memory.cross_entropy_chunk == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
+  if (chunk_wanted(job) == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
   struct trial trial = try_job(planner, &chunked);
   struct search search = {.planner = planner, .job = job};
   if (try_ways(arena, &search, diags) && search.flops > 0) {
@@ -236,7 +237,8 @@ void find_savings(const struct planner *planner, struct program *program) {
     add_saving(planner, program, "activation checkpointing", &without);
   without = *job;
   without.memory.cross_entropy_chunk = 0;
-  if (job->memory.cross_entropy_chunk != 0) add_saving(planner, program, "cross-entropy in chunks", &without);
+  bool asked = job->memory.cross_entropy_chunk != 0 && job->memory.cross_entropy_chunk != CHUNK_DEVICE;
+  if (asked) add_saving(planner, program, "cross-entropy in chunks", &without);
 }
 
 /* ---- Numbers that the job leaves open ---- */

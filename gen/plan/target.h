@@ -19,6 +19,7 @@ struct target {
   bool chooses;                     /* its kernels are written in several ways */
   bool lends;              /* all that a step runs goes one after the other: memory can change hands in between */
   bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
+  int64_t chunk_rows;      /* such chunks are its own way, of no fewer rows unless the job says so; 0: they are not */
   int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a product, which can be measured */
   int64_t progress_bytes;  /* of a trainer's arena: where the device itself keeps what a step ends with */

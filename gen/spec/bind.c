@@ -109,7 +109,8 @@ static void bind_muon(struct job *job) {
 
 static void bind_memory(struct arena *arena, struct job *job) {
   const struct spec_node *chunk = spec_find(job->tree, "memory.cross_entropy_chunk");
-  job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
+  job->memory.cross_entropy_chunk = CHUNK_DEVICE;
+  if (chunk != NULL) job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
   job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
 }
 

@@ -57,7 +57,7 @@ struct param_group {
   bool adamw;                             /* muon: all of them are */
 };
 
-enum { CHUNK_AUTO = -1 };
+enum { CHUNK_AUTO = -1, CHUNK_DEVICE = -2 };
 
 struct job {
   const char *file;   /* as the user named it */
@@ -130,7 +130,8 @@ struct job {
   struct {
     enum checkpointing activation_checkpointing;
     int checkpoint_every, checkpoint_layers;
-    int64_t cross_entropy_chunk; /* rows; 0: all at once; CHUNK_AUTO: the plan finds the number */
+    int64_t cross_entropy_chunk; /* rows; 0: all at once; CHUNK_AUTO: the plan finds the number; CHUNK_DEVICE: it
+                                    does where that is the device's way */
     struct named *functions;     /* checkpoint_functions */
     int n_functions;
   } memory;

@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-chunks gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -62,8 +62,8 @@ for size in "124m 12 12 768" "350m 24 16 1024"; do
   done
 done
 
-# Logits a chunk at a time, which takes a fourth product of the last layer and leaves room for a larger batch.
-{ cat "$folder/jobs/gpt2-124m-b32.yaml" && echo "memory: {cross_entropy_chunk: auto}"; } >"$folder/jobs/gpt2-124m-b32-chunks.yaml"
+# All logits at once, where the others have a chunk at a time.
+{ cat "$folder/jobs/gpt2-124m-b32.yaml" && echo "memory: {cross_entropy_chunk: 0}"; } >"$folder/jobs/gpt2-124m-b32-whole.yaml"
 
 # Weights that all small models of one shape begin with, and their batches for PyTorch.
 if ! python=${PYTHON:-$(sh tests/environment.sh)} || ! "$python" tests/gpu/samples.py "$folder"; then

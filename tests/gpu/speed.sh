@@ -129,7 +129,7 @@ ours() { # SIZE NAME
   fi
   return 1
 }
-# Of a size the largest batch that fits, beside the others; then the small one, and with the logits in chunks.
+# Of a size the largest batch that fits, beside the others; then the small one, and with the logits whole.
 largest() { # SIZE
   for batch in 64 32 16; do
     [ -f "bundles/gpt2-$1-b$batch.built" ] || continue
@@ -146,7 +146,7 @@ smallest() { # SIZE
   if [ -f "bundles/gpt2-$1-b4.built" ] && ours "$1" "gpt2-$1-b4"; then
     peer "$1" 4 default "$(cat "runs/gpt2-$1-b4.rate")"
   fi
-  if [ -f "bundles/gpt2-$1-b32-chunks.built" ]; then ours "$1" "gpt2-$1-b32-chunks" || true; fi
+  if [ -f "bundles/gpt2-$1-b32-whole.built" ]; then ours "$1" "gpt2-$1-b32-whole" || true; fi
 }
 without_graphs() {
   if [ -f bundles/gpt2-124m-b4.built ] && there_is_time 30 benchmark no-graphs; then

@@ -256,10 +256,10 @@ void machine_run(struct machine *machine) {
       machine->gradients[i] = machine->gradient_memory + program->weights[i].gradient / ELEMENT;
   double *saved = poisoned(machine, program->forward->saved_bytes / ELEMENT), *loss = &machine->loss;
   struct activation forward = entry_run(machine, program->forward, saved);
-  forward.results = &loss;
+  struct activation backward = entry_run(machine, program->backward, saved);
+  *(program->loss_in_backward ? &backward.results : &forward.results) = &loss;
   run_function(machine, &forward);
   clear_gradients(machine);
-  struct activation backward = entry_run(machine, program->backward, saved);
   run_function(machine, &backward);
   check_padding(machine, count);
 }

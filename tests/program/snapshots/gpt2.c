@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, fb8bb80999bd92772c7c3961bd4c6ad35cd7b96e41bc563f9cf4b9e491c321b8
+ * job    job.yaml, 6225adfabf4576dd17d501d61b91497547d4373badc35bea18b439efbc710c05
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1144,7 +1144,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
     {"memory.activation_checkpointing", "none", true},
-    {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.arch", "native", true},
     {"devices.threads", "0", true},
@@ -1197,7 +1196,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, float32",
-    .job_digest = "fb8bb80999bd92772c7c3961bd4c6ad35cd7b96e41bc563f9cf4b9e491c321b8",
+    .job_digest = "6225adfabf4576dd17d501d61b91497547d4373badc35bea18b439efbc710c05",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 301 kFLOP (products 88 %)\n"
@@ -1214,7 +1213,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 79,
+    .n_keys = 78,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

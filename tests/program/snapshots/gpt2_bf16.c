@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 9db228efeed8a4e33d70fb823ce7a65e26babdd27b305d11b20338114bdc6a05
+ * job    job.yaml, 7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1771,7 +1771,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
     {"memory.activation_checkpointing", "none", true},
-    {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.arch", "native", true},
     {"devices.threads", "0", true},
@@ -1822,7 +1821,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "9db228efeed8a4e33d70fb823ce7a65e26babdd27b305d11b20338114bdc6a05",
+    .job_digest = "7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
@@ -1840,7 +1839,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 80,
+    .n_keys = 79,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

@@ -1,6 +1,6 @@
 /* gru_bytes: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 5ec74438e6f75a892e0d270e9e2a195862d7a34d2816bb54b3ffb1636bbcde5b
+ * job    job.yaml, f44aa4d514cc661bfb71def233d0bb953e46ac69b326bf2e9d284ff10ae2570b
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -820,7 +820,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
     {"memory.activation_checkpointing", "none", true},
-    {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.arch", "native", true},
     {"devices.threads", "0", true},
@@ -870,7 +869,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gru_bytes",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "5ec74438e6f75a892e0d270e9e2a195862d7a34d2816bb54b3ffb1636bbcde5b",
+    .job_digest = "f44aa4d514cc661bfb71def233d0bb953e46ac69b326bf2e9d284ff10ae2570b",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
@@ -888,7 +887,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 3,
     .keys = keys,
-    .n_keys = 75,
+    .n_keys = 74,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

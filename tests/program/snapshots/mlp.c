@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 02ca7e6f0f3c1247096b7eca5e3c09b316bc90bd376efe27358ee68ed60ce613
+ * job    job.yaml, d06d5aa7731b10bc1a408b6fe2ec3ea8e424bce23d62320a0f60da7479a57616
  * model     mlp_table.c: 122 parameters
  * step      6 rows, 3.86 kFLOP (products 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -520,7 +520,6 @@ static const struct accel_key keys[] = {
     {"accumulation.sync_each_batch", "false", true},
     {"accumulation.adjust_scheduler", "true", true},
     {"memory.activation_checkpointing", "none", true},
-    {"memory.cross_entropy_chunk", "0", true},
     {"devices.kind", "cpu", true},
     {"devices.arch", "native", true},
     {"devices.threads", "0", true},
@@ -571,7 +570,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "02ca7e6f0f3c1247096b7eca5e3c09b316bc90bd376efe27358ee68ed60ce613",
+    .job_digest = "d06d5aa7731b10bc1a408b6fe2ec3ea8e424bce23d62320a0f60da7479a57616",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      6 rows, 3.86 kFLOP (products 87 %)\n"
@@ -588,7 +587,7 @@ static const struct accel_program program = {
     .states = states,
     .n_states = 2,
     .keys = keys,
-    .n_keys = 76,
+    .n_keys = 75,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

@@ -1,6 +1,6 @@
 /* mlp_table: a program that measures one trained model, written by accel-gen 0.1.0.
  *
- * job    job.yaml, 6d8ec7fcdd5a239d10a01762b708f5bc6f78bf7b5a3c3a825beb8cc1d6f6b852
+ * job    job.yaml, a46b6aac76445b344caffc4d54d6d27acea6f16e3891d32fafd352f089216ead
  * model     mlp_table.c: 122 parameters
  * batch     3 rows, 768 FLOP (products 82 %)
  * memory    0.0 MiB: weights 0.0, scratch 0.0
@@ -293,7 +293,7 @@ static const char *const ignored[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "6d8ec7fcdd5a239d10a01762b708f5bc6f78bf7b5a3c3a825beb8cc1d6f6b852",
+    .job_digest = "a46b6aac76445b344caffc4d54d6d27acea6f16e3891d32fafd352f089216ead",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "batch     3 rows, 768 FLOP (products 82 %)\n"
