@@ -1,19 +1,16 @@
-/* matmul: how fast a library multiplies the matrices of training, on this
- * machine.
+/* matmul: how fast a library multiplies the matrices of training, on this machine.
  *
  * usage: matmul KIND LIBRARY THREADS SHAPE MODE
  *
- *   KIND     dnnl (dnnl_sgemm), dnnl16 (oneDNN's gemm of bfloat16 that gives
- * floats) or cblas (cblas_sgemm) LIBRARY  the shared library, loaded by name,
- * so that one binary measures all of them SHAPE    tiny, small or gpt2: the
- * linear layers of the three models that `ninja bench` trains MODE     plain:
- * one call a product, the library's threads loops: the same, with an OpenMP
- * loop over the result between the calls, as a trainer has them split: one
- * OpenMP region of our own, each thread calling for its part of the result
+ *   KIND     dnnl (dnnl_sgemm), dnnl16 (oneDNN's gemm of bfloat16 that gives floats) or cblas (cblas_sgemm)
+ *   LIBRARY  the shared library, loaded by name, so that one binary measures all of them
+ *   SHAPE    tiny, small or gpt2: the linear layers of the three models that `ninja bench` trains
+ *   MODE     plain: one call a product, the library's threads
+ *            loops: the same, with an OpenMP loop over the result between the calls, as a trainer has them
+ *            split: one OpenMP region of our own, each thread calling for its part of the result
  *
- * Prints one line: GFLOP/s of all products, of the forward ones, of the input
- * gradients, of the weight gradients, for the fastest of some rounds.
- * tests/bench/matmul.sh interleaves the libraries and takes medians. */
+ * Prints one line: GFLOP/s of all products, of the forward ones, of the input gradients, of the weight gradients, for
+ * the fastest of some rounds. tests/bench/matmul.sh interleaves the libraries and takes medians. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <omp.h>
