@@ -58,31 +58,41 @@ class Separated:
         behind, statement = self.guard(slot)
         return [line, behind], statement
 
+    def union(self, lines):
+        """Its members, and the line that ends it, taken from what follows its first line."""
+        members, depth = [], 1
+        for line in lines:
+            depth += (line.strip() == "union {") - line.lstrip().startswith("}")
+            if depth == 0:
+                return members, line
+            members.append(line)
+        raise AssertionError("a union without an end")
+
+    def apart(self, lines):
+        """Lines of members with guards, and the statements that poison these."""
+        separate, statements = [], []
+        lines = iter(lines)
+        for line in lines:
+            if line.strip() != "union {":
+                wide, statement = self.member(line)
+                separate += wide
+                statements.append(statement)
+                continue
+            members, end = self.union(lines)
+            if members[0].strip() != "union {" and any(" all_" in member for member in members):
+                behind, statement = self.guard(NESTED.match(members[0])[2])
+                separate += [line, *members, end, behind]
+                statements.append(statement)
+                continue
+            name = re.match(r" *\} ?(\w*)", end)[1]
+            wide, within = self.apart(members)
+            separate += ["  struct {", *wide, end]
+            statements += [statement.replace("{0}", "{0}" + (name + "." if name else "")) for statement in within]
+        return separate, statements
+
     def definition(self, name):
         """A struct with guards, and the function that poisons them."""
-        lines, statements, inner = [], [], None
-        body = iter(self.bodies[name].splitlines())
-        for line in body:
-            if line.strip() == "union {":
-                members = [next(body)]
-                while not members[-1].lstrip().startswith("}"):
-                    members.append(next(body))
-                *members, end = members
-                if any(" all_" in member for member in members):
-                    behind, statement = self.guard(NESTED.match(members[0])[2])
-                    lines += [line, *members, end, behind]
-                    statements.append(statement)
-                    continue
-                inner, prefix = [], re.match(r" *\} ?(\w*)", end)[1]
-                for member in members:
-                    wide, statement = self.member(member)
-                    inner += wide
-                    statements.append(statement.replace("{0}", "{0}" + (prefix + "." if prefix else "")))
-                lines += ["  struct {", *inner, end]
-            else:
-                wide, statement = self.member(line)
-                lines += wide
-                statements.append(statement)
+        lines, statements = self.apart(self.bodies[name].splitlines())
         poison = "".join(f"  {statement.format('s->')}\n" for statement in statements)
         return "struct %s {\n%s\n};\n\nstatic inline void guard_%s(struct %s *s) {\n%s}\n" % (
             name, "\n".join(lines), name, name, poison)
