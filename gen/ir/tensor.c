@@ -27,9 +27,8 @@ enum dtype dtype_widest(enum dtype a, enum dtype b) {
 }
 
 int64_t dtype_size(enum dtype dtype) {
-  static const int64_t sizes[] = {[DTYPE_FLOAT32] = 4, [DTYPE_INT32] = 4, [DTYPE_BFLOAT16] = 2,
-                                  [DTYPE_FLOAT16] = 2, [DTYPE_UINT8] = 1, [DTYPE_INT64] = 8,
-                                  [DTYPE_FLOAT64] = 8};
+  static const int64_t sizes[] = {[DTYPE_FLOAT32] = 4, [DTYPE_INT32] = 4, [DTYPE_BFLOAT16] = 2, [DTYPE_FLOAT16] = 2,
+                                  [DTYPE_UINT8] = 1,   [DTYPE_INT64] = 8, [DTYPE_FLOAT64] = 8};
   return sizes[dtype];
 }
 

@@ -5,9 +5,9 @@
 #include "gen/ir/graph.h"
 
 /* In all regions of a differentiated graph: a bias, gelu with tanh and relu behind a product, their slopes behind a
- * product of the backward, and the sum that is a bias's gradient beside the product that is its weight's. `epilogues` are
- * those of the library, as bits of enum epilogue; what needs another stays. Values keep their meaning: what only the
- * slope of relu used becomes a mask of bits. */
+ * product of the backward, and the sum that is a bias's gradient beside the product that is its weight's. `epilogues`
+ * are those of the library, as bits of enum epilogue; what needs another stays. Values keep their meaning: what only
+ * the slope of relu used becomes a mask of bits. */
 void take_epilogues(struct graph *graph, unsigned epilogues);
 
 #endif

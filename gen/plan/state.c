@@ -158,7 +158,8 @@ void plan_state(struct program *program) {
   add_border(program);
   for (int i = 0; i < program->states.count; i++) {
     struct state *state = &program->states.items[i];
-    state->on_host = i == 0 ? job->parallelism.offload.param == OFFLOAD_CPU
-                            : job->parallelism.offload.optimizer == OFFLOAD_CPU && strcmp(state->file, "optimizer") == 0;
+    state->on_host = i == 0
+                         ? job->parallelism.offload.param == OFFLOAD_CPU
+                         : job->parallelism.offload.optimizer == OFFLOAD_CPU && strcmp(state->file, "optimizer") == 0;
   }
 }

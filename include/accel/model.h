@@ -193,8 +193,8 @@ tensor attention_bias(tensor q, tensor k, tensor v, tensor bias);
  * lowest float32. */
 tensor padding_bias(tensor mask);
 
-/* Causal attention within documents: the query at place t of a sample sees the keys from starts[t] to t. starts is int32
- * [batch][t], at most t in each place; data.packing gives one of that name. */
+/* Causal attention within documents: the query at place t of a sample sees the keys from starts[t] to t. starts is
+ * int32 [batch][t], at most t in each place; data.packing gives one of that name. */
 tensor attention_documents(tensor q, tensor k, tensor v, tensor starts);
 
 /* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the places' angles, [t][angles], which no

@@ -42,8 +42,8 @@ void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, s
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count);
 
-/* Begins: of values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
- * for the last one, of which there are not fewer, each rank gets its own: that of rank r at pieces[r * last]. */
+/* Begins: of values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and
+ * `last` for the last one, of which there are not fewer, each rank gets its own: that of rank r at pieces[r * last]. */
 void accel_cuda_start_exchange(enum accel_axis axis, const float *values, float *pieces, size_t piece, size_t last);
 
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */

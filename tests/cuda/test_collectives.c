@@ -140,7 +140,8 @@ static void largest(void) {
   require(rank < 4.0 ? isnan(host.doubles[1]) : host.doubles[1] == 1e300, "a NaN is the largest");
   accel_broadcast_values(ACCEL_DP_SHARD, arena->values, 8);
   accel_cuda_read(host.values, arena->values, 8 * sizeof(float));
-  require(host.values[1] == sum_along(ACCEL_DP_REPLICATE, 1.0f) - 2.0f * (float)(rt_world()->rank % 4), "the first rank's");
+  require(host.values[1] == sum_along(ACCEL_DP_REPLICATE, 1.0f) - 2.0f * (float)(rt_world()->rank % 4),
+          "the first rank's");
 }
 
 static void sums(void) {

@@ -79,7 +79,8 @@ static void round_trip(void **state) {
   assert_true(again[10] == 0 && again[19] == 0); /* nothing between and behind the tensors is touched */
 }
 
-/* The names behind "transformer.", one tensor as float16, one as bfloat16, and one that the model has not, which the job must allow. */
+/* The names behind "transformer.", one tensor as float16, one as bfloat16, and one that the model has not, which the
+ * job must allow. */
 static void conversions_and_prefix(void **state) {
   uint8_t bytes[1024];
   float weights[32] = {0};

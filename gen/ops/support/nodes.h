@@ -10,8 +10,8 @@
 extern const struct op_kind op_copy, op_step_tensor;
 
 /* The kind of a product with these epilogues, as bits; NULL where there is none. Behind a and b its inputs are the bias
- * and what was kept, behind y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is kept,
- * in rows of int32; of gelu its operand. */
+ * and what was kept, behind y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is
+ * kept, in rows of int32; of gelu its operand. */
 const struct op_kind *op_product_with(unsigned epilogues);
 
 /* ---- Elementwise ---- */

@@ -1,5 +1,5 @@
-/* Messages between two ranks, which NCCL takes in groups: all ranks of the communicator send as many, each a number that
- * its receiver asks for. */
+/* Messages between two ranks, which NCCL takes in groups: all ranks of the communicator send as many, each a number
+ * that its receiver asks for. */
 #include "tests/cuda/standin/nccl.h"
 
 #include <stdio.h>

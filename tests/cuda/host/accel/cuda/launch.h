@@ -1,5 +1,5 @@
-/* Launch, on the processor: what trainer.cu needs of CUDA C++, so that its kernels run as plain C++, one block after the
- * other. The threads of a block take turns: each runs until it waits for others, at a barrier or in a shuffle, on a
+/* Launch, on the processor: what trainer.cu needs of CUDA C++, so that its kernels run as plain C++, one block after
+ * the other. The threads of a block take turns: each runs until it waits for others, at a barrier or in a shuffle, on a
  * stack of its own. An oracle of the kernels' arithmetic and of their barriers, not of their speed. */
 #ifndef ACCEL_CUDA_LAUNCH_H
 #define ACCEL_CUDA_LAUNCH_H
