@@ -112,5 +112,13 @@ class Case:
         return None
 
 
+SIZES = [1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 40, 64, 65]
+
+
+def drawn_size(rng, most=65):
+    """An extent of a random case."""
+    return int(rng.choice([size for size in SIZES if size <= most]))
+
+
 def normal(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)

@@ -1,13 +1,12 @@
 """Cases of every kind: shapes, strides, attributes, and the float64 truth."""
 
+import attention_cases
 import image_cases
 import numpy as np
 import sequence_cases
 
-from case import Case, decoded, encoded, normal, strides_of  # noqa: F401
+from case import Case, decoded, drawn_size, encoded, normal, strides_of  # noqa: F401
 from kernels import Kernel, Operand
-
-SIZES = [1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 40, 64, 65]
 
 
 def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0,
@@ -104,95 +103,6 @@ def build_softmax_backward(name, rng, shape=(1, 1), in_place=False, accumulate=F
     return Case(kernel, {"dy": dy, "y": y}, {"dx": truth}, {"dx": "dy"} if in_place else None)
 
 
-def attention64(q, k, v, causal, scale, window=0, starts=None):
-    group = q.shape[1] // k.shape[1]
-    k, v = k.repeat(group, 1), v.repeat(group, 1)
-    scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
-    if causal:
-        scores = np.where(np.tril(np.ones(scores.shape[-2:])), scores, -np.inf)
-    if window:
-        scores = np.where(np.triu(np.ones(scores.shape[-2:]), 1 - window), scores, -np.inf)
-    if starts is not None:
-        scores = np.where(np.arange(k.shape[2]) >= starts[:, None, :, None], scores, -np.inf)
-    top = scores.max(-1, keepdims=True)
-    lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
-    p = np.exp(scores - lse)
-    return p @ v.astype(np.float64), lse[..., 0], p
-
-
-def head_operand(name, b, h, t, d, lie, accumulate=False):
-    """lie: "dense" [B][H][T][D], "merged" [B][T][H][D], "qkv" [B][T][3 H][D]."""
-    strides = {"dense": None, "merged": [t * h * d, d, h * d, 1], "qkv": [t * 3 * h * d, d, 3 * h * d, 1]}[lie]
-    return Operand(name, [b, h, t, d], strides, accumulate=accumulate)
-
-
-def packed(rng, b, t, documents):
-    """Where the document of each place begins, with about so many in a row; None: there is one, and nothing says so."""
-    begins = rng.random((b, t)) < (documents - 1) / t
-    return np.maximum.accumulate(np.where(begins, np.arange(t), 0), 1).astype(np.int32) if documents else None
-
-
-def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0,
-                    way="256"):
-    s, kv = s or t, h // group
-    q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
-    scale = float(d) ** -0.5
-    starts = packed(rng, b, t, documents)
-    y, lse, _ = attention64(q, k, v, causal, scale, window, starts)
-    more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
-    inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
-    outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
-    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
-                {"q": q, "k": k, "v": v, **({"starts": starts} if documents else {})}, {"y": y, "lse": lse})
-
-
-def by_group(x, group):
-    """The sum over the heads of queries that share a head of keys."""
-    return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
-
-
-def build_rotary(name, rng, b=1, h=1, t=1, d=2, angles=1, interleaved=0, inverse=0, lie="dense"):
-    x, cos, sin = normal(rng, b, h, t, d), normal(rng, t, angles), normal(rng, t, angles)
-    first = np.arange(angles) * (2 if interleaved else 1)
-    second = first + (1 if interleaved else angles)
-    turned = (x[..., first] + 1j * x[..., second].astype(np.float64)) * (cos + 1j * sin.astype(np.float64) * (-1 if inverse else 1))
-    y = x.astype(np.float64)
-    y[..., first], y[..., second] = turned.real, turned.imag
-    kernel = Kernel("rotary", [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged")],
-                    [head_operand("x", b, h, t, d, lie), Operand("cos", [t, angles]), Operand("sin", [t, angles])], name,
-                    interleaved=interleaved, inverse=inverse)
-    return Case(kernel, {"x": x, "cos": cos, "sin": sin}, {"y": y})
-
-
-def build_table(name, rng, count=1, whole=0):
-    numbers = list(range(5, 5 + count)) if whole else [float(x) for x in normal(rng, count)]
-    kernel = Kernel("table", [Operand("y", [count], dtype="int32_t" if whole else "float")], [], name, count=count, whole=whole,
-                    numbers=[float(x) for x in numbers])
-    return Case(kernel, {}, {"y": numbers})
-
-
-def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
-                             window=0, documents=0, way="64"):
-    s, kv = s or t, h // group
-    q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
-    scale = float(d) ** -0.5
-    starts = packed(rng, b, t, documents)
-    y, lse, p = attention64(q, k, v, causal, scale, window, starts)
-    more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
-    dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
-    ds = scale * p * (dp - (dy * y).sum(-1, keepdims=True))
-    out = "dense" if lie == "dense" else "merged"
-    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie),
-              head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
-    outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
-               head_operand("dv", b, kv, s, d, lie, accumulate)]
-    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
-                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, **({"starts": starts} if documents else {})},
-                {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
-                 "dv": by_group(p.swapaxes(-1, -2) @ dy, group)},
-                scales={name: float(np.abs(scale * p * dp).max()) for name in ("dq", "dk")})
-
-
 def entropy64(logits, targets, ignore):
     x = logits.astype(np.float64).reshape(-1, logits.shape[-1])
     t = targets.ravel()
@@ -280,16 +190,13 @@ BUILDERS = {
         "rms_norm_backward", name, rng, bias=False, centred=False, **a),
     "softmax": build_softmax,
     "softmax_backward": build_softmax_backward,
-    "attention": build_attention,
-    "attention_backward": build_attention_backward,
-    "rotary": build_rotary,
-    "table": build_table,
     "cross_entropy": build_cross_entropy,
     "cross_entropy_backward": build_cross_entropy_backward,
     "log_sum_exp": build_log_sum_exp,
     "sum": build_sum,
     "dropout": build_dropout,
     "slice_backward": build_slice_backward,
+    **attention_cases.BUILDERS,
     **sequence_cases.BUILDERS,
     **image_cases.BUILDERS,
 }
@@ -323,14 +230,6 @@ FIXED = {
                                  dict(shape=(9, 33), add_dx=True)],
     "softmax": ROWS + [dict(shape=(5, 77), in_place=True)],
     "softmax_backward": ROWS + [dict(shape=(5, 77), in_place=True), dict(shape=(5, 77), accumulate=True)],
-    "attention": [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (17, 7), (33, 17), (64, 32), (40, 16)] for c in (0, 1)]
-    + [dict(b=2, h=3, t=5, d=7, lie="qkv"), dict(b=2, h=3, t=64, d=32, lie="qkv"), dict(b=1, h=2, t=70, d=64, lie="qkv"),
-       dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
-       dict(b=2, h=6, t=40, d=16, group=3, lie="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
-       dict(t=70, d=16, window=1), dict(t=300, d=8, window=33), dict(t=600, d=16, window=290), dict(t=20, d=5, window=64),
-       dict(t=1, documents=2), dict(b=3, h=4, t=37, d=7, group=2, documents=5), dict(b=2, h=2, t=700, d=16, documents=3, lie="qkv"),
-       dict(b=2, t=64, d=16, documents=64),
-       dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
     "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
     + [dict(shape=(50,), v=33, ignored=True), dict(shape=(5, 7), v=17, smoothing=0.1),
        dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4), dict(shape=(9,), v=5, z=0.01)],
@@ -339,9 +238,6 @@ FIXED = {
        dict(shape=(5, 7), v=17, smoothing=0.1), dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4),
        dict(shape=(9,), v=5, z=0.01, accumulate=True)],
     "log_sum_exp": ROWS,
-    "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, lie="qkv", inverse=1),
-               dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, lie="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
-    "table": [dict(), dict(count=17), dict(count=8, whole=1)],
     "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
             [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
              ((3, 5, 7), (0, 2)), ((3, 5, 65), (0, 1)), ((2, 3, 5, 7), (1, 3)), ((2, 3, 5, 7), (0, 2)),
@@ -351,15 +247,10 @@ FIXED = {
     "slice_backward": [dict(shape=(5,), start=1, count=3), dict(shape=(3, 7, 5), axis=1, start=2, count=5),
                        dict(shape=(3, 7, 5), axis=1, start=0, count=2), dict(shape=(3, 8), axis=1, start=3, count=4, accumulate=True),
                        dict(shape=(3, 8), axis=0, start=0, count=3)],
+    **attention_cases.FIXED,
     **sequence_cases.FIXED,
     **image_cases.FIXED,
 }
-FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
-    dict(b=2, h=2, t=33, d=16, lie="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
-for backward, ways in (("", ("64", "128")), ("_backward", ("32", "128"))):
-    FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, way=w) for c in (0, 1) for w in ways]
-
-
 def ways_of(kind, ways):
     """The ways to compile that a kind is tried in: what a library computes is the same in most of them."""
     return ("gcc", "sanitized") if kind in image_cases.BY_LIBRARY else ways
@@ -372,12 +263,12 @@ def fixed(kind):
 def fuzzed(kind, rng):
     """Arguments of a random case."""
     def size():
-        return int(rng.choice(SIZES))
+        return drawn_size(rng)
 
     def flag():
         return bool(rng.integers(2))
 
-    for more in (sequence_cases.FUZZED, image_cases.FUZZED):
+    for more in (attention_cases.FUZZED, sequence_cases.FUZZED, image_cases.FUZZED):
         if kind in more:
             return more[kind](rng)
     shape = tuple(size() for _ in range(rng.integers(1, 4)))
@@ -386,11 +277,6 @@ def fuzzed(kind, rng):
         return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
                     a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
                     accumulate=flag(), gap=int(rng.integers(5)), way=str(rng.choice(["library", "each", "parts", "primitive"])))
-    if kind.startswith("attention"):
-        causal = int(flag())
-        group = int(rng.integers(1, 3))
-        return dict(b=int(rng.integers(1, 3)), h=group * int(rng.integers(1, 4)), t=size(), s=size(), d=size(), causal=causal,
-                    group=group)
     if kind.startswith("embedding"):
         return dict(v=size(), c=size(), shape=shape)
     if kind.startswith("cross_entropy"):
@@ -402,13 +288,7 @@ def fuzzed(kind, rng):
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
         return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
-    if kind == "table":
-        return dict(count=size())
-    if kind == "rotary":
-        angles = size()
-        return dict(b=int(rng.integers(1, 3)), h=int(rng.integers(1, 4)), t=size(), d=2 * angles + int(rng.integers(3)), angles=angles,
-                    interleaved=int(flag()), inverse=int(flag()))
-    if kind in ("dropout",):
+    if kind == "dropout":
         return dict(shape=shape, p=float(rng.choice([0.1, 0.2, 0.5])), site=int(rng.integers(100)))
     return dict(shape=(size(), size()))
 

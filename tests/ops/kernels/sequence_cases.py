@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from case import Case, normal
+from case import Case, drawn_size, normal
 from kernels import Kernel, Operand
 
 
@@ -299,7 +299,7 @@ FIXED = {
 
 
 def size(rng):
-    return int(rng.choice([1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33]))
+    return drawn_size(rng, 33)
 
 
 def fuzzed_lstm(rng):
