@@ -1,59 +1,11 @@
-/* The template engine's interface, source maps, errors and limits. What templates mean is compared with Jinja2 in
+/* The template engine's interface, errors and limits. What templates mean is compared with Jinja2 in
  * differential.py. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "gen/jinja/jinja.h"
-
-struct texts {
-  const char *names[8], *items[8];
-};
-
-static const char *load(void *context, const char *name) {
-  const struct texts *texts = context;
-  for (int i = 0; i < 8 && texts->names[i] != NULL; i++) {
-    if (strcmp(texts->names[i], name) == 0) return texts->items[i];
-  }
-  return NULL;
-}
-
-struct bench {
-  struct arena *arena;
-  struct texts texts;
-  struct jinja_options options;
-  struct jinja_env *env;
-  struct jinja_value values;
-  struct jinja_output output;
-  struct jinja_error error;
-};
-
-static struct bench *start(const char *text) {
-  struct arena *arena = arena_new();
-  struct bench *bench = arena_alloc(arena, sizeof *bench);
-  bench->arena = arena;
-  bench->texts = (struct texts){.names = {"main"}, .items = {text}};
-  bench->options = (struct jinja_options){.load = load, .load_context = &bench->texts, .undefined = JINJA_STRICT};
-  bench->values = jinja_map(arena);
-  return bench;
-}
-
-static void add(struct bench *bench, const char *name, const char *text) {
-  int i = 0;
-  while (bench->texts.names[i] != NULL) i++;
-  bench->texts.names[i] = name;
-  bench->texts.items[i] = text;
-}
-
-static bool render(struct bench *bench, bool spans) {
-  if (bench->env == NULL) bench->env = jinja_env_new(bench->arena, &bench->options);
-  return jinja_render(bench->env, "main", bench->values, spans, &bench->output, &bench->error);
-}
+#include "tests/jinja/rendering.h"
 
 static void expect_text(const char *text, const char *want) {
   struct bench *bench = start(text);
@@ -61,16 +13,6 @@ static void expect_text(const char *text, const char *want) {
   assert_string_equal(bench->output.text, want);
   assert_int_equal(bench->output.length, strlen(want));
   arena_free(bench->arena);
-}
-
-/* "template:line:column" of each place, innermost first. */
-static const char *chain_text(struct arena *arena, const struct jinja_place *chain, int count) {
-  const char *text = "";
-  for (int i = 0; i < count; i++) {
-    text = arena_printf(arena, "%s%s%s:%d:%d", text, i > 0 ? " < " : "", chain[i].template_name, chain[i].line,
-                        chain[i].column);
-  }
-  return text;
 }
 
 static void expect_error(struct bench *bench, const char *message, const char *chain) {
@@ -226,90 +168,6 @@ static void test_strict_undefined(void **state) {
   expect_text("{{ gone is defined }}{{ gone|default('d') }}", "Falsed");
 }
 
-/* --- source maps --- */
-
-static void expect_spans(struct bench *bench, const char *want) {
-  if (!render(bench, true)) fail_msg("%s", bench->error.message);
-  const char *text = "";
-  for (int i = 0; i < bench->output.span_count; i++) {
-    const struct jinja_span *span = &bench->output.spans[i];
-    text = arena_printf(bench->arena, "%s%d:%d+%d %s\n", text, span->line, span->column, span->length,
-                        chain_text(bench->arena, span->chain, span->chain_count));
-  }
-  assert_string_equal(text, want);
-  arena_free(bench->arena);
-}
-
-static void test_spans_of_text_and_values(void **state) {
-  (void)state;
-  expect_spans(start("ab\ncd{{ 1 }}\n\nx"),
-               "1:1+3 main:1:1\n2:1+2 main:2:1\n2:3+1 main:2:3\n2:4+1 main:2:10\n3:1+1 main:3:1\n4:1+1 main:4:1\n");
-  expect_spans(start("{{ 'a\\nb' }}c"), "1:1+2 main:1:1\n2:1+1 main:1:1\n2:2+1 main:1:13\n");
-}
-
-static void test_spans_of_macros_and_includes(void **state) {
-  (void)state;
-  struct bench *bench = start("{% macro m(x) %}<{{ x }}>{% endmacro %}\n{{ m(5) }}{% include 'part' %}");
-  add(bench, "part", "P{{ 1 }}");
-  expect_spans(bench,
-               "1:1+1 main:1:40\n2:1+1 main:1:17 < main:2:5\n2:2+1 main:1:18 < main:2:5\n2:3+1 main:1:25 < main:2:5\n"
-               "2:4+1 part:1:1 < main:2:14\n2:5+1 part:1:2 < main:2:14\n");
-}
-
-static void test_spans_of_inheritance(void **state) {
-  (void)state;
-  struct bench *bench = start("{% extends 'base' %}{% block b %}{{ super() }}C{% endblock %}");
-  add(bench, "base", "[{% block b %}B{% endblock %}]");
-  expect_spans(bench, "1:1+1 base:1:1 < main:1:4\n1:2+1 base:1:15 < main:1:42 < base:1:5 < main:1:4\n"
-                      "1:3+1 main:1:47 < base:1:5 < main:1:4\n1:4+1 base:1:30 < main:1:4\n");
-}
-
-static void test_spans_follow_captured_text(void **state) {
-  (void)state;
-  expect_spans(start("{% set s %}x{{ 1 }}{% endset %}{{ s }}{{ s|upper }}"),
-               "1:1+1 main:1:12\n1:2+1 main:1:13\n1:3+1 main:1:12\n1:4+1 main:1:13\n");
-}
-
-/* What keeps a text's bytes keeps their writers; what is added was written by the expression. */
-static void test_spans_survive_filters(void **state) {
-  (void)state;
-  expect_spans(start("{% set s %}a\n{{ 1 }}{% endset %}{{ s|indent(1) }}"),
-               "1:1+1 main:1:12\n1:2+1 main:2:20\n2:1+1 main:2:20\n2:2+1 main:2:1\n");
-  expect_spans(start("{% set s %} a\n{% endset %}{{ s|trim }}{{ 'x' ~ s|trim }}"),
-               "1:1+1 main:1:13\n1:2+1 main:2:25\n1:3+1 main:1:13\n");
-  expect_spans(start("{% filter indent(2) %}a\nb{% endfilter %}"),
-               "1:1+1 main:1:23\n1:2+1 main:1:4\n2:1+2 main:1:4\n2:3+1 main:2:1\n");
-  expect_spans(start("{% set s %}axb{% endset %}{{ s|replace('x', 'yy') }}"),
-               "1:1+1 main:1:12\n1:2+2 main:1:27\n1:4+1 main:1:14\n");
-}
-
-/* Each span's items as "1" or "2 < 1", innermost first. */
-static void test_spans_know_their_loops(void **state) {
-  (void)state;
-  struct bench *bench =
-      start("{% macro m() %}x{% endmacro %}a{% for i in [1, 2] %}{% for k in [8] %}{{ m() }}"
-            "{% endfor %}{{ i }}{% endfor %}{% set s %}{% for i in [3] %}y{% endfor %}{% endset %}{{ s }}");
-  if (!render(bench, true)) fail_msg("%s", bench->error.message);
-  const char *text = "";
-  for (int i = 0; i < bench->output.span_count; i++) {
-    const struct jinja_span *span = &bench->output.spans[i];
-    for (int k = 0; k < span->item_count; k++)
-      text = arena_printf(bench->arena, "%s%s%d", text, k > 0 ? "<" : "", (int)span->items[k].as.integer);
-    text = arena_printf(bench->arena, "%s;", text);
-  }
-  assert_string_equal(text, ";8<1;1;8<2;2;3;");
-  arena_free(bench->arena);
-}
-
-static void test_no_spans_unless_asked(void **state) {
-  (void)state;
-  struct bench *bench = start("x");
-  assert_true(render(bench, false));
-  assert_null(bench->output.spans);
-  assert_int_equal(bench->output.span_count, 0);
-  arena_free(bench->arena);
-}
-
 /* --- limits --- */
 
 static struct bench *limited(const char *text) {
@@ -390,13 +248,6 @@ int main(void) {
       cmocka_unit_test(test_missing_template),
       cmocka_unit_test(test_error_chains),
       cmocka_unit_test(test_strict_undefined),
-      cmocka_unit_test(test_spans_of_text_and_values),
-      cmocka_unit_test(test_spans_of_macros_and_includes),
-      cmocka_unit_test(test_spans_of_inheritance),
-      cmocka_unit_test(test_spans_follow_captured_text),
-      cmocka_unit_test(test_spans_survive_filters),
-      cmocka_unit_test(test_spans_know_their_loops),
-      cmocka_unit_test(test_no_spans_unless_asked),
       cmocka_unit_test(test_recursion_ends),
       cmocka_unit_test(test_default_recursion_ends),
       cmocka_unit_test(test_output_is_limited),
