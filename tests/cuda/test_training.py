@@ -85,6 +85,9 @@ MORE = {
     "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
+# Random numbers in evaluations, too.
+MORE["unet"] = case("unet", {"sample_size": 8, "in_channels": 1, "blocks": 2, "block_out_channels.0": 8, "block_out_channels.1": 16,
+                             "attend.0": False, "attend.1": True, "layers_per_block": 1, "norm_num_groups": 4}, ROWS, optimizer={"name": "sgd", "lr": 0.01}, training=EVALUATED)
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]

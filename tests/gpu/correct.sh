@@ -118,6 +118,38 @@ rates() {
   verdict rates parts "$(sed -n '/^profile of 3 steps/,$p' runs/rates.log | sed -n 3p); $(complaint runs/rates.log)"
 }
 
+# ---- Programs that only run a model forward, with the weights that the processor's float32 has left ----
+
+forward() { # PROGRAM FLAG...
+  program=$1
+  shift
+  limited "${CAP:-60}" "bundles/$program/trainer" --weights references/float32/model.safetensors "$@" >"runs/$program.said" 2>"runs/$program.log"
+}
+number_of() { sed -n 's/.*"'"$1"'": *\([0-9.e+-]*\).*/\1/p' "$2"; }
+evaluate() {
+  is_ready evaluate || return 0
+  if forward evaluate --data "$folder/train.bin" --format json; then
+    good=0
+    got=$(awk -v a="$(number_of loss runs/evaluate.said)" -v b="$(number_of loss references/evaluate.said)" \
+      'BEGIN { d = a - b; if (d < 0) d = -d; if (b > 0) printf "%.2e", d / b; else print "none"; exit !(b > 0 && d <= 1e-4 * b) }') || good=1
+    verdict evaluate loss "within $got of the processor's of the same batches (at most 1e-4); accuracy $(number_of accuracy runs/evaluate.said), there $(number_of accuracy references/evaluate.said)"
+  else
+    tell evaluate loss FAILED "$(complaint runs/evaluate.log)"
+  fi
+}
+# Tokens that are nearly as likely may change places: there the texts part.
+generate() {
+  is_ready generate || return 0
+  if forward generate --temperature 0 --tokens 150 --prompt The; then
+    same=$(cmp -l runs/generate.said references/generate.said 2>/dev/null | awk 'NR == 1 { print $1 - 1 }')
+    same=${same:-$(wc -c <runs/generate.said)}
+    [ "$same" -gt 40 ] && good=0 || good=1
+    verdict generate text "the likeliest is the processor's for $same of $(wc -c <references/generate.said) bytes"
+  else
+    tell generate text FAILED "$(complaint runs/generate.log)"
+  fi
+}
+
 # ---- Ranks ----
 
 # Sums of one order: four micro-batches a step of one GPU, then two of each of two.

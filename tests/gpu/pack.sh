@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -35,6 +35,9 @@ write adalomo nanogpt "$small" "$tokens" "$begun}\noptimizer: {name: adalomo, lr
 write resume nanogpt "$small" "$tokens" "$steps\ncheckpoint: {every: 50}"
 # Gradients of 16 bits are beyond their range until the scale has come down.
 write overflow nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16, grad_scaler: {init_scale: 1.0e+12}}"
+# What measures and what writes, with the weights of float32.
+write evaluate nanogpt "$small" "$tokens" "training: {steps: 200, eval_interval: 10, eval_iters: 100, metrics: [accuracy]}"
+write generate nanogpt "$small" "$tokens" "training: {steps: 200}"
 write offload nanogpt "$small" "$tokens" "$steps\nparallelism: {offload: {optimizer: cpu}}"
 write profile nanogpt "$small" "$tokens" "$steps\nprofile: {schedule: {skip_first: 20, active: 3}, output_trace_dir: runs/traces, nvtx: true}"
 write rates nanogpt "$small" "$tokens" "$steps\nprofile: {schedule: {skip_first: 20, active: 3}, with_flops: true}"
@@ -74,22 +77,33 @@ if [ -f "$folder/start.safetensors" ]; then cp "$folder/start.safetensors" "$fol
 for path in "$folder"/jobs/*.yaml; do
   name=$(basename "$path" .yaml)
   case $wanted in *" $name "*) ;; *) rm "$path" && continue ;; esac
-  extra=
+  extra='' program=train
+  case $name in evaluate | generate) program=$name ;; esac
   [ "$name" != tf32 ] || extra="--set precision.tf32=true"
   start=
   case $name in gpt2-* | grouped | recompute | experts) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
   # shellcheck disable=SC2086
-  if ! "$gen" build "$path" --set devices.kind=cuda $extra $start --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
+  if ! "$gen" build "$path" --program $program --set devices.kind=cuda $extra $start --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
     echo "$name: not generated: $(head -1 "$folder/$name.refused")"
     rm -rf "$folder/bundles/$name" && rm "$path"
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | resume | overflow | offload | profile | rates | topology | ranks | topology-ranks) continue ;; esac
+  case $name in gpt2-* | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)
   rm "$folder/references/trainer"
+done
+# What the processor's programs say with the weights that float32 has left there.
+for program in evaluate generate; do
+  if [ ! -f "$folder/jobs/$program.yaml" ] || [ ! -f "$folder/references/float32/model.safetensors" ]; then continue; fi
+  flags="--format json --data $folder/train.bin"
+  [ "$program" = evaluate ] || flags="--temperature 0 --tokens 150 --prompt The"
+  "$gen" build "$folder/jobs/$program.yaml" --program $program -o "$folder/references/program"
+  # shellcheck disable=SC2086
+  (cd "$folder/references" && OMP_WAIT_POLICY=passive ./program --weights float32/model.safetensors $flags >"$program.said")
+  rm "$folder/references/program"
 done
 cp tests/gpu/run.sh tests/gpu/report.sh tests/gpu/correct.sh tests/gpu/speed.sh tests/gpu/peer.py tests/program/torch_gpt.py "$folder"
 echo "packed $folder: $(du -sh "$folder" | cut -f1)"

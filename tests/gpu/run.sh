@@ -102,14 +102,18 @@ if [ -z "$gpu" ]; then
   for job in $early $later; do
     [ -f "bundles/$job.built" ] || continue
     status=0
-    train "$job" "$job" --steps 1 || status=$?
+    case $job in
+    evaluate) forward evaluate --data "$folder/train.bin" || status=$? ;;
+    generate) forward generate || status=$? ;;
+    *) train "$job" "$job" --steps 1 || status=$? ;;
+    esac
     if [ "$status" = 1 ] && grep -q '^rank 0: error: no ' "runs/$job.log"; then
       tell start "$job" ok "$(head -1 "runs/$job.log")"
     else
       tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
     fi
   done
-  for part in correctness pytorch graphs repeat resume overflow offload profile rates topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
+  for part in correctness pytorch graphs repeat resume evaluate generate overflow offload profile rates topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
   finish
 fi
 
@@ -127,7 +131,7 @@ write_report
 
 # ---- What else there is to be correct, one part after the other, for as long as the condition $1 holds ----
 
-left_over="curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts topology ranks"
+left_over="evaluate generate curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts topology ranks"
 for job in fp16 tf32 states8 adalomo grouped recompute experts; do left_over="$left_over bits:$job"; done
 left_over="$left_over racecheck:bf16 memcheck:float32 synccheck:bf16 racecheck:float32 "
 go_on() {

@@ -38,7 +38,9 @@ shift 2
 BUILD = """#!/bin/sh
 cp "$(dirname "$0")/made" "$1"
 """
-JOBS = ["float32", "bf16", "resume", "overflow", "gpt2-124m-b4", "gpt2-124m-b16"]
+FORWARD = {"evaluate": ["--format", "json", "--data", "train.bin"],
+           "generate": ["--temperature", "0", "--tokens", "150", "--prompt", "The"]}
+JOBS = ["float32", "bf16", "resume", *FORWARD, "overflow", "gpt2-124m-b4", "gpt2-124m-b16"]
 
 
 def executable(path, text):
@@ -59,6 +61,10 @@ class Script(unittest.TestCase):
         (cls.made.folder / "train.bin").write_bytes(bytes([97, 0, 98, 0]) * 400)
         cls.made.build()
         cls.made.run()
+        cls.forward = {}
+        for kind in ("evaluate", "generate"):
+            cls.forward[kind] = HostTrainer(json.loads(json.dumps(cls.made.job)), cls.made.parts, program=kind)
+            cls.forward[kind].build()
 
     def pack(self, jobs=JOBS):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-gpu-"))
@@ -69,12 +75,16 @@ class Script(unittest.TestCase):
         for name in jobs:
             bundle = folder / "bundles" / name
             (bundle / "tools").mkdir(parents=True)
-            shutil.copy(self.made.folder / "trainer", bundle / "made")
+            shutil.copy(self.forward.get(name, self.made).folder / "trainer", bundle / "made")
             executable(bundle / "build.sh", BUILD)
             executable(bundle / "tools" / "cuda-toolkit.sh", "#!/bin/sh\necho true\n")
             (folder / "jobs").mkdir(exist_ok=True)
             (folder / "jobs" / f"{name}.yaml").write_text("")
             shutil.copytree(self.made.folder / "run", folder / "references" / name)
+        for name, flags in FORWARD.items():
+            words = [self.forward[name].folder / "trainer", "--weights", self.made.folder / "run" / "model.safetensors", *flags]
+            said = subprocess.run(words, capture_output=True, check=True, cwd=folder).stdout
+            (folder / "references" / f"{name}.said").write_bytes(said)
         executable(folder / "bin" / "nvidia-smi", SMI)
         executable(folder / "bin" / "compute-sanitizer", SANITIZER)
         return folder
@@ -100,6 +110,8 @@ class Script(unittest.TestCase):
         said = {(part, name): (result, detail) for part, name, result, detail in results}
         self.assertRegex(said["tuning", "gpt2-124m-b4"][1], r"^\d+ products once each: .* measured-gpt2-124m-b4.json$")
         self.assertRegex(said["benchmark", "gpt2-124m-b16"][1], r"^\d+ tokens/s, first step after .* MiB in use, arena ")
+        self.assertRegex(said["evaluate", "loss"][1], "^within 0.00e[+]00 of the processor's")
+        self.assertRegex(said["generate", "text"][1], r"^the likeliest is the processor's for (\d+) of \1 bytes$")
         for left_out in (("machine", "pytorch"), ("pytorch", "float32"), ("benchmark", "pytorch-124m-b16-default"),
                          ("benchmark", "llmc-124m-b16"), ("ranks", "zero3"), ("benchmark", "pytorch-124m-b16-max-autotune")):
             self.assertEqual(said[left_out][0], "SKIPPED", left_out)
