@@ -16,20 +16,21 @@ struct pass {
   bool *late;                        /* by node id: of the forward region, what comes of a loss that moves */
 };
 
-/* The only node of the backward region that uses what `node` makes beside its output 0, where others use no more than
- * output 2; NULL: there is none. */
+enum { LOSS = 0, SHARE = 2 };
+
+/* The node of the backward region that alone uses what `node` makes beside these two; NULL: there is none. */
 static struct node *gradient_of(const struct pass *pass, const struct node *node) {
   struct node *found = NULL;
   for (int i = 0; i < pass->backward->nodes.count; i++) {
     struct node *user = pass->backward->nodes.items[i];
     for (int k = 0; k < user->n_inputs; k++) {
-      if (!node_makes(node, user->inputs[k])) continue;
-      if ((found != NULL && found != user) || user->inputs[k] == node->outputs[0]) return NULL;
+      if (!node_makes(node, user->inputs[k]) || user->inputs[k]->index == SHARE) continue;
+      if ((found != NULL && found != user) || user->inputs[k]->index == LOSS) return NULL;
       found = user;
     }
   }
-  for (int o = 1; o < node->n_outputs; o++)
-    if (o != 2 && value_is_used(pass->forward, node->outputs[o], NULL)) return NULL;
+  for (int o = 0; o < node->n_outputs; o++)
+    if (o != LOSS && o != SHARE && value_is_used(pass->forward, node->outputs[o], NULL)) return NULL;
   return found;
 }
 
@@ -42,7 +43,7 @@ static bool mark_late(struct pass *pass) {
     for (int k = 0; k < node->n_inputs; k++) {
       const struct value *input = node->inputs[k];
       pass->late[node->id] |= input->kind == VALUE_RESULT && pass->late[input->producer->id] &&
-                              (input->producer->kind->at_once == NULL || input->index != 2);
+                              (input->producer->kind->at_once == NULL || input->index != SHARE);
       reads |= viewed_value(input)->kind == VALUE_INPUT;
     }
     if (pass->late[node->id] && (reads || !movable)) return false;
@@ -64,13 +65,13 @@ static bool is_free(const struct pass *pass) {
   for (int i = 0; i < pass->forward->results.count; i++) {
     const struct value *result = pass->forward->results.items[i];
     bool late = result->kind == VALUE_RESULT && pass->late[result->producer->id];
-    bool share = late && result->producer->kind->at_once != NULL && result->index == 2;
+    bool share = late && result->producer->kind->at_once != NULL && result->index == SHARE;
     if (late != (i == 0) && !share) return false;
   }
   return true;
 }
 
-/* A node that makes output 2 alone, in the place of the one that made it. */
+/* A node that makes its share alone, in the place of the one that made it. */
 static void part_share(struct pass *pass, struct node *node) {
   builder_enter(pass->builder, pass->forward);
   builder_at(pass->builder, node->where);
@@ -79,7 +80,7 @@ static void part_share(struct pass *pass, struct node *node) {
   region_remove(pass->forward, share);
   region_insert(pass->graph, pass->forward, region_position(node), share);
   share->n_outputs = 0;
-  node_take_output(pass->graph, share, node->outputs[2]);
+  node_take_output(pass->graph, share, node->outputs[SHARE]);
 }
 
 static void give(struct pass *pass, struct node *joined, struct value *value) {
@@ -99,7 +100,7 @@ static struct node *join(struct pass *pass, struct node *node, struct node *grad
   region_insert(pass->graph, pass->backward, region_position(gradient), joined);
   region_remove(pass->forward, node);
   region_remove(pass->backward, gradient);
-  give(pass, joined, node->outputs[0]);
+  give(pass, joined, node->outputs[LOSS]);
   for (int i = 0; i < gradient->n_outputs; i++) {
     if (gradient->kind->rooms >> i & 1) gradient->outputs[i]->name = NULL; /* it comes before the loss's name */
     give(pass, joined, gradient->outputs[i]);
@@ -152,7 +153,7 @@ void take_at_once(struct program *program, struct builder *builder) {
   for (int i = 0; i < n; i++) join(&pass, nodes[i], gradients[i]);
   for (int i = 0; i < pass.backward->nodes.count; i++)
     for (int k = 0; k < n; k++)
-      if (node_makes(pass.backward->nodes.items[i], nodes[k]->outputs[0])) last = i + 1;
+      if (node_makes(pass.backward->nodes.items[i], nodes[k]->outputs[LOSS])) last = i + 1;
   move_late(&pass, last);
   program->loss_in_backward = true;
   name_values(graph->arena, pass.forward);
