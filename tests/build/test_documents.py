@@ -1,0 +1,74 @@
+"""What documents name is there: links and their headings, files and folders of the tree, every folder of the generator and of the
+runtime on the map, every pass of the plan in its order. TAP."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+PARTS = "gen|runtime|templates|tests|tools|examples|schemas|share|include"
+INSTALLED = ("share/accel-gen", "share/man/", "share/bash-completion/")  # below a prefix, not in the tree
+failed = 0
+
+
+def report(name, wrong):
+    global failed
+    failed += bool(wrong)
+    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *map(str, wrong)]))
+
+
+def anchor(heading):
+    """As GitHub makes it of a heading."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub("[`*]", "", heading.strip().lower()))
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def links(document, text, headings):
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, heading = link.partition("#")
+        place = (document.parent / name).resolve() if name else document
+        if "://" in link:
+            continue
+        if not place.exists() or (heading and place in headings and heading not in headings[place]):
+            yield link
+
+
+def names(text):
+    """Paths from the root of the tree; those with words in capitals stand for many."""
+    for name in re.findall(rf"(?<![\w./-])((?:{PARTS})/[\w./*-]*\w)", text):
+        many = re.search(r"[A-Z]{4}", name.replace("README", "").replace("CONTRIBUTING", ""))
+        if not many and not name.startswith(INSTALLED) and not any(TREE.glob(name)):
+            yield name
+
+
+def folders():
+    map_of_tree = (TREE / "docs" / "architecture.md").read_text()
+    for part in ("gen", "runtime"):
+        for folder in sorted(path for path in (TREE / part).iterdir() if path.is_dir()):
+            if f"`{part}/{folder.name}`" not in map_of_tree:
+                yield f"docs/architecture.md has no {part}/{folder.name}"
+
+
+def passes():
+    said = subprocess.run([GENERATOR, "plan", TREE / "examples" / "jobs" / "tiny.yaml", "--dump", "?"], capture_output=True, text=True)
+    wanted = re.search(r"the passes are (.*)", said.stderr)[1].split(", ")
+    table = (TREE / "docs" / "architecture.md").read_text().split("| pass | what it does |\n|---|---|\n")[1].split("\n\n")[0]
+    told = re.findall(r"^\| (\w+) \|", table, re.M)
+    return [] if told == wanted else [f"told {told}", f"are {wanted}"]
+
+
+def main():
+    documents = sorted({*TREE.glob("*.md"), *TREE.glob("docs/*.md"), *TREE.glob("tests/**/*.md")})
+    texts = {document: document.read_text() for document in documents}
+    headings = {document: {anchor(line) for line in re.findall(r"^#+ (.*)$", text, re.M)} for document, text in texts.items()}
+    for document, text in texts.items():
+        report(document.relative_to(TREE), [*links(document, text, headings), *names(text)])
+    report("folders", list(folders()))
+    report("passes", passes())
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
