@@ -117,10 +117,18 @@ static int n_copies(const struct call *call, bool keeps) {
   return keeps ? call->count + 1 : 2;
 }
 
+static bool has_storage(const struct function *function, const char *name) {
+  for (int i = 0; i < function->storages.count; i++)
+    if (strcmp(function->storages.items[i]->name, name) == 0) return true;
+  return false;
+}
+
+/* Parts of one loop have one number. */
 static const char *row_name(struct layout_pass *pass, const struct node *node, const struct value *formal) {
-  const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, node->call->callee->name);
-  int number = node->call->number;
-  return number > 0 ? arena_printf(pass->arena, "%s_%d", name, number) : name;
+  const struct call *call = node->call;
+  const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, call->callee->name);
+  if (call->number > 0) name = arena_printf(pass->arena, "%s_%d", name, call->number);
+  return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
 }
 
 /* Whether nobody else reads the value, nor what it is a view of. */
