@@ -310,7 +310,6 @@ static void set_result(struct jinja_value context, const struct program *program
   struct shape shape = results.items[program->loss_in_backward ? results.count - 1 : 0]->shape;
   set_text(arena, context, "result_extent", extent_text(arena, shape));
   set_text(arena, context, "result_shape", shape_text(arena, shape));
-  set_int(arena, context, "result_rows", shape.rank > 0 ? shape_product(shape, 0, shape.rank - 1) : 1);
   set_int(arena, context, "result_columns", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
 }
 

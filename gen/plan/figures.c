@@ -87,7 +87,8 @@ static void count_bytes(struct program *program) {
   int64_t own = program->own_elements * dtype_size(DTYPE_FLOAT32);
   if (shard_has_own_gradients(program)) program->bytes.gradients += own;
   if (shard_arrives_apart(program)) program->bytes.gradients += own;
-  if (job->parallelism.zero_stage == 3 && !program->states.items[0].on_host) program->bytes.weights += own;
+  bool parts = program->kind == PROGRAM_TRAIN && job->parallelism.zero_stage == 3;
+  if (parts && !program->states.items[0].on_host) program->bytes.weights += own;
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
     if (state->on_host)

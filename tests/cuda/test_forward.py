@@ -28,7 +28,8 @@ MORE_EVALUATED = {name: {**{**TRAINED, **MORE}[name], "training": {**ALL, "eval_
                   for name in ("bf16", "experts", "resnet", "table", "vit", "t5", "lstm", "mamba", "gemma")}
 LONG = {**TEXT, "sequence_length": 40}  # beyond what the beginning of a text is run over at once
 WRITTEN = {
-    "llama": case("llama", HEADS, LONG),
+    # Whoever trained, one process writes.
+    "llama": case("llama", HEADS, LONG, devices={"per_node": 2}, parallelism={"zero_stage": 3}),
     "mistral": case("mistral", {**HEADS, "sliding_window": 4, "head_dim": 40, "vocab_size": 300}, LONG, precision={"mixed_precision": "bf16"},
                     devices={"attention": "own"}),
 }
