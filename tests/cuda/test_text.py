@@ -20,8 +20,7 @@ from compilers import tell, unused  # isort: skip
 def jobs():
     """Name, job, words and settings; data need not be there."""
     for case in matrix.CASES:
-        if case.program != "generate":
-            yield case.name, case.job, ["--program", case.program], []
+        yield case.name, case.job, ["--program", case.program], []
     for name, job in {**test_training.CASES, **test_training.MORE, **test_ranks.CASES,
                       **{name: job for name, (job, _) in test_sharded.CASES.items()}}.items():
         yield name, job, [], []

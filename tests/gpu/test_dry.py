@@ -34,6 +34,15 @@ while [ "$1" != --error-exitcode ]; do shift; done
 shift 2
 "$@" && echo "========= ERROR SUMMARY: 0 errors"
 """
+# A Python whose PyTorch gives the processor's losses.
+PYTHON = """#!/bin/sh
+case $* in
+-c*) echo 2.0 ;;
+*curve*) cat "references/$3/metrics.jsonl" ;;
+*product*) echo "700 TFLOP/s in bf16" ;;
+*) echo "1000 tokens/s, first step after 1.00 s, peak 1.00 GiB" ;;
+esac
+"""
 # Programs that are built already.
 BUILD = """#!/bin/sh
 cp "$(dirname "$0")/made" "$1"
@@ -87,6 +96,7 @@ class Script(unittest.TestCase):
             (folder / "references" / f"{name}.said").write_bytes(said)
         executable(folder / "bin" / "nvidia-smi", SMI)
         executable(folder / "bin" / "compute-sanitizer", SANITIZER)
+        executable(folder / "bin" / "python-with-torch", PYTHON)
         return folder
 
     def start(self, folder, **environment):
@@ -97,7 +107,9 @@ class Script(unittest.TestCase):
         return ended, [(entry["part"], entry["name"], entry["result"], entry["detail"]) for entry in report["results"]]
 
     def test_all_stages(self):
-        ended, results = self.start(self.pack())
+        folder = self.pack()
+        (folder / "batches.bin").touch()
+        ended, results = self.start(folder, PYTHON="python-with-torch")
         self.assertEqual({name: detail for part, name, result, detail in results if result == "FAILED"},
                          {"scaler": results[[entry[1] for entry in results].index("scaler")][3]}, ended.stdout)
         places = [(part, name) for part, name, _, _ in results]
@@ -112,9 +124,12 @@ class Script(unittest.TestCase):
         self.assertRegex(said["benchmark", "gpt2-124m-b16"][1], r"^\d+ tokens/s, first step after .* MiB in use, arena ")
         self.assertRegex(said["evaluate", "loss"][1], "^within 0.00e[+]00 of the processor's")
         self.assertRegex(said["generate", "text"][1], r"^the likeliest is the processor's for (\d+) of \1 bytes$")
-        for left_out in (("machine", "pytorch"), ("pytorch", "float32"), ("benchmark", "pytorch-124m-b16-default"),
-                         ("benchmark", "llmc-124m-b16"), ("ranks", "zero3"), ("benchmark", "pytorch-124m-b16-max-autotune")):
+        for left_out in (("benchmark", "llmc-124m-b16"), ("ranks", "zero3")):
             self.assertEqual(said[left_out][0], "SKIPPED", left_out)
+        self.assertRegex(said["pytorch", "float32"][1], r"^losses of 12 steps within 0.00e\+00 of PyTorch's on this GPU")
+        for name in ("pytorch-124m-b16-default", "pytorch-124m-b16-max-autotune", "pytorch-124m-b4-default"):
+            self.assertRegex(said["benchmark", name][1], r"^1000 tokens/s, .* GiB, 1234 MiB in use, MFU 0.001 .*, ours is .* times that")
+        self.assertIn("; compiled beforehand: first step after 1.00 s", said["benchmark", "pytorch-124m-b4-default"][1])
         for line, entry in zip((line for line in ended.stdout.splitlines() if line[:1] != "/"), results, strict=False):
             self.assertTrue(line.startswith(entry[0]), line)
 
@@ -128,6 +143,8 @@ class Script(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 300)
         self.assertEqual(ended.returncode, 1)
         said = {(part, name): (result, detail) for part, name, result, detail in results}
+        for without in (("machine", "pytorch"), ("pytorch", "bf16")):
+            self.assertEqual(said[without][0], "SKIPPED", without)
         self.assertEqual(said["build", "resume"], ("FAILED", "no compiler"))
         self.assertEqual(said["correctness", "float32"], ("FAILED", "rank 0: error: it broke"))
         self.assertEqual(said["benchmark", "gpt2-124m-b4"], ("FAILED", "error: it did not end in time"))
