@@ -1,6 +1,5 @@
 #include "gen/jinja/lexer.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +17,6 @@ struct lexer {
   char open[64]; /* the brackets that wait for their partner */
   int open_count;
 };
-
-void jj_syntax_error(struct syntax_fault *fault, int line, int column, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fault->message = arena_vprintf(fault->arena, format, args);
-  va_end(args);
-  fault->line = line;
-  fault->column = column;
-  longjmp(fault->jump, 1);
-}
 
 /* Moves the line counter to `at`, which never goes back. */
 static void count_lines(struct lexer *lx, size_t at) {
@@ -371,31 +360,6 @@ struct tokens jj_lex(struct jinja_env *env, struct syntax_fault *fault, const ch
   }
   add(&lx, T_EOF, lx.length, 0);
   return lx.tokens;
-}
-
-const char *jj_describe_token(struct arena *arena, const struct token *token) {
-  switch (token->kind) {
-  case T_EOF:
-    return "end of template";
-  case T_DATA:
-    return "template data / text";
-  case T_VARIABLE_BEGIN:
-    return "begin of print statement";
-  case T_VARIABLE_END:
-    return "end of print statement";
-  case T_BLOCK_BEGIN:
-    return "begin of statement block";
-  case T_BLOCK_END:
-    return "end of statement block";
-  case T_STRING:
-    return "string";
-  case T_INTEGER:
-    return "integer";
-  case T_FLOAT:
-    return "float";
-  default:
-    return arena_copy(arena, token->text, token->length);
-  }
 }
 
 const char *jj_normalize(struct jinja_env *env, const char *source, size_t *length) {
