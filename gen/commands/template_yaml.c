@@ -62,6 +62,11 @@ struct yaml {
   int nodes; /* an alias can stand for much: an upper bound keeps a small file from becoming a huge value */
 };
 
+static void refuse(struct yaml *yaml, yaml_mark_t mark) {
+  yaml->problem = "the values are too deep or too many";
+  yaml->mark = mark;
+}
+
 static struct jinja_value from_yaml(struct yaml *yaml, int index, int depth);
 
 static struct jinja_value yaml_map(struct yaml *yaml, const yaml_node_t *node, int depth) {
@@ -82,8 +87,7 @@ static struct jinja_value from_yaml(struct yaml *yaml, int index, int depth) {
   struct arena *arena = yaml->arena;
   const yaml_node_t *node = yaml_document_get_node(&yaml->document, index);
   if (depth > MAX_VALUE_DEPTH || ++yaml->nodes > 10000000) {
-    yaml->problem = "the values are too deep or too many";
-    yaml->mark = node->start_mark;
+    refuse(yaml, node->start_mark);
     return jinja_none();
   }
   if (node->type == YAML_MAPPING_NODE) return yaml_map(yaml, node, depth);
@@ -100,17 +104,35 @@ static struct jinja_value from_yaml(struct yaml *yaml, int index, int depth) {
   return jinja_string_n(arena, (const char *)node->data.scalar.value, node->data.scalar.length);
 }
 
+/* Stops a file that is nested deeper than values may be before the parser's loader, which takes the square of that. */
+static bool is_shallow(struct yaml *yaml, const char *bytes, size_t length) {
+  yaml_parser_t parser;
+  yaml_event_t event;
+  if (!yaml_parser_initialize(&parser)) return false;
+  yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
+  int depth = 0;
+  for (bool ends = false; !ends && yaml->problem == NULL && yaml_parser_parse(&parser, &event);) {
+    ends = event.type == YAML_STREAM_END_EVENT;
+    depth += event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT;
+    depth -= event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
+    if (depth > MAX_VALUE_DEPTH) refuse(yaml, event.start_mark);
+    yaml_event_delete(&event);
+  }
+  yaml_parser_delete(&parser);
+  return yaml->problem == NULL;
+}
+
 bool values_read_yaml(struct arena *arena, const char *path, const char *bytes, size_t length,
                       struct jinja_value *values) {
   struct yaml yaml = {.arena = arena};
   yaml_parser_t parser;
   if (!yaml_parser_initialize(&parser)) return false;
   yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
-  bool fine = yaml_parser_load(&parser, &yaml.document);
-  if (!fine) {
+  bool fine = is_shallow(&yaml, bytes, length) && yaml_parser_load(&parser, &yaml.document);
+  if (!fine && yaml.problem == NULL) {
     fprintf(stderr, "%s:%zu:%zu: error: %s\n", path, parser.problem_mark.line + 1, parser.problem_mark.column + 1,
             parser.problem != NULL ? parser.problem : "not YAML");
-  } else {
+  } else if (fine) {
     if (yaml_document_get_root_node(&yaml.document) != NULL) *values = from_yaml(&yaml, 1, 0);
     yaml_document_delete(&yaml.document);
   }

@@ -28,7 +28,7 @@ bool jj_truth_plain(struct jinja_value v) {
 }
 
 /* Lists can hold themselves, or each other many times over: a comparison that goes too deep or too far ends as
- * "not equal" (Python's ends in a RecursionError, or not at all). */
+ * "not equal", and a tuple of that kind has no hash (Python's ends in a RecursionError, or not at all). */
 struct bounds {
   int depth;
   int64_t left;
@@ -151,14 +151,22 @@ int jj_order(struct jinja_value a, struct jinja_value b, bool *comparable) {
   return order_within(a, b, comparable, &bounds);
 }
 
-bool jj_hashable(struct jinja_value v) {
+static bool hashable_within(struct jinja_value v, struct bounds *bounds) {
   if (v.kind == JINJA_MAP) return false;
   if (v.kind != JINJA_LIST) return true;
   if (v.as.list->flavour == FLAVOUR_LIST || v.as.list->flavour == FLAVOUR_ITEMS) return false;
+  if (bounds->depth == MAX_COMPARE_DEPTH) return false;
+  bounds->depth++;
   for (int i = 0; i < v.as.list->count; i++) {
-    if (!jj_hashable(v.as.list->items[i])) return false;
+    if (bounds->left-- <= 0 || !hashable_within(v.as.list->items[i], bounds)) return false;
   }
+  bounds->depth--;
   return true;
+}
+
+bool jj_hashable(struct jinja_value v) {
+  struct bounds bounds = {0, MAX_COMPARED, NULL};
+  return hashable_within(v, &bounds);
 }
 
 static uint32_t hash_int(int64_t value) {

@@ -110,4 +110,12 @@ expect "the same bytes twice" 0 '' cmp "$work/one.c" "$work/two.c"
 (cd examples/jobs && "$gen" quickstart.yaml -o "../../$work/three.c") >/dev/null 2>&1
 expect "no absolute path in the program" 1 '' grep -q "$PWD" "$work/one.c"
 expect "from another folder" 0 '' test -s "$work/three.c"
+printf 'x{{ a|length }}' >"$work/t.j2"
+printf 'a: [1, 2]\n' >"$work/values.yaml"
+printf '{"a": "abc"}' >"$work/values.json"
+head -c 200000 /dev/zero | tr '\0' '[' >"$work/deep.yaml"
+expect "render with YAML" 0 '^x2$' "$gen" render "$work/t.j2" "$work/values.yaml"
+expect "render with JSON" 0 '^x3$' "$gen" render "$work/t.j2" "$work/values.json"
+expect "render with values that are nested too deep" 1 'values.* too deep or too many' "$gen" render "$work/t.j2" "$work/deep.yaml"
+
 exit $failed

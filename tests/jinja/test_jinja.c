@@ -222,6 +222,16 @@ static void test_steps_are_limited(void **state) {
   expect_error(limited("{{ [1, 2]|batch(99999999, 0)|list }}"), "too many steps", NULL);
 }
 
+static void test_tuples_beyond_measure_have_no_hash(void **state) {
+  (void)state;
+  expect_error(
+      start("{% set n = namespace(t=()) %}{% for i in range(2000) %}{% set n.t = (n.t,) %}{% endfor %}{{ {n.t: 1} }}"),
+      "unhashable type: 'tuple'", NULL);
+  expect_error(start("{% set n = namespace(t=()) %}{% for i in range(60) %}{% set n.t = (n.t, n.t) %}{% endfor %}{{ "
+                     "[n.t]|unique|list }}"),
+               "unhashable type: 'tuple'", NULL);
+}
+
 static void test_deep_nesting_is_refused(void **state) {
   (void)state;
   struct arena *arena = arena_new();
@@ -252,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_default_recursion_ends),
       cmocka_unit_test(test_output_is_limited),
       cmocka_unit_test(test_steps_are_limited),
+      cmocka_unit_test(test_tuples_beyond_measure_have_no_hash),
       cmocka_unit_test(test_deep_nesting_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
