@@ -155,10 +155,12 @@ end_compiling
 sleep 1
 run_stage "product rate" product_rate
 run_stage "benchmark 124m" largest 124m
+run_stage "benchmark 124m" autotuned 124m
 run_stage "benchmark 124m" smallest 124m
 run_stage tuning tuning
 run_stage "benchmark 350m" largest 350m
 run_stage "benchmark 350m" smallest 350m
+run_stage "benchmark 350m" autotuned 350m
 go_on to_the_end
 run_stage "benchmark no-graphs" without_graphs
 finish

@@ -134,13 +134,18 @@ largest() { # SIZE
   for batch in 64 32 16; do
     [ -f "bundles/gpt2-$1-b$batch.built" ] || continue
     if ours "$1" "gpt2-$1-b$batch"; then
-      rate=$(cat "runs/gpt2-$1-b$batch.rate")
-      peer "$1" "$batch" default "$rate"
-      peer "$1" "$batch" max-autotune "$rate"
-      llmc "$1" "$batch" "$rate"
+      peer "$1" "$batch" default "$(cat "runs/gpt2-$1-b$batch.rate")"
+      llmc "$1" "$batch" "$(cat "runs/gpt2-$1-b$batch.rate")"
+      echo "$batch" >"runs/fitted-$1"
       return 0
     fi
   done
+}
+# What may take minutes where it has not been compiled yet.
+autotuned() { # SIZE
+  [ -f "runs/fitted-$1" ] || return 0
+  batch=$(cat "runs/fitted-$1")
+  peer "$1" "$batch" max-autotune "$(cat "runs/gpt2-$1-b$batch.rate")"
 }
 smallest() { # SIZE
   if [ -f "bundles/gpt2-$1-b4.built" ] && ours "$1" "gpt2-$1-b4"; then
