@@ -162,6 +162,7 @@ struct op_kind {
   /* The same with one more input, the last one, that is added to output 0; of such a kind, the one that has a copy of
    * output 0 in 16 bits behind it. */
   const struct op_kind *plus, *with_low;
+  bool plus_repeated; /* of plus: what is added may have the last dimensions alone, and is the same along the others */
   const struct op_kind *plain; /* of what of_sum, plus and with_low name: the kind without the addition */
   /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory, each
    * `pitch` elements from the one before: a node that begins with node's outputs. The node's region is open in

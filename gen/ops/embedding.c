@@ -54,6 +54,7 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   return builder_binary(builder, "embedding", new->inputs[0], new->inputs[1]);
 }
 
+static const struct op_kind kind_plus;
 static const struct op_kind kind = {
     .name = "embedding",
     .class = OP_KERNEL,
@@ -65,7 +66,38 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .flops = op_flops_none,
     .index_limit = index_limit,
+    .plus = &kind_plus,
+    .plus_repeated = true,
     .reference = reference,
+};
+
+/* ---- Rows to which others are added, such as those of their places ---- */
+
+static int infer_plus(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (infer(arena, node, shapes, dtypes, error) == 0) return 0;
+  struct shape whole = shapes[0], added = node->inputs[2]->shape;
+  bool ends = added.rank <= whole.rank;
+  for (int i = 1; ends && i <= added.rank; i++) ends = added.dim[added.rank - i] == whole.dim[whole.rank - i];
+  if (!ends) return op_fail(arena, node, error, "%s has other last dimensions", op_operand_text(arena, node, 2));
+  return 1;
+}
+
+static void reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t added = shape_count(node->inputs[2]->shape);
+  reference(node, inputs, outputs);
+  for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++) outputs[0][i] += inputs[2][i % added];
+}
+
+static const struct op_kind kind_plus = {
+    .name = "embedding_plus",
+    .class = OP_KERNEL,
+    .template_name = "embedding",
+    .input_names = {"weight", "tokens", "added"},
+    .output_names = {"y"},
+    .infer = infer_plus,
+    .index_limit = index_limit,
+    .reference = reference_plus,
 };
 
 /* ---- Backward ---- */
@@ -148,7 +180,7 @@ static struct value *build_index_add(struct builder *builder, const struct argum
 
 const struct op_file op_file_embedding = {
     .name = "embedding",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_plus, &kind_backward, NULL},
     .functions =
         (const struct op_function[]){
             {"embedding", .build = build}, {"take", .kind = &kind}, {"index_add", .build = build_index_add}, {0}},

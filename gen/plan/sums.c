@@ -58,13 +58,25 @@ static bool take_before(struct pass *pass, struct node *node) {
   return true;
 }
 
+/* The same, or of a value and what is repeated along its first dimensions. */
+static bool is_sum_with(const struct value *value, const struct node *node) {
+  if (is_sum(node)) return true;
+  if (!node->kind->adds || !value->producer->kind->plus_repeated) return false;
+  const struct shape whole = value->shape, other = node->inputs[node->inputs[0] == value]->shape;
+  if (!shape_equal(whole, node->outputs[0]->shape) || other.rank < 1 || other.rank > whole.rank) return false;
+  for (int i = 1; i <= other.rank; i++)
+    if (other.dim[other.rank - i] != whole.dim[whole.rank - i]) return false;
+  return true;
+}
+
 /* The addition that alone uses a value, behind its producer and of the same types throughout. */
 static struct node *only_sum(const struct pass *pass, const struct value *value) {
   const struct region *region = value->region;
   if (value->id >= pass->n_values || pass->uses[value->id] != 1) return NULL;
   for (int i = region_position(value->producer) + 1; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    if (!is_sum(node) || (node->inputs[0] != value && node->inputs[1] != value)) continue;
+    if (node->n_inputs != 2 || (node->inputs[0] != value && node->inputs[1] != value)) continue;
+    if (!is_sum_with(value, node)) continue;
     bool alike = node->inputs[0]->dtype == node->inputs[1]->dtype && node->outputs[0]->dtype == value->dtype;
     return alike && node->again == value->producer->again ? node : NULL;
   }

@@ -26,6 +26,16 @@ tensor model(scope s, struct config c, tensor features, tensor labels) {
 }
 """
 
+BEHIND = """#include <accel/model.h>
+struct config { int n_layer, width, n_classes; };
+const struct config defaults = {0};
+tensor model(scope s, struct config c, tensor features, tensor labels) {
+  tensor x = tanh_of(linear(at(s, "in"), features, c.width));
+  tensor loss = cross_entropy(linear_no_bias(at(s, "head"), x, c.n_classes), labels);
+  return LOSS;
+}
+"""
+
 GATED = """#include <accel/model.h>
 struct config { int n_layer, width, n_classes; };
 const struct config defaults = {0};
@@ -213,6 +223,21 @@ class Chunks(unittest.TestCase):
         self.assertEqual(again, losses)
         for key in weights:
             np.testing.assert_array_equal(others[key], weights[key], key)
+
+    def test_behind_the_loss(self):
+        """What comes of a loss moves with it into the backward, unless the gradient starts from that."""
+        for loss, moves in (("add(scale(loss, 0.5), mean_all(square(x)))", True), ("square(loss)", False)):
+            model = tempfile.NamedTemporaryFile("w", suffix=".c")
+            model.write(BEHIND.replace("LOSS", loss))
+            model.flush()
+            source = {"source": model.name, "config": {"n_layer": 1, "width": 7, "n_classes": 11}}
+            losses, weights, _ = train("mlp_table", {}, model=source)
+            again, others, _ = train("mlp_table", {"cross_entropy_chunk": 2}, model=source)
+            np.testing.assert_allclose(again, losses, rtol=1e-6)
+            for key in weights:
+                self.assertLess(relative(others[key], weights[key]), 1e-6, key)
+            text = make("mlp_table", {"cross_entropy_chunk": 2}, model=source).generate()
+            self.assertEqual("linear_cross_entropy_at_once" in text, moves)
 
     def test_loss_with(self):
         """Ignored targets, smooth labels and z, with weights of both layouts, against PyTorch's gradients."""
