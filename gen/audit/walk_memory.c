@@ -203,8 +203,11 @@ bool walk_access(struct walk *walk, struct value at, int64_t size, bool is_write
 
 void walk_set_content(struct walk *walk, struct value at, int64_t size, struct content content) {
   if (at.object < 0) return;
-  if (walk->objects[at.object].kind != OBJECT_ARENA) {
-    walk->states[at.object].content = content;
+  const struct object *object = &walk->objects[at.object];
+  if (object->kind != OBJECT_ARENA) {
+    struct state *state = &walk->states[at.object];
+    bool part = object->kind == OBJECT_LASTING && (at.base + at.low > 0 || at.base + at.low + size < object->size);
+    state->content = part ? content_join(state->content, content) : content;
     return;
   }
   struct map *map = &walk->map;

@@ -104,6 +104,12 @@ def of_ranks(claims, step, verdict="broken", open="", **parts):
                 start="  rank = accel_rank(run);" + parts.pop("start", ""), step=PARTS["step"] + "\n" + step, **parts)
 
 
+def copied(count):
+    return {"globals": f"static int32_t read[{count}];",
+            "step": "  accel_load_windows(run, ACCEL_TRAIN, at, 2, read, arena->targets);\n"
+            "  memcpy(arena->tokens, read, sizeof arena->tokens);\n  embed(arena->y, arena->weights, arena->tokens);"}
+
+
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
     Case("no-recursion", functions="static int odd(int n);\nstatic int even(int n) { return n == 0 || odd(n - 1); }\n"
@@ -224,6 +230,9 @@ CASES = [
     Case("in-bounds", sequence_length="5", at=["accel_load_windows"]),
     Case("in-bounds", arena_bytes="sizeof(struct arena) - 4", at=["arena = accel_arena(run)"]),
     Case("in-bounds", verdict="cannot tell", step="  arena->tokens[1] = 99;\n  embed(arena->y, arena->weights, arena->tokens);", at=TOKENS),
+    # Tokens that come over an array of the program's own: all of it was loaded, or a part.
+    Case("", **copied(8)),
+    Case("in-bounds", verdict="cannot tell", at=TOKENS, **copied(16)),
     Case("in-bounds", verdict="cannot tell", kernel="  int at[1] = {0};\n  if (x[0] > 0.0f)\n    at[0] = 40;\n  else\n    at[0] = 1;\n"
          + PARTS["kernel"] + "\n  y[at[0]] = 0.0f; /*!*/"),
     # Order.

@@ -119,6 +119,8 @@ class Forward(unittest.TestCase):
             self.assertLess(away.max(), LOW if low else 2e-5, f"{name}: {flags}")
             if not low:
                 self.assertEqual(said[0], said[1])
+        if name == "llama":
+            self.assertEqual(said[1], self.said(device, "--prompt", begin, "--tokens", length, *flags, ACCEL_GRAPHS="no"))
 
 
 def add(name, job, way):
