@@ -182,7 +182,7 @@ class Saves(unittest.TestCase):
             self.check_what_is_left(where)
 
     def test_another_rank_dies_during_a_save(self):
-        """While rank 0 waits a second in the middle of its second save."""
+        """While rank 0 waits in the middle of its second save."""
         at = self.calls.index("rename", self.calls.index("rename") + 1)
         mpirun = self.faulty(running=True, FAULT_AT=at, FAULT_UNTIL=at, FAULT_ERRNO=-2)
         running = Running.of(mpirun)

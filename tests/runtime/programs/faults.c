@@ -1,7 +1,7 @@
 /* Preloaded into a program: what changes files is counted, call by call. Those from number FAULT_AT to FAULT_UNTIL (as
  * a rule FAULT_AT itself) fail with FAULT_ERRNO. 0: a write takes one byte only, and all else succeeds; -1: the process
- * kills itself before the call; -2: it waits a second. FAULT_NAMES: a file that is told the calls at the end, a name a
- * line. FAULT_PATH: calls for files whose path does not hold this are let through, and do not count. */
+ * kills itself before the call; -2: it waits for half a minute. FAULT_NAMES: a file that is told the calls at the end,
+ * a name a line. FAULT_PATH: calls for files whose path does not hold this are let through, and do not count. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static int goes_wrong(const char *name, const char *path) {
   if (at < 0 || call < at || call > number("FAULT_UNTIL", at)) return 0;
   errno = (int)number("FAULT_ERRNO", EIO);
   if (errno == -1) kill(getpid(), SIGKILL);
-  if (errno == -2) sleep(1);
+  if (errno == -2) sleep(30);
   return errno != -2;
 }
 
