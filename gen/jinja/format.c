@@ -64,8 +64,13 @@ static size_t put_digits(char *out, uint64_t value, int base, bool upper, char s
   return length;
 }
 
+static void check_digits(struct run *run, int digits) {
+  if (digits > MAX_DIGITS) jj_fail(run, "a number of %d digits: it can have %d", digits, MAX_DIGITS);
+}
+
 void jj_format_int(struct run *run, const struct spec *spec, int64_t value, int digits_at_least) {
-  char text[512];
+  char text[MAX_DIGITS + 200];
+  check_digits(run, digits_at_least);
   char type = spec->type == '\0' || spec->type == 'n' ? 'd' : spec->type;
   int base = type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10;
   size_t sign = put_sign(text, spec, value < 0);
@@ -77,8 +82,7 @@ void jj_format_int(struct run *run, const struct spec *spec, int64_t value, int 
   uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
   size_t count = put_digits(digits, magnitude, base, type == 'X', spec->comma ? ',' : spec->underscore ? '_' : '\0');
   size_t length = sign;
-  for (int zeros = digits_at_least - (int)count; zeros > 0 && length < sizeof text - sizeof digits; zeros--)
-    text[length++] = '0';
+  for (int zeros = digits_at_least - (int)count; zeros > 0; zeros--) text[length++] = '0';
   memcpy(text + length, digits, count);
   write_padded(run, spec, text, length + count, sign, '>');
 }
@@ -95,6 +99,7 @@ static void group_integer_part(char *text, size_t size) {
 
 void jj_format_real(struct run *run, const struct spec *spec, double value) {
   char text[1200], body[1100];
+  check_digits(run, spec->precision);
   size_t sign = put_sign(text, spec, signbit(value) && !isnan(value));
   char type = spec->type, pattern[16];
   double magnitude = fabs(value);

@@ -15,9 +15,11 @@ struct spec {
   char type;     /* 0: none */
 };
 
-enum { MAX_PRECISION = 400 };
+/* Digits that a number may be asked for; characters that a field may be. */
+enum { MAX_DIGITS = 400, MAX_PRECISION = 1000000000 };
 
-/* What a field makes of an integer (with that many digits at least), a real number, a text, a character by its code. */
+/* What a field makes of an integer (with that many digits at least), a real number, a text, a character by its code.
+ * Numbers of more than MAX_DIGITS digits fail. */
 void jj_format_int(struct run *run, const struct spec *spec, int64_t value, int digits_at_least);
 void jj_format_real(struct run *run, const struct spec *spec, double value);
 void jj_format_text(struct run *run, const struct spec *spec, struct jinja_value text);

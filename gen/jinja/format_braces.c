@@ -80,9 +80,8 @@ static const char *parse_spec(struct run *run, const char *at, const char *end, 
   if (at < end && *at == '.') {
     if (++at == end || *at < '0' || *at > '9') jj_fail(run, "Format specifier missing precision");
     for (spec->precision = 0; at < end && *at >= '0' && *at <= '9'; at++) {
-      spec->precision = spec->precision < MAX_PRECISION ? spec->precision * 10 + (*at - '0') : MAX_PRECISION;
+      spec->precision = spec->precision < MAX_PRECISION / 10 ? spec->precision * 10 + (*at - '0') : MAX_PRECISION;
     }
-    if (spec->precision > MAX_PRECISION) spec->precision = MAX_PRECISION;
   }
   if (at < end) spec->type = *at++;
   return at;

@@ -222,6 +222,18 @@ static void test_steps_are_limited(void **state) {
   expect_error(limited("{{ [1, 2]|batch(99999999, 0)|list }}"), "too many steps", NULL);
 }
 
+static void test_digits_are_limited(void **state) {
+  (void)state;
+  expect_text("{{ '%.500s'|format('x' * 1000)|length }} {{ '{:.500}'.format('x' * 1000)|length }}", "500 500");
+  expect_text("{{ '%.400d'|format(-7)|length }} {{ '%.400f'|format(1e300)|length }}", "401 702");
+  const char *const numbers[] = {"'%.401d'|format(7)", "'%.401f'|format(1.5)", "'{:.99999999999}'.format(1.5)"};
+  for (int i = 0; i < 3; i++) {
+    struct bench *bench = start(numbers[i]);
+    bench->texts.items[0] = arena_printf(bench->arena, "{{ %s }}", numbers[i]);
+    expect_error(bench, "it can have 400", NULL);
+  }
+}
+
 static void test_tuples_beyond_measure_have_no_hash(void **state) {
   (void)state;
   expect_error(
@@ -262,6 +274,7 @@ int main(void) {
       cmocka_unit_test(test_default_recursion_ends),
       cmocka_unit_test(test_output_is_limited),
       cmocka_unit_test(test_steps_are_limited),
+      cmocka_unit_test(test_digits_are_limited),
       cmocka_unit_test(test_tuples_beyond_measure_have_no_hash),
       cmocka_unit_test(test_deep_nesting_is_refused),
   };
