@@ -21,7 +21,7 @@ BOUNDS = {
 # The cubes of all others are no floats.
 RANGE = {"accel_gelu_slope": 1e12}
 ABSOLUTE = ("accel_normal", "accel_gelu_gate", "accel_gelu_slope")
-HELPERS = list(BOUNDS)
+HELPERS = ["accel_exp_finite", *BOUNDS]
 
 TRUTHS = """
 static double normal(double x) {

@@ -29,8 +29,8 @@ static inline float accel_widen(accel_bf16 x) {
 static inline accel_bf16 accel_narrow(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
-  const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;
-  return (accel_bf16)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+  bits = x == x ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | 0x400000u;
+  return (accel_bf16)(bits >> 16);
 }
 
 /* ---- The arena's map ----
@@ -320,12 +320,11 @@ static struct arena *arena;
 
 /* ---- Kernels ---- */
 
-/* e^x: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the exponent's bits. Within
- * 1.1 ulp; 0 where the result would not be a normal number, infinity above the largest. */
-static inline float accel_exp(float x) {
-  const float lowest = -87.33654f, highest = 88.72283f, to_integer = 12582912.0f;
-  float inside = lowest > x ? lowest : x;
-  inside = highest < inside ? highest : inside;
+/* e^x for x up to 88.72283: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the
+ * exponent's bits. Within 1.1 ulp; 0 where the result would not be a normal number; of a NaN, anything. */
+static inline float accel_exp_finite(float x) {
+  const float lowest = -87.33654f, to_integer = 12582912.0f;
+  const float inside = lowest > x ? lowest : x;
   const float shifted = inside * 1.44269504f + to_integer;
   const float n = shifted - to_integer;
   const float r = (inside - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -340,7 +339,12 @@ static inline float accel_exp(float x) {
   memcpy(&exponent, &shifted, sizeof exponent);
   bits += exponent << 23;
   memcpy(&y, &bits, sizeof y);
-  y = x < lowest ? 0.0f : y;
+  return x < lowest ? 0.0f : y;
+}
+
+/* e^x, infinity above the largest number. */
+static inline float accel_exp(float x) {
+  const float highest = 88.72283f, y = accel_exp_finite(highest < x ? highest : x);
   return x <= highest ? y : x + INFINITY; /* a NaN stays one */
 }
 
@@ -398,6 +402,14 @@ static inline float accel_max(const float *x, size_t n) {
   for (size_t half = 16; half > 0; half /= 2)
     for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
   return lanes[0] > highest ? lanes[0] : highest;
+}
+
+/* The sum of 16 numbers, the upper half added to the lower one and so on; they change. */
+static inline float accel_sum_lanes(float lanes[static 16]) {
+  for (size_t half = 8; half > 0; half /= 2)
+#pragma omp simd
+    for (size_t j = 0; j < half; j++) lanes[j] += lanes[j + half];
+  return lanes[0];
 }
 
 /* A vector register of floats, loaded from anywhere, and the rows and columns of a product that registers hold. */
@@ -671,14 +683,18 @@ static void layer_norm_bf16_3x4x8(accel_bf16 y[static 12 * 8], float mean[static
   for (size_t r = 0; r < 12; r++) {
     const float *xr = x + r * 8;
     accel_bf16 *yr = y + r * 8;
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (size_t c = 0; c < 8; c++) sum += xr[c];
-    const float m = sum / 8.0f;
-    float squares = 0.0f;
-#pragma omp simd reduction(+ : squares)
-    for (size_t c = 0; c < 8; c++) squares += (xr[c] - m) * (xr[c] - m);
-    const float s = 1.0f / sqrtf(squares / 8.0f + 1e-05f);
+    float sums[16] = {0.0f};
+    for (size_t j = 0; j < 8; j++) {
+      const size_t c = j;
+      sums[j] += xr[c];
+    }
+    const float m = accel_sum_lanes(sums) / 8.0f;
+    float squares[16] = {0.0f};
+    for (size_t j = 0; j < 8; j++) {
+      const size_t c = j;
+      squares[j] += (xr[c] - m) * (xr[c] - m);
+    }
+    const float s = 1.0f / sqrtf(accel_sum_lanes(squares) / 8.0f + 1e-05f);
     mean[r] = m;
     rstd[r] = s;
 #pragma omp simd
@@ -962,10 +978,12 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
         for (size_t d = 0; d < 16; d += 16)
           for (size_t i = 0; i < 32; i += 16) accel_transpose(1.0f, &dy_rows[i][d], 16, &dyt[d][i], 32);
         for (size_t i = 0; i < queries; i++) {
-          float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-          for (size_t d = 0; d < 4; d++) sum += dy_rows[i][d] * accel_widen(yh[(first + i) * 8 + d]);
-          dot[i] = sum;
+          float sums[16] = {0.0f};
+          for (size_t j = 0; j < 4; j++) {
+            const size_t c = j;
+            sums[j] += dy_rows[i][c] * accel_widen(yh[(first + i) * 8 + c]);
+          }
+          dot[i] = accel_sum_lanes(sums);
           top[i] = lseh[first + i];
         }
         const size_t keys = first + 32 < 4 ? first + 32 : 4;
@@ -1215,16 +1233,16 @@ static void layer_norm_backward_bf16_3x4x8(float dx[static 12 * 8], float dweigh
         const accel_bf16 *dyr = dy + r * 8;
         float *dxr = dx + r * 8;
         const float m = mean[r], s = rstd[r];
-        float g_sum = 0.0f, gn_sum = 0.0f;
-#pragma omp simd reduction(+ : g_sum, gn_sum)
-        for (size_t c = 0; c < 8; c++) {
+        float g_sums[16] = {0.0f}, gn_sums[16] = {0.0f};
+        for (size_t j = 0; j < 8; j++) {
+          const size_t c = j;
           const float n = (xr[c] - m) * s, d = accel_widen(dyr[c]), g = d * weight[c];
-          g_sum += g;
-          gn_sum += g * n;
           dw[c] += d * n;
           db[c] += d;
+          g_sums[j] += g;
+          gn_sums[j] += g * n;
         }
-        const float g_avg = g_sum / 8.0f, gn_avg = gn_sum / 8.0f;
+        const float g_avg = accel_sum_lanes(g_sums) / 8.0f, gn_avg = accel_sum_lanes(gn_sums) / 8.0f;
 #pragma omp simd
         for (size_t c = 0; c < 8; c++)
           dxr[c] = (accel_widen(dyr[c]) * weight[c] - g_avg - (xr[c] - m) * s * gn_avg) * s;

@@ -110,12 +110,11 @@ static struct arena *arena;
 
 /* ---- Kernels ---- */
 
-/* e^x: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the exponent's bits. Within
- * 1.1 ulp; 0 where the result would not be a normal number, infinity above the largest. */
-static inline float accel_exp(float x) {
-  const float lowest = -87.33654f, highest = 88.72283f, to_integer = 12582912.0f;
-  float inside = lowest > x ? lowest : x;
-  inside = highest < inside ? highest : inside;
+/* e^x for x up to 88.72283: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the
+ * exponent's bits. Within 1.1 ulp; 0 where the result would not be a normal number; of a NaN, anything. */
+static inline float accel_exp_finite(float x) {
+  const float lowest = -87.33654f, to_integer = 12582912.0f;
+  const float inside = lowest > x ? lowest : x;
   const float shifted = inside * 1.44269504f + to_integer;
   const float n = shifted - to_integer;
   const float r = (inside - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -130,7 +129,12 @@ static inline float accel_exp(float x) {
   memcpy(&exponent, &shifted, sizeof exponent);
   bits += exponent << 23;
   memcpy(&y, &bits, sizeof y);
-  y = x < lowest ? 0.0f : y;
+  return x < lowest ? 0.0f : y;
+}
+
+/* e^x, infinity above the largest number. */
+static inline float accel_exp(float x) {
+  const float highest = 88.72283f, y = accel_exp_finite(highest < x ? highest : x);
   return x <= highest ? y : x + INFINITY; /* a NaN stays one */
 }
 
