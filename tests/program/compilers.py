@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections import Counter
 
 from harness import TREE
 from matrix import library_flags, tool
@@ -49,13 +50,10 @@ def unused(text, calls=""):
                    for half in (text, calls))
     calls = re.sub(r"^\w[^;{}=]*?\w+\([^;{}]*\);", "", calls, flags=re.M)  # prototypes
     found = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
-    alone = []
-    for name in dict.fromkeys(name for name, _ in found):
-        elsewhere = text
-        for _, definition in (each for each in found if each[0] == name):
-            elsewhere = elsewhere.replace(definition, "")
-        if re.search(rf"\b{name}\b", elsewhere + calls) is None:
-            alone.append(name)
+    named = Counter(re.findall(r"\w+", text + calls))
+    for name, definition in found:
+        named[name] -= len(re.findall(rf"\b{name}\b", definition))
+    alone = [name for name in dict.fromkeys(name for name, _ in found) if named[name] == 0]
     yield "uses its functions", ", ".join(alone) or (None if found else "no function was found")
 
 
