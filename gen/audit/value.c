@@ -108,6 +108,7 @@ struct value value_convert(struct value value, const struct type *type) {
     return value.kind == VALUE_POINTER || value_is_null(value) ? value : value_unknown_pointer(value.origin);
   if (type->kind == TYPE_REAL) {
     struct value real = value_number(value.origin);
+    real.loops = value.loops;
     real.is_known = value.kind == VALUE_INTEGER ? value.low == value.high : value.is_known;
     real.real = value.kind == VALUE_INTEGER ? (double)value.low : value.real;
     return real;

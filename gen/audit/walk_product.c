@@ -43,6 +43,9 @@ struct value external_multiply(const struct call *call) {
                  false);
   int64_t bytes = matrix_bytes(m, n, external_most(call, 12), pointed_size(call, 11));
   struct value beta = call->arguments[10];
+  if (!beta.is_known && beta.loops != 0) /* of fewer turns it may be: the first writes what the others add to */
+    walk_fail(call->walk, FAILURE_UNWRITTEN, VERDICT_CANNOT_TELL, call->node, beta.loops,
+              "whether %s adds to what it writes is not known", call->node->function->name);
   if (!beta.is_known || beta.real != 0.0) external_touch(call, 11, bytes, false);
   external_touch(call, 11, bytes, true);
   if (external_most(call, 7) < (a_lies ? m : k) || external_most(call, 9) < (b_lies ? k : n) ||

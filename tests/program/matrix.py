@@ -96,7 +96,7 @@ CASES = [
     gpt("gpt2_checkpoint_layers", memory={"activation_checkpointing": "layers", "checkpoint_layers": 2}),
     gpt("gpt2_checkpoint_functions", accumulation={"num_steps": 2},
         memory={"activation_checkpointing": "functions", "checkpoint_functions": ["block", "mlp"]}),
-    gpt("gpt2_chunks", config={"dropout": 0.1}, memory={"cross_entropy_chunk": 8}, training={"eval_interval": 2, "eval_iters": 2}),
+    gpt("gpt2_chunks", config={"dropout": 0.1}, memory={"cross_entropy_chunk": 7}, training={"eval_interval": 2, "eval_iters": 2}),
     gpt("nanogpt_chunks", "nanogpt", accumulation={"num_steps": 2},
         memory={"cross_entropy_chunk": "auto", "activation_checkpointing": "all"}),
     gru("gru_checkpoint", memory={"activation_checkpointing": "all"}),
