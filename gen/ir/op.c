@@ -22,6 +22,11 @@ double op_flops(const struct node *node) {
   return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
 }
 
+double op_product_flops(const struct node *node) {
+  if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
+  return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
+}
+
 /* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */
 static int broadcast_axis(const struct node *node, int axis, int input) {
   struct shape out = node->outputs[0]->shape, in = node->inputs[input]->shape;

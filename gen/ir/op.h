@@ -279,6 +279,9 @@ const struct op_function *op_function_find(const char *name);
 /* The floating-point operations of one execution of a node. */
 double op_flops(const struct node *node);
 
+/* Those of them that are products of matrices. */
+double op_product_flops(const struct node *node);
+
 /* The kind that casts to a floating-point type. */
 const struct op_kind *op_cast_kind(enum dtype dtype);
 

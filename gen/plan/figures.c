@@ -12,16 +12,11 @@
 #include "gen/plan/state.h"
 #include "gen/plan/target.h"
 
-static double product_flops(const struct node *node) {
-  if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
-  return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
-}
-
 double function_own_flops(const struct function *function, bool products) {
   double flops = 0;
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    if (step->callee == NULL) flops += products ? product_flops(step->node) : op_flops(step->node);
+    if (step->callee == NULL) flops += products ? op_product_flops(step->node) : op_flops(step->node);
   }
   return flops;
 }

@@ -96,7 +96,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
   to->n_measured += seconds > 0;
   double guess = seconds > 0 ? 0 : estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   to->kernels += runs * (seconds + guess);
-  if (kernel->node->kind->product_flops != NULL) to->products += runs * (entry != NULL ? fastest(entry) : guess);
+  if (op_product_flops(kernel->node) > 0) to->products += runs * (entry != NULL ? fastest(entry) : guess);
   to->estimated += runs * guess;
 }
 

@@ -73,10 +73,10 @@ class Tune(unittest.TestCase):
         predicted = self.plan("--tuning", "table.json")["predicted_step"]
         self.assertEqual(predicted["measured"], predicted["of"])
         self.assertEqual(predicted["estimated"], 0)
-        self.assertTrue(0 < predicted["products"] < predicted["kernels"], predicted)
         self.assertNotIn("predicted_step", self.plan())
         alike = self.fastest(0)
         once = self.plan("--tuning", alike)["predicted_step"]
+        self.assertTrue(0.3 * once["kernels"] < once["products"] < once["kernels"], once)
         twice = self.plan("--tuning", alike, "--set", "accumulation.num_steps=2")["predicted_step"]
         self.assertGreater(twice["seconds"], 1.2 * once["seconds"])
         among = self.plan("--tuning", "table.json", "--nodes", "4")
