@@ -160,7 +160,7 @@ class Script(unittest.TestCase):
 
     def test_early_end(self):
         folder = self.pack(["float32"])
-        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\nexec sleep 50\n")
+        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\nexec sleep 10\n")
         path = f"{folder / 'bin'}:{os.environ['PATH']}"
         with subprocess.Popen(["sh", folder / "run.sh"], stdout=subprocess.DEVNULL, env={**os.environ, "PATH": path, "PYTHON": "false"}) as script:
             while not (folder / "runs").is_dir():
