@@ -9,8 +9,7 @@
 #include "gen/plan/target.h"
 #include "gen/plan/tenancy.h"
 
-/* A loan, or an array's first iterations apart, must be worth its lines: shares of what is kept, and of the arena. */
-enum { LEAST_OF_KEPT = 64, LEAST_OF_ARENA = 50 };
+enum { LEAST_OF_KEPT = 64 }; /* a loan's least share of what is kept */
 
 /* ---- Free memory ---- */
 

@@ -29,8 +29,11 @@ struct apart_list {
   int count, capacity;
 };
 
+/* What is not worth its lines: less than this share of the arena, one in so many bytes. */
+enum { LEAST_OF_ARENA = 50 };
+
 /* After the figures. Fills program->loans, and makes saved_bytes of functions and the figures less by them; nothing
- * where that is less than a fiftieth of the arena.
+ * where that is too little of the arena.
  *
  * A loop's frames are one array. Where the first iterations' do not fit and the others would, program->apart says so:
  * planned anew with these iterations apart (part_loops), the program may take less. */

@@ -6,9 +6,6 @@
 #include "gen/plan/recompute.h"
 #include "gen/plan/report.h"
 
-/* A loop in two is worth its lines where it saves this share of the arena, 1 / 50. */
-enum { LEAST_SHARE = 50 };
-
 /* What one way of running a job takes. */
 struct trial {
   struct memory_bytes bytes;
@@ -31,7 +28,7 @@ struct program *plan_least(struct arena *arena, const struct planner *planner, c
   struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
   const char *text = NULL;
   struct program *parted = plan_with(arena, planner, job, whole->apart, &known, dump, &text);
-  if (parted == NULL || parted->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_SHARE) return whole;
+  if (parted == NULL || parted->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_OF_ARENA) return whole;
   if (dump != NULL) *dumped = text;
   return parted;
 }
