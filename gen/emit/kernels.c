@@ -5,6 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/kernels.h"
 #include "gen/plan/target.h"
 
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {
@@ -142,10 +143,10 @@ static struct jinja_value kernel_value(const struct program *program, const stru
 static void set_kernel_origins(const struct program *program, struct jinja_value list) {
   for (int i = 0; i < program->n_functions; i++) {
     const struct function *function = program->functions[i];
-    for (int k = 0; k < function->n_steps; k++)
-      for (int n = 0; n < program->n_kernels && function->steps[k].kernel != NULL; n++)
-        if (program->kernels[n] == function->steps[k].kernel)
-          set_node_origin(program->arena, jinja_at(list, n), function->steps[k].node);
+    for (int k = 0; k < function->n_steps; k++) {
+      int n = kernel_index(program, function->steps[k].kernel);
+      if (n >= 0) set_node_origin(program->arena, jinja_at(list, n), function->steps[k].node);
+    }
   }
 }
 

@@ -188,6 +188,12 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
   return name;
 }
 
+int kernel_index(const struct program *program, const struct kernel *kernel) {
+  for (int i = 0; i < program->n_kernels; i++)
+    if (program->kernels[i] == kernel) return i;
+  return -1;
+}
+
 static struct kernel *make_kernel(struct program *program, const struct step *step) {
   struct arena *arena = program->arena;
   struct kernel *kernel = arena_alloc(arena, sizeof *kernel);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
@@ -51,9 +52,8 @@ static int64_t packed_bytes(const struct kernel *kernel) {
 /* Which kernels have met which weights, as [kernel][weight]. */
 static bool *met_by(const struct weight_walk *walk, const struct kernel *kernel, int weight) {
   const struct program *program = walk->program;
-  int at = 0;
-  while (program->kernels[at] != kernel) at++;
-  return (bool *)walk->context + (size_t)at * (size_t)program->n_weights + weight;
+  size_t at = (size_t)kernel_index(program, kernel);
+  return (bool *)walk->context + at * (size_t)program->n_weights + weight;
 }
 
 static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,

@@ -5,6 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
 #include "gen/plan/choose.h"
+#include "gen/plan/kernels.h"
 #include "gen/plan/parts.h"
 #include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
@@ -50,8 +51,8 @@ static void count_runs(const struct program *program, const struct function *fun
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
     if (step->callee != NULL) count_runs(program, step->callee, times * step->node->call->count, runs);
-    for (int k = 0; step->callee == NULL && k < program->n_kernels; k++)
-      if (program->kernels[k] == step->kernel) runs[k] += times;
+    int kernel = kernel_index(program, step->kernel);
+    if (step->callee == NULL && kernel >= 0) runs[kernel] += times;
   }
 }
 
@@ -76,9 +77,8 @@ double statement_pace(const struct program *program, const double *paces, const 
     const struct step *inner = &step->callee->steps[s];
     pace += statement_pace(program, paces, inner) * (inner->callee != NULL ? inner->node->call->count : 1);
   }
-  for (int k = 0; step->callee == NULL && k < program->n_kernels; k++)
-    if (program->kernels[k] == step->kernel) pace = paces[k];
-  return pace;
+  int kernel = kernel_index(program, step->kernel);
+  return step->callee == NULL && kernel >= 0 ? paces[kernel] : pace;
 }
 
 double share_of_kernels(const struct program *program) {
