@@ -89,3 +89,10 @@ void name_values(struct arena *arena, struct region *region) {
     }
   }
 }
+
+const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(const void *context, const char *name),
+                      const void *context) {
+  const char *name = base;
+  for (int k = 2; is_taken(context, name); k++) name = arena_printf(arena, "%s_%d", base, k);
+  return name;
+}

@@ -8,6 +8,10 @@
  * Values that were named before by name_values keep their names. */
 void name_values(struct arena *arena, struct region *region);
 
+/* The first of `base`, base_2, base_3, … that is not taken: by the given function, which gets `context`. */
+const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(const void *context, const char *name),
+                      const void *context);
+
 /* `text` as an identifier of C: other characters become '_'; a leading digit gets one in front; keywords one behind. */
 const char *identifier(struct arena *arena, const char *text);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/base/text.h"
+#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/layout.h"
@@ -145,7 +146,8 @@ static void name_body(struct text *text, const struct node *node) {
   }
 }
 
-static bool is_taken(const struct program *program, const char *name) {
+static bool is_kernel(const void *context, const char *name) {
+  const struct program *program = context;
   for (int i = 0; i < program->n_kernels; i++)
     if (strcmp(program->kernels[i]->name, name) == 0) return true;
   return false;
@@ -183,9 +185,7 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
   const struct shape *result = &kernel->outputs[0].shape;
   if (node->body.count == 0 && result->rank > 0 && last >= 0 && result->dim[result->rank - 1] != shape.dim[last])
     text_printf(&text, "x%lld", (long long)result->dim[result->rank - 1]);
-  const char *base = text_string(&text), *name = base;
-  for (int k = 2; is_taken(program, name); k++) name = arena_printf(program->arena, "%s_%d", base, k);
-  return name;
+  return free_name(program->arena, text_string(&text), is_kernel, program);
 }
 
 int kernel_index(const struct program *program, const struct kernel *kernel) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/ir/names.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/segments.h"
@@ -153,15 +154,18 @@ static int compare_loans(const void *left, const void *right) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* Among those that have names. */
+static bool is_loan(const void *context, const char *name) {
+  const struct program *program = context;
+  for (int i = 0; i < program->n_loans; i++)
+    if (program->loans[i].name != NULL && strcmp(program->loans[i].name, name) == 0) return true;
+  return false;
+}
+
 static void name_loans(struct program *program) {
   for (int i = 0; i < program->n_loans; i++) {
     struct loan *loan = &program->loans[i];
-    loan->name = loan->storage->name;
-    for (int k = 0, n = 2; k < i; k++) {
-      if (strcmp(program->loans[k].name, loan->name) != 0) continue;
-      loan->name = arena_printf(program->arena, "%s_%d", loan->storage->name, n++);
-      k = -1;
-    }
+    loan->name = free_name(program->arena, loan->storage->name, is_loan, program);
     loan->storage->loan = loan;
   }
 }

@@ -158,6 +158,13 @@ static bool is_array(const struct weight_node *node, bool gaps) {
 
 static struct weight_struct *struct_of(struct program *program, struct weight_node *node);
 
+static bool is_member(const void *context, const char *name) {
+  const struct weight_struct *type = context;
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, name) == 0) return true;
+  return false;
+}
+
 static void add_member(struct program *program, struct weight_struct *type, const char *prefix,
                        struct weight_node *node) {
   struct arena *arena = program->arena;
@@ -168,13 +175,7 @@ static void add_member(struct program *program, struct weight_struct *type, cons
     return;
   }
   struct weight_member member = {.node = node, .offset = arena_aligned(type->bytes)};
-  const char *base = identifier(arena, name);
-  member.name = base;
-  for (int k = 2, i = 0; i < type->n_members; i++)
-    if (strcmp(type->members[i].name, member.name) == 0) {
-      member.name = arena_printf(arena, "%s_%d", base, k++);
-      i = -1;
-    }
+  member.name = free_name(arena, identifier(arena, name), is_member, type);
   node->member = member.name;
   if (node->parameter != NULL) {
     member.bytes = shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
@@ -201,18 +202,19 @@ static bool same_struct(const struct weight_struct *a, const struct weight_struc
   return true;
 }
 
+static bool is_struct(const void *context, const char *name) {
+  const struct program *program = context;
+  for (int i = 0; i < program->n_structs; i++)
+    if (strcmp(program->structs[i]->name, name) == 0) return true;
+  return false;
+}
+
 static const char *struct_name(const struct program *program, const struct weight_node *node) {
   const char *source = node->binder != NULL ? node->binder->name : node->name;
   if (node->binder == NULL && as_number(node->name) >= 0 && node->parent != NULL) source = node->parent->name;
   const char *base = arena_printf(program->arena, "%s_%s", identifier(program->arena, source),
-                                  program->trained == program ? "weights" : "gradients"),
-             *name = base;
-  for (int k = 2, i = 0; i < program->n_structs; i++)
-    if (strcmp(program->structs[i]->name, name) == 0) {
-      name = arena_printf(program->arena, "%s_%d", base, k++);
-      i = -1;
-    }
-  return name;
+                                  program->trained == program ? "weights" : "gradients");
+  return free_name(program->arena, base, is_struct, program);
 }
 
 static struct weight_struct *struct_of(struct program *program, struct weight_node *node) {
