@@ -32,11 +32,15 @@ def start(program, ranks, *flags, cwd=None, timeout=60, **environment):
 
 def free_ports(count):
     """Ports for whoever listens with SO_REUSEADDR, as servers do: nothing listens at them, and as they are bound here, the
-    system gives them to nobody by itself while this process runs."""
-    holders = [socket.socket() for _ in range(count)]
+    system gives them to nobody by itself while this process runs. They are bound at all addresses, as launchers listen at all:
+    a connection of any of them may have taken the port."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    holders = [socket.socket(family) for _ in range(count)]
     for holder in holders:
+        if family == socket.AF_INET6:
+            holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
+        holder.bind(("", 0))
     HELD.extend(holders)
     return [holder.getsockname()[1] for holder in holders]
 
