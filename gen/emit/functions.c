@@ -8,6 +8,7 @@
 #include "gen/plan/lend.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/target.h"
 #include "gen/plan/weights.h"
 
 /* The pointer to a function's parameters (or gradients) below one of its scopes. */
@@ -41,6 +42,11 @@ static const char *result_name(const struct function *function, int index) {
   return "";
 }
 
+/* Whether a function gets what an update needs of the step; a device may keep that itself. */
+static bool takes_pace(const struct program *program, const struct function *function) {
+  return function->updates && program->target->progress_bytes == 0;
+}
+
 static struct jinja_value parameters_value(const struct program *program, const struct function *function) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -71,7 +77,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
       add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
                     extent_text(arena, region->inputs.items[i]->shape));
   if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
-  if (function->updates) add_parameter(arena, list, "pace", "", "", "");
+  if (takes_pace(program, function)) add_parameter(arena, list, "pace", "", "", "");
   return list;
 }
 
@@ -273,7 +279,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
   set_bool(arena, value, "random", step->callee->random);
-  set_bool(arena, value, "updates", step->callee->updates);
+  set_bool(arena, value, "updates", takes_pace(program, step->callee));
   set_stream(arena, value, call);
   return value;
 }

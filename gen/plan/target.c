@@ -26,6 +26,7 @@ static const struct target cuda = {.name = "cuda",
                                    .compiler = "nvcc -std=c++17 -O3",
                                    .architectures = architectures,
                                    .gathers = true,
+                                   .traces = true,
                                    .progress_bytes = 256,
                                    .workspace_bytes = 32 << 20,
                                    .sums = 4 << 20};
