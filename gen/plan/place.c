@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/plan/layout.h"
 
@@ -34,22 +35,30 @@ struct storage *frame_of(const struct function *function, const struct node *cal
   return frame == NULL && function->forward != NULL ? own_frame(function->forward, call) : frame;
 }
 
-/* A name that no storage of the kind has: the base, with a number behind other frames of it. */
-static const char *frame_name(struct program *program, const struct function *function, enum storage_kind kind,
-                              const char *base) {
-  const char *name = base;
-  for (int i = 0, k = 2; i < function->storages.count; i++) {
-    const struct storage *other = function->storages.items[i];
-    if (other->kind != kind || strcmp(other->name, name) != 0) continue;
-    if (other->frame == NULL) {
-      base = name = arena_printf(program->arena, "%s_saved", name);
-      k = 2;
-    } else {
-      name = arena_printf(program->arena, "%s_%d", base, k++);
-    }
-    i = -1;
+/* The storages of one kind of a function, or those of them that are frames. */
+struct named_storages {
+  const struct function *function;
+  enum storage_kind kind;
+  bool frames;
+};
+
+static bool is_storage(const void *context, const char *name) {
+  const struct named_storages *among = context;
+  for (int i = 0; i < among->function->storages.count; i++) {
+    const struct storage *storage = among->function->storages.items[i];
+    bool meant = storage->kind == among->kind && (storage->frame != NULL || !among->frames);
+    if (meant && strcmp(storage->name, name) == 0) return true;
   }
-  return name;
+  return false;
+}
+
+/* The callee's name, with a number behind other frames of it; where a value has that, another name than values have. */
+static const char *frame_name(struct program *program, const struct function *function, enum storage_kind kind,
+                              const char *callee) {
+  const struct named_storages all = {function, kind, false}, frames = {function, kind, true};
+  const char *name = free_name(program->arena, callee, is_storage, &frames);
+  if (!is_storage(&all, name)) return name;
+  return free_name(program->arena, arena_printf(program->arena, "%s_saved", callee), is_storage, &all);
 }
 
 /* Whether a call of the function goes back over this one. */
