@@ -4,7 +4,7 @@
 
 #include "gen/plan/program.h"
 
-/* Fills the figures of the program. Bytes are those of the C types in the emitted arena, to the last one. */
+/* Fills the figures of the program: parameters, operations, bytes (bytes.h), and what its data must stay below. */
 void count_figures(struct program *program);
 
 /* Operations of one run of a function without those of the functions that it calls: all, or only products of matrices.
