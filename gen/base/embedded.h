@@ -22,6 +22,9 @@ extern const char accel_job_schema[];
 /* schemas/tuning.schema.json */
 extern const char accel_tuning_schema[];
 
+/* schemas/measured.schema.json */
+extern const char accel_measured_schema[];
+
 /* include/accel/model.h */
 extern const char accel_model_header[];
 

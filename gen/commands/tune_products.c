@@ -1,7 +1,6 @@
 /* accel-gen tune of a job for GPUs: which of cuBLASLt's algorithms computes each product fastest. What is measured is
  * the trainer itself, which times them where its products run (runtime/cuda/measure.c); the table names the fastest by
  * its configuration, and the program that is made by the table takes it. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,8 @@
 #include "gen/commands/files.h"
 #include "gen/commands/process.h"
 #include "gen/commands/tune.h"
-#include "gen/ir/op.h"
-#include "gen/plan/kernels.h"
-#include "gen/plan/parts.h"
-
-static const char format[] = "accel-measured-1";
+#include "gen/plan/algorithms.h"
+#include "gen/spec/source.h"
 
 /* ---- Measuring ---- */
 
@@ -48,56 +44,40 @@ static const char *measure(const struct options *options, const char *folder) {
 
 /* ---- The table ---- */
 
-static const struct kernel *kernel_named(const struct program *program, const char *name) {
-  for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(program->kernels[i]->name, name) == 0) return program->kernels[i];
-  return NULL;
-}
-
-/* One product: the first way is the library's own choice. False where it is none of the program's. */
-static bool add_product(struct tuning *table, const struct program *program, const char *name, const json_t *ways) {
-  const struct kernel *kernel = kernel_named(program, name);
+/* Adds what was measured of the program's products, by their subjects and with the library's own choice by its name;
+ * how many they are. */
+static int add_products(struct tuning *table, const struct program *program, const struct tuning *measured) {
   const int64_t threads = program->job->devices.threads;
-  size_t i;
-  const json_t *way;
-  if (kernel == NULL) return false;
-  struct tuned entry = {.subject = choice_subject(program, kernel),
-                        .threads = threads > 0 ? threads : table->machine.cores,
-                        .flops = op_flops(kernel->node),
-                        .bytes = kernel_bytes(kernel)};
-  json_array_foreach(ways, i, way) {
-    const char *word = json_string_value(json_object_get(way, "way"));
-    double seconds = json_number_value(json_object_get(way, "seconds"));
-    if (word == NULL || !(seconds > 0)) return false;
-    tuning_put(table, &entry, i == 0 ? library_way : arena_string(table->arena, word), seconds);
-  }
-  return true;
-}
-
-/* Products of a loss in chunks are several of one kernel, and stay as they are. */
-static int add_products(struct tuning *table, const struct program *program, json_t *products) {
-  const char *name;
-  json_t *ways;
   int count = 0;
-  json_object_foreach(products, name, ways) count += add_product(table, program, name, ways);
+  for (int i = 0; i < program->products.count; i++) {
+    const struct library_product *product = &program->products.items[i];
+    const struct tuned *found = tuning_find(measured, product->name, 1, 0);
+    if (found == NULL) continue;
+    struct tuned entry = {.subject = product->subject,
+                          .threads = threads > 0 ? threads : table->machine.cores,
+                          .flops = product->flops,
+                          .bytes = product->bytes};
+    for (int k = 0; k < found->ways.count; k++)
+      tuning_put(table, &entry, k == 0 ? library_way : found->ways.items[k].way, found->ways.items[k].seconds);
+    count++;
+  }
   return count;
 }
 
-static const char *text_at(struct arena *arena, const json_t *root, const char *key) {
-  const char *text = json_string_value(json_object_get(root, key));
-  return text != NULL ? arena_string(arena, text) : "";
-}
-
-static int read_measured(const struct options *options, const struct travel *travel, const json_t *root,
-                         const char *measured, const char *file) {
-  struct tuning *fresh = tuning_new(options->arena);
-  fresh->machine.processor = text_at(options->arena, root, "device");
-  fresh->machine.cores = json_integer_value(json_object_get(root, "cores"));
-  fresh->library = text_at(options->arena, root, "library");
-  bool good = strcmp(text_at(options->arena, root, "format"), format) == 0 && fresh->machine.cores > 0;
-  struct tuning *table = good ? tune_open(options, file, fresh) : fresh;
-  if (good && add_products(table, travel->program, json_object_get(root, "products")) > 0)
-    return tune_finish(travel, table, file);
+static int read_measured(const struct options *options, const struct travel *travel, const char *measured,
+                         const char *file) {
+  struct arena *arena = options->arena;
+  struct diagnostics diags = diagnostics_in(arena);
+  size_t length = 0;
+  const char *text = source_read(arena, measured, &length, &diags);
+  const struct tuning *read = text != NULL ? tuning_measured(arena, measured, text, length, &diags) : NULL;
+  if (diags.count > 0) diag_print(&diags, stderr, options->colour);
+  if (read == NULL) return STATUS_BAD_JOB;
+  struct tuning *fresh = tuning_new(arena);
+  fresh->machine = read->machine;
+  fresh->library = read->library;
+  struct tuning *table = tune_open(options, file, fresh);
+  if (add_products(table, travel->program, read) > 0) return tune_finish(travel, table, file);
   fprintf(stderr,
           "accel-gen: %s holds no measurements of this job's products: its trainer writes it, with "
           "ACCEL_MEASURE=FILE in the environment\n",
@@ -118,9 +98,7 @@ int tune_products(const struct options *options, const char *file) {
   const char *folder = make_folder(arena);
   if (folder == NULL) return STATUS_CANNOT;
   const char *measured = options->measured != NULL ? options->measured : measure(options, folder);
-  json_t *root = measured != NULL ? json_load_file(measured, 0, NULL) : NULL;
-  status = measured != NULL ? read_measured(options, &travel, root, measured, file) : STATUS_CANNOT;
-  json_decref(root);
+  status = measured != NULL ? read_measured(options, &travel, measured, file) : STATUS_CANNOT;
   remove_folder(arena, folder);
   return status;
 }

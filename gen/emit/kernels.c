@@ -5,6 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/plan/algorithms.h"
 #include "gen/plan/kernels.h"
 #include "gen/plan/target.h"
 
@@ -104,6 +105,16 @@ static bool is_low(const struct kernel *kernel) {
   return false;
 }
 
+struct jinja_value products_value(const struct program *program, const struct kernel *kernel) {
+  struct jinja_value value = jinja_map(program->arena);
+  for (int i = 0; i < program->products.count; i++) {
+    const struct library_product *product = &program->products.items[i];
+    bool own = strcmp(product->algorithm, library_way) == 0;
+    if (product->kernel == kernel) set_text(program->arena, value, product->part, own ? "" : product->algorithm);
+  }
+  return value;
+}
+
 static struct jinja_value kernel_value(const struct program *program, const struct kernel *kernel) {
   struct arena *arena = program->arena;
   const struct node *node = kernel->node;
@@ -123,6 +134,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   }
   set_text(arena, k, "name", kernel->name);
   set_text(arena, k, "way", kernel->way);
+  jinja_set(arena, k, "products", products_value(program, kernel));
   set_int(arena, k, "weights", kernel->weights);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);

@@ -239,6 +239,7 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))
     set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);
+  jinja_set(arena, whole, "products", products_value(program, NULL));
   jinja_set(arena, value, "by_tensor", whole);
   set_int(arena, value, "scratch", program->update_scratch);
   set_int(arena, value, "largest_matrix", products.matrix);

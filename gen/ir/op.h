@@ -49,7 +49,14 @@ struct mean {
   int64_t without;
 };
 
-enum { MAX_OUTPUTS = 7 };
+enum { MAX_OUTPUTS = 7, MAX_PRODUCTS = 8 };
+
+/* One of the products of matrices that a kernel is made of: [rows][depth] x [depth][columns]. */
+struct op_product {
+  const char *name; /* among them, as the template has it: "logits" */
+  int64_t rows, depth, columns;
+  enum dtype factors, result;
+};
 
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
@@ -110,6 +117,10 @@ struct op_kind {
 
   /* Those of them that are products of matrices. NULL: all where autocast is LOW, else none. */
   double (*product_flops)(const struct node *node);
+
+  /* Where a device's library multiplies, the products that the template takes from it: fills products[] (room for
+   * MAX_PRODUCTS), returns their number. NULL: none, or of `product` and `epilogues` the one that the kernel is. */
+  int (*products)(const struct node *node, struct op_product *products);
 
   /* Bytes that a library may want to work in, beside the operands, where the kernel is one's. NULL: few. */
   int64_t (*library_room)(const struct node *node);

@@ -143,6 +143,29 @@ static double flops(const struct node *node) {
   return product_flops(node) + 4 * (double)op_rows(node->inputs[0]->shape) * (double)classes(node->inputs[1]);
 }
 
+/* The products over chunks of x's rows, where the last chunk has fewer than the others its own ones. */
+static int products_of(const struct node *node, const struct value *x, const struct value *weight,
+                       const struct value *dweight, bool makes_logits, struct op_product *products) {
+  const int64_t all = op_rows(x->shape), rows = node_int(node, "rows"), last = all % rows;
+  const int64_t depth = op_columns(x->shape), columns = classes(weight);
+  const enum dtype type = x->dtype, sum = dweight != NULL ? dweight->dtype : type;
+  int n = 0;
+  if (makes_logits) products[n++] = (struct op_product){"logits", rows, depth, columns, type, type};
+  if (makes_logits && last > 0) products[n++] = (struct op_product){"last_logits", last, depth, columns, type, type};
+  if (dweight == NULL) return n;
+  products[n++] = (struct op_product){"dx", rows, columns, depth, type, type};
+  products[n++] = (struct op_product){"dweight", depth, rows, columns, type, sum};
+  if (all > rows) products[n++] = (struct op_product){"next_dweight", depth, rows, columns, type, sum};
+  if (last == 0) return n;
+  products[n++] = (struct op_product){"last_dx", last, columns, depth, type, type};
+  products[n++] = (struct op_product){"last_dweight", depth, last, columns, type, sum};
+  return n;
+}
+
+static int products(const struct node *node, struct op_product *products) {
+  return products_of(node, node->inputs[0], node->inputs[1], NULL, true, products);
+}
+
 static int64_t index_limit(const struct node *node, int input) {
   return input == 2 ? classes(node->inputs[1]) : 0;
 }
@@ -151,8 +174,8 @@ static int64_t index_limit(const struct node *node, int input) {
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .accepts = accepts,        \
   .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops, .product_flops = product_flops,                    \
-  .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets, .at_once = &kind_at_once, .share = share, \
-  .reference = reference
+  .products = products, .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets,                     \
+  .at_once = &kind_at_once, .share = share, .reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .rooms = 8};
 static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
@@ -201,6 +224,10 @@ static double product_flops_backward(const struct node *node) {
   return (node->n_inputs > LOGITS ? 2 : 3) * one_product(node->inputs[1], node->inputs[2]);
 }
 
+static int products_backward(const struct node *node, struct op_product *products) {
+  return products_of(node, node->inputs[1], node->inputs[2], node->outputs[1], node->n_inputs == LOGITS, products);
+}
+
 static double flops_backward(const struct node *node) {
   return product_flops_backward(node) + 3 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
@@ -208,7 +235,7 @@ static double flops_backward(const struct node *node) {
 #define BACKWARD                                                                                                       \
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward, .accepts = accepts_backward,   \
   .accumulates = 3, .rooms = 4, .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops_backward,             \
-  .product_flops = product_flops_backward, .reference = reference_backward
+  .product_flops = product_flops_backward, .products = products_backward, .reference = reference_backward
 
 static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
                                              .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
@@ -298,6 +325,10 @@ static double product_flops_at_once(const struct node *node) {
   return 3 * one_product(node->inputs[1], node->inputs[2]);
 }
 
+static int products_at_once(const struct node *node, struct op_product *products) {
+  return products_of(node, node->inputs[1], node->inputs[2], node->outputs[2], true, products);
+}
+
 static double flops_at_once(const struct node *node) {
   return product_flops_at_once(node) + 7 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
@@ -319,6 +350,7 @@ static const struct op_kind kind_at_once = {
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops_at_once,
     .product_flops = product_flops_at_once,
+    .products = products_at_once,
     .index_limit = index_limit_at_once,
     .ignores = true,
     .reference = reference_at_once,

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gen/base/text.h"
-#include "gen/plan/kernels.h"
 #include "gen/tuning/tuning.h"
 
 /* A way must be so much faster than the first to take its place: what is measured again differs by as much. */
@@ -56,10 +55,12 @@ const char *choose(struct program *program, const char *subject, const char *wha
 
 /* ---- For people and programs ---- */
 
-/* What a choice is for, in a few words: the kernel's name, or the subject where it is not one's. */
+/* What a choice is for, in a few words: the product's or the kernel's name, or the subject where it is not one's. */
 static const char *name_of(const struct program *program, const struct choice *choice) {
+  for (int i = 0; i < program->products.count; i++)
+    if (strcmp(program->products.items[i].subject, choice->subject) == 0) return program->products.items[i].name;
   for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(choice_subject(program, program->kernels[i]), choice->subject) == 0) return program->kernels[i]->name;
+    if (strcmp(program->kernels[i]->subject, choice->subject) == 0) return program->kernels[i]->name;
   return choice->subject;
 }
 

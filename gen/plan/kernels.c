@@ -9,9 +9,6 @@
 #include "gen/plan/layout.h"
 #include "gen/plan/packs.h"
 #include "gen/plan/target.h"
-#include "gen/tuning/tuning.h"
-
-const char library_way[] = "heuristic";
 
 const char *operand_name(struct arena *arena, const struct node *node, bool output, int index) {
   if (node->body.count > 0) {
@@ -210,27 +207,6 @@ static struct kernel *make_kernel(struct program *program, const struct step *st
   return kernel;
 }
 
-const char *choice_subject(const struct program *program, const struct kernel *kernel) {
-  const struct op_kind *kind = kernel->node->kind;
-  if (!program->target->library_chooses || (!kind->product && kind->epilogues == 0)) return kernel->subject;
-  bool rounds = program->job->precision.tf32 && kernel->inputs[0].dtype == DTYPE_FLOAT32;
-  return arena_printf(program->arena, "%s, by the library%s%s", kernel->subject, rounds ? " in tf32" : "",
-                      program->job->training.deterministic ? ", each element written once" : "");
-}
-
-/* Of a product that a library computes: its own choice, or what was measured. */
-static const char *choose_algorithm(struct program *program, const struct kernel *kernel) {
-  const char *subject = choice_subject(program, kernel);
-  const struct tuned *measured =
-      program->tuning != NULL ? tuning_find(program->tuning, subject, tuned_threads(program), 0) : NULL;
-  int n_ways = 1, count = measured != NULL ? measured->ways.count : 0;
-  const char **ways = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ways);
-  ways[0] = library_way;
-  for (int i = 0; i < count; i++)
-    if (strcmp(measured->ways.items[i].way, library_way) != 0) ways[n_ways++] = measured->ways.items[i].way;
-  return choose(program, subject, "algorithm", ways, n_ways);
-}
-
 static int keep_steady(const struct op_kind *kind, const char **ways, int n_ways) {
   int kept = 0;
   for (int i = 0; i < n_ways && kind->steady != NULL; i++)
@@ -244,8 +220,6 @@ static const char *choose_way(struct program *program, struct kernel *kernel) {
   const struct op_kind *kind = kernel->node->kind;
   const char *ways[MAX_WAYS];
   int count = n_operands(kernel);
-  if (program->target->library_chooses && (kind->product || kind->epilogues != 0))
-    return choose_algorithm(program, kernel);
   if (kind->ways == NULL || !program->target->chooses) return "";
   const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
   for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;

@@ -7,12 +7,6 @@
 /* Fills program->kernels and each step's kernel. */
 void choose_kernels(struct program *program);
 
-/* The way of a product that a device's library computes by the algorithm that it chooses itself. */
-extern const char library_way[];
-
-/* What its choice of ways is for, in full: the kernel's subject, and what of the job a library asks beside it. */
-const char *choice_subject(const struct program *program, const struct kernel *kernel);
-
 /* A kernel's place among the program's; -1: it is none of them, as a call's statement has none. */
 int kernel_index(const struct program *program, const struct kernel *kernel);
 

@@ -100,6 +100,16 @@ struct optimizer_products optimizer_products(const struct program *program) {
   return products;
 }
 
+/* s = x x' from the side on which that is smaller, p = s s, and p x or x p. */
+void optimizer_round(const struct span *matrix, struct op_product products[PRODUCTS_OF_ROUND]) {
+  const int64_t rows = matrix->rows, columns = matrix->columns;
+  const int64_t least = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
+  const enum dtype type = DTYPE_FLOAT32;
+  products[0] = (struct op_product){"square", least, most, least, type, type};
+  products[1] = (struct op_product){"power", least, least, least, type, type};
+  products[2] = (struct op_product){"turn", rows, least, columns, type, type};
+}
+
 int64_t optimizer_scratch(const struct program *program) {
   struct optimizer_products products = optimizer_products(program);
   int64_t size = dtype_size(DTYPE_FLOAT32);

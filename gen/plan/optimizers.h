@@ -6,6 +6,7 @@
 #ifndef ACCEL_PLAN_OPTIMIZERS_H
 #define ACCEL_PLAN_OPTIMIZERS_H
 
+#include "gen/ir/op.h"
 #include "gen/plan/program.h"
 
 enum { MAX_OPTIMIZER_STATES = 4 };
@@ -64,6 +65,10 @@ struct optimizer_products {
   int64_t matrix, square;
 };
 struct optimizer_products optimizer_products(const struct program *program);
+
+/* The products of a round in which a matrix is stepped. */
+enum { PRODUCTS_OF_ROUND = 3 };
+void optimizer_round(const struct span *matrix, struct op_product products[PRODUCTS_OF_ROUND]);
 
 /* Bytes of memory that the update needs while it runs: two such matrices and two such squares. */
 int64_t optimizer_scratch(const struct program *program);

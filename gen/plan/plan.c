@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/adapt.h"
+#include "gen/plan/algorithms.h"
 #include "gen/plan/at_once.h"
 #include "gen/plan/averaging.h"
 #include "gen/plan/border.h"
@@ -181,6 +182,7 @@ static bool pass_place(struct context *context) {
 
 static bool pass_kernels(struct context *context) {
   choose_kernels(context->program);
+  choose_algorithms(context->program);
   plan_packs(context->program);
   plan_signatures(context->program);
   return true;

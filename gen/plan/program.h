@@ -110,6 +110,16 @@ struct kernel {
   int64_t loops[MAX_RANK];
 };
 
+/* A product that the device's library computes: a kernel, or one of those that a kernel or the optimizer is made of. */
+struct library_product {
+  const char *name;            /* of the program's products it alone has it: "linear_cross_entropy_8x16_dx" */
+  const char *subject;         /* of the choice of its algorithm: all that this depends on */
+  const struct kernel *kernel; /* whose it is; NULL: the optimizer's */
+  const char *part;            /* which of them, as the template has it: "dx" */
+  const char *algorithm;       /* gen/plan/algorithms.h */
+  double flops, bytes;         /* of one execution; its operands, each once */
+};
+
 /* One statement of a function: a kernel over places, or a call of another function. */
 struct step {
   struct node *node;
@@ -336,6 +346,10 @@ struct program {
 
   struct kernel **kernels;
   int n_kernels, kernels_capacity;
+  struct {
+    struct library_product *items;
+    int count, capacity;
+  } products;                  /* none where the library has one algorithm for each */
   const struct tuning *tuning; /* NULL: nothing was measured */
   bool one_updates;            /* the update of all weights in one sweep is one thread's */
   struct {

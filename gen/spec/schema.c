@@ -24,6 +24,10 @@ json_t *schema_of_tuning(void) {
   return embedded("tuning.schema.json", accel_tuning_schema);
 }
 
+json_t *schema_of_measured(void) {
+  return embedded("measured.schema.json", accel_measured_schema);
+}
+
 const json_t *schema_target(const json_t *root, const json_t *schema) {
   const char *reference = json_string_value(json_object_get(schema, "$ref"));
   if (reference == NULL || strncmp(reference, "#/$defs/", 8) != 0) return schema;

@@ -20,6 +20,9 @@ json_t *schema_of_job(void);
 /* The same of a table of measurements, from accel_tuning_schema. */
 json_t *schema_of_tuning(void);
 
+/* The same of what a trainer for GPUs has measured, from accel_measured_schema. */
+json_t *schema_of_measured(void);
+
 /* The schema itself, or what its $ref leads to. A keyword beside $ref (a description, a default) stays with it. */
 const json_t *schema_target(const json_t *root, const json_t *schema);
 

@@ -1,4 +1,5 @@
-/* A table from its JSON, which is read as the YAML that it also is: each value has its place. */
+/* A table, or what a trainer has measured, from its JSON, which is read as the YAML that it also is: each value has its
+ * place. */
 #include <errno.h>
 #include <string.h>
 
@@ -69,21 +70,47 @@ static struct tuning *bind(struct arena *arena, const struct spec_node *document
   return tuning;
 }
 
-struct tuning *tuning_parse(struct arena *arena, const char *file, const char *text, size_t length,
-                            const struct tuned_machine *machine, struct diagnostics *diags) {
+/* A text that is what the schema says, which is given back; NULL with errors. */
+static const struct spec_node *read_document(struct arena *arena, const char *file, const char *text, size_t length,
+                                             json_t *schema, struct diagnostics *diags) {
   int before = diags->errors;
   diag_add_source(diags, file, text);
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
   const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
-  if (document == NULL || diags->errors > before) return NULL;
-  json_t *schema = schema_of_tuning();
-  bool good = schema_validate(arena, schema, document, diags) && diags->errors == before;
+  bool good = document != NULL && diags->errors == before && schema_validate(arena, schema, document, diags);
   json_decref(schema);
-  if (!good) return NULL;
+  return good && diags->errors == before ? document : NULL;
+}
+
+struct tuning *tuning_parse(struct arena *arena, const char *file, const char *text, size_t length,
+                            const struct tuned_machine *machine, struct diagnostics *diags) {
+  int before = diags->errors;
+  const struct spec_node *document = read_document(arena, file, text, length, schema_of_tuning(), diags);
+  if (document == NULL) return NULL;
   check_origin(document, machine, diags);
   struct tuning *tuning = diags->errors > before ? NULL : bind(arena, document, diags);
   if (tuning != NULL) tuning->file = file;
   return diags->errors > before ? NULL : tuning;
+}
+
+struct tuning *tuning_measured(struct arena *arena, const char *file, const char *text, size_t length,
+                               struct diagnostics *diags) {
+  const struct spec_node *document = read_document(arena, file, text, length, schema_of_measured(), diags);
+  if (document == NULL) return NULL;
+  struct tuning *tuning = tuning_new(arena);
+  const struct spec_node *products = spec_find(document, "products");
+  tuning->machine.processor = text_at(document, "device");
+  tuning->machine.cores = (int64_t)spec_find(document, "cores")->real;
+  tuning->library = text_at(document, "library");
+  for (int i = 0; i < products->count; i++) {
+    const struct spec_node *ways = products->entries[i].value;
+    const struct tuned entry = {.subject = products->entries[i].key, .threads = 1};
+    for (int k = 0; k < ways->count; k++) {
+      const struct spec_node *way = ways->entries[k].value;
+      tuning_put(tuning, &entry, text_at(way, "way"), spec_find(way, "seconds")->real);
+    }
+  }
+  return tuning;
 }
 
 struct tuning *tuning_read(struct arena *arena, const char *file, const struct tuned_machine *machine,
