@@ -44,7 +44,7 @@ report() {
   word=ok
   if [ "$status" = 77 ]; then word=skip; fi
   if [ "$bad" != 0 ]; then word=FAIL; fi
-  printf '%-5s %-44s %4d tests %8s s\n' "$word" "$name" $((good + bad + skips)) "$time"
+  printf '%-5s %-44s %4d tests %8s s, %7s s of processors\n' "$word" "$name" $((good + bad + skips)) "$time" "$work"
   if [ "$status" = 77 ]; then tail -1 "$log.log" | sed 's/^/        /'; fi
   grep '^ok .*# SKIP' "$log.log" | sed 's/^/        /' || true
   if [ "$bad" != 0 ]; then
@@ -56,6 +56,10 @@ report() {
 start=$(now)
 timeout 900 "$@" >"$log.log" 2>&1 </dev/null || status=$?
 time=$(awk "BEGIN { printf \"%.2f\", ($(now) - $start) / 1e9 }")
+# Of all processes below this one; the second line: "1m2.50s 0m3.00s", of the user and of the system.
+times >"$log.times"
+work=$(awk -F '[ms ]+' 'NR == 2 { printf "%.2f", 60 * $1 + $2 + 60 * $3 + $4 }' "$log.times")
+rm "$log.times"
 read_tap
 if [ $((good + bad + skips)) = 0 ]; then read_unittest; fi
 read_status

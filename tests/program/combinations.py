@@ -80,30 +80,52 @@ class Table:
     def ask(self, base, settings, number):
         return walk.generate(self.job(base, settings), self.folder, f"pair{number}")
 
+    def takes(self, one, at, number):
+        """Whether a key is taken by itself at (base, name)."""
+        key = str((one, at))
+        if key not in self.known:
+            self.known[key] = isinstance(self.ask(at[0], [(*one, at[1])], number), str)
+        return self.known[key]
+
     def alone(self, one, number):
-        """The (base, name) that take a key by itself."""
-        if str(one) not in self.known:
-            where = itertools.product(walk.BASES, names(one[0]))
-            self.known[str(one)] = [at for at in where if isinstance(self.ask(at[0], [(*one, at[1])], number), str)]
-            if not self.known[str(one)]:
-                raise AssertionError(f"tests/program/walk.py: nothing takes {one} alone; what does it need beside it?")
-        return self.known[str(one)]
+        """Yields the (base, name) that take a key by itself; asks no further than is wanted."""
+        where = (at for at in itertools.product(walk.BASES, names(one[0])) if self.takes(one, at, number))
+        first = next(where, None)
+        if first is None:
+            raise AssertionError(f"tests/program/walk.py: nothing takes {one} alone; what does it need beside it?")
+        yield first
+        yield from where
+
+    def common(self, pair, bases, number):
+        """Yields the (base, name, name) in which both make sense alone."""
+        (one, other), same = pair, pair[0][0].split(".")[0] == pair[1][0].split(".")[0]
+        for base, name, second in itertools.product(bases, names(one[0]), names(other[0])):
+            if (not same or None in (name, second) or name == second) and \
+                    self.takes(one, (base, name), number) and self.takes(other, (base, second), number):
+                yield base, name, second
 
     def together(self, pair, number):
-        """The (base, name, name) in which both make sense alone; at most MOST of them, of every base."""
-        one, other = (self.alone(key, number) for key in pair)
-        same = pair[0][0].split(".")[0] == pair[1][0].split(".")[0]
-        found = [(a[0], a[1], b[1]) for a in one for b in other
-                 if a[0] == b[0] and (not same or None in (a[1], b[1]) or a[1] == b[1])]
-        return found[:MOST] + [at for at in found[MOST:] if at[0] not in {f[0] for f in found[:MOST]}][:MOST]
+        """Of these, MOST, and as many of the bases that are not among them."""
+        first = set()
+        for at in itertools.islice(self.common(pair, walk.BASES, number), MOST):
+            first.add(at[0])
+            yield at
+        yield from itertools.islice(self.common(pair, [base for base in walk.BASES if base not in first], number), MOST)
+
+    def where(self, pair, number):
+        """Where a pair is tried; when no context is good for both, where the first is told of the other."""
+        nowhere = True
+        for at in self.together(pair, number):
+            nowhere = False
+            yield at
+        if nowhere:
+            (base, name), _ = (next(self.alone(key, number)) for key in pair)
+            yield base, name, None
 
     def refusal(self, pair, number):
         """None when the pair works somewhere; else what the generator says of it."""
-        where = self.together(pair, number)
-        if not where:  # no context is good for both: what the first says of the other
-            where = [(base, name, None) for base, name in self.alone(pair[0], number)[:1]]
         message = None
-        for base, name, other_name in where:
+        for base, name, other_name in self.where(pair, number):
             outcome = self.ask(base, [(*pair[0], name), (*pair[1], other_name)], number)
             if isinstance(outcome, str):
                 return None
