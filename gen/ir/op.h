@@ -13,7 +13,8 @@ struct new_places;
 enum op_class {
   OP_ELEMENTWISE, /* each element of the one result from the elements of the (broadcast) inputs at the same place; its
                      template is a scalar expression, so that chains fuse into one loop */
-  OP_VIEW,        /* the result is the input's memory under other strides; no kernel unless a copy is needed */
+  OP_VIEW,        /* the result is the one input's memory under other strides; no kernel unless a copy is needed */
+  OP_PARTS,       /* the inputs are parts of the result's memory, where their producers write; no kernel but copies */
   OP_KERNEL,      /* a kernel of its own */
   OP_CALL         /* another region */
 };
@@ -91,8 +92,7 @@ struct op_kind {
 
   /* OP_KERNEL: whether operand `index` (an output when `output`) may have these strides. NULL: dense only. */
   bool (*accepts)(const struct node *node, bool output, int index, const int64_t *strides);
-  /* The result is a concatenation: gives the part of output 0 that input `index` is, so that producers write in place.
-   * NULL for all others. */
+  /* OP_PARTS: the part of output 0 that input `index` is; false when no strides can say it. */
   bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
   /* Bits of the outputs that the kernel can add to what stands there (gradient accumulation). */
   unsigned accumulates;

@@ -71,7 +71,7 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
 
 static const struct op_kind kind = {
     .name = "concat",
-    .class = OP_KERNEL,
+    .class = OP_PARTS,
     .output_names = {"y"},
     .infer = infer,
     .along = op_along_others,

@@ -135,8 +135,8 @@ static enum autocast_rule rule_of(const struct pass *pass, const struct node *no
 
 static void convert_node(struct body *body, struct node *node) {
   enum autocast_rule rule = rule_of(body->pass, node);
-  if (node->kind->class == OP_VIEW && node->n_inputs == 1) rule = AUTOCAST_AS_IS;
-  if (node->kind->part != NULL) rule = AUTOCAST_PROMOTE; /* the parts of one piece of memory have one type */
+  if (node->kind->class == OP_VIEW) rule = AUTOCAST_AS_IS;
+  if (node->kind->class == OP_PARTS) rule = AUTOCAST_PROMOTE; /* the parts of one piece of memory have one type */
   if (rule == AUTOCAST_LOW && any_stays_wide(body, node)) rule = AUTOCAST_FLOAT32;
   if (rule == AUTOCAST_LOW) convert_inputs(body, node, body->pass->rules->low);
   if (rule == AUTOCAST_PROMOTE) convert_inputs(body, node, widest_input(node));
@@ -296,7 +296,7 @@ static void fold_casts(struct graph *graph) {
       if (!node->kind->converts || !dtype_is_low(node->outputs[0]->dtype)) continue;
       struct value *value = node->inputs[0];
       if (value->kind != VALUE_RESULT || value->dtype != DTYPE_FLOAT32 || uses[value->id] != 1) continue;
-      if (value->producer->kind->class != OP_KERNEL || value->producer->kind->part != NULL) continue;
+      if (value->producer->kind->class != OP_KERNEL) continue;
       if (value->producer->autocast.cpu == AUTOCAST_LOW || value->producer->autocast.cuda == AUTOCAST_LOW)
         continue; /* products are of one type */
       if (value->producer->kind->wide) continue;
@@ -349,7 +349,7 @@ static bool widen(struct value *value, const struct region *region, const int *u
   for (struct value *at = value;; at = at->producer->inputs[0]) {
     if (at->kind != VALUE_RESULT || at->region != region || uses[at->id] != 1 || at->producer->call != NULL)
       return false;
-    if (at->producer->kind->part != NULL) return false;
+    if (at->producer->kind->class == OP_PARTS) return false;
     if (!value_is_view(at)) break;
   }
   for (struct value *at = value;; at = at->producer->inputs[0]) {

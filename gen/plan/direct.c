@@ -25,7 +25,7 @@ static bool direct(struct layout_pass *pass, const struct value *value, struct p
   if (temporary && keeps_memory(pass, value)) return false;
   if (accumulate && pass->uses[value->id] > 1) return false;
   const struct node *node = value->producer;
-  if (node->kind->class == OP_VIEW && node->kind->part == NULL) {
+  if (node->kind->class == OP_VIEW) {
     struct place below = {.storage = place.storage, .offset = place.offset};
     if (node->kind->unview == NULL || !node->kind->unview(node, place.strides, below.strides)) return false;
     if (!direct(pass, node->inputs[0], below, accumulate)) return false;
@@ -47,7 +47,7 @@ static bool direct_dense(struct layout_pass *pass, const struct value *value) {
   struct storage *storage = fresh_place(pass, value).storage;
   for (const struct value *below = value;; below = below->producer->inputs[0]) { /* views, down to the producer */
     place_of(pass->program, below)->storage = storage;
-    if (below->producer->kind->class != OP_VIEW || below->producer->kind->part != NULL) return true;
+    if (!value_is_view(below)) return true;
   }
 }
 
@@ -79,8 +79,7 @@ static bool comes_free(struct layout_pass *pass, const struct value *value, int6
     return true;
   }
   shape_dense_strides(value->shape, strides);
-  if (!is_local(pass, value) || value->producer->kind->class != OP_VIEW || value->producer->kind->part != NULL)
-    return true;
+  if (!is_local(pass, value) || !value_is_view(value)) return true;
   int64_t below[MAX_RANK], offset;
   return comes_free(pass, value->producer->inputs[0], below) &&
          value->producer->kind->view(value->producer, below, &offset, strides);
@@ -134,7 +133,7 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
 /* Whether nobody else reads the value, nor what it is a view of. */
 static bool read_once(const struct layout_pass *pass, const struct value *value) {
   while (pass->uses[value->id] == 1) {
-    if (value->producer == NULL || value->producer->kind->class != OP_VIEW) return true;
+    if (!value_is_view(value)) return true;
     value = value->producer->inputs[0];
   }
   return false;
@@ -169,11 +168,19 @@ void direct_values(struct layout_pass *pass) {
   direct_results(pass);
   for (int i = pass->region->nodes.count - 1; i >= 0; i--) {
     struct node *node = pass->region->nodes.items[i];
-    if (node->kind->part != NULL)
+    switch (node->kind->class) {
+    case OP_PARTS:
       direct_parts(pass, node);
-    else if (node->kind->class == OP_VIEW)
+      break;
+    case OP_VIEW:
       direct_view(pass, node);
-    else if (node->call != NULL)
+      break;
+    case OP_CALL:
       direct_carries(pass, node);
+      break;
+    case OP_ELEMENTWISE:
+    case OP_KERNEL:
+      break;
+    }
   }
 }

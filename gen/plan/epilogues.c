@@ -151,8 +151,7 @@ static bool take_relu(struct pass *pass, struct node *node) {
 static bool is_reshape(const struct node *node) {
   int64_t in[MAX_RANK], out[MAX_RANK], dense[MAX_RANK], offset = 0;
   const struct value *x = node->inputs[0], *y = node->outputs[0];
-  if (node->kind->class != OP_VIEW || node->n_inputs != 1 || shape_count(x->shape) != shape_count(y->shape))
-    return false;
+  if (node->kind->class != OP_VIEW || shape_count(x->shape) != shape_count(y->shape)) return false;
   shape_dense_strides(x->shape, in);
   shape_dense_strides(y->shape, dense);
   if (!node->kind->view(node, in, &offset, out) || offset != 0) return false;

@@ -230,14 +230,21 @@ void lower_nodes(struct layout_pass *pass) {
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     pass->function->random |= node->kind->random;
-    if (node->kind->part != NULL)
+    switch (node->kind->class) {
+    case OP_PARTS:
       lower_parts(pass, node);
-    else if (node->kind->class == OP_VIEW)
+      break;
+    case OP_VIEW:
       lower_view(pass, node);
-    else if (node->call != NULL)
+      break;
+    case OP_CALL:
       lower_call(pass, node);
-    else
+      break;
+    case OP_ELEMENTWISE:
+    case OP_KERNEL:
       lower_kernel(pass, node);
+      break;
+    }
     deliver_gradients(pass, node);
   }
   for (int i = 0; i < region->results.count; i++)

@@ -60,9 +60,8 @@ bool keeps_memory(const struct layout_pass *pass, const struct value *value) {
   if (is_saved(pass, value)) return true;
   for (int i = 0; i < pass->region->nodes.count; i++) {
     const struct node *node = pass->region->nodes.items[i];
-    if (node->kind->class == OP_VIEW && node->n_inputs == 1 && node->inputs[0] == value &&
-        keeps_memory(pass, node->outputs[0]))
-      return true;
+    bool views = node->kind->class == OP_VIEW && node->inputs[0] == value;
+    if (views && keeps_memory(pass, node->outputs[0])) return true;
   }
   return false;
 }

@@ -31,6 +31,7 @@ static void kinds_are_complete(void **state) {
       bool shaped = kind->infer != NULL || comes_of_others(kind);
       if (!shaped || !told) fail_msg("%s has no shape rule or no reference", kind->name);
       if (kind->class == OP_VIEW && (kind->view == NULL || kind->unview == NULL)) fail_msg("%s: no view", kind->name);
+      if (kind->class == OP_PARTS && kind->part == NULL) fail_msg("%s: no parts", kind->name);
       if (op_kind_find(kind->name) != kind) fail_msg("two kinds are called %s", kind->name);
     }
 }
