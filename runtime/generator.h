@@ -14,7 +14,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
 
 void *accel_generation_arena(struct accel_generation *run);
 
-/* Reads the parameters from --weights (default: model.safetensors in the project folder). */
+/* Reads the parameters from --weights (default: model.safetensors in the project folder), then prints the prompt. */
 void accel_generation_weights(struct accel_generation *run, void *weights);
 
 /* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the place of the newest one;

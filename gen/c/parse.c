@@ -1,6 +1,8 @@
 #include "gen/c/parse.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/base/text.h"
 #include "gen/c/import.h"
@@ -175,7 +177,9 @@ struct tree *tree_parse(struct arena *arena, const struct parse_request *request
   CXIndex index = clang_createIndex(0, 0);
   enum CXErrorCode error = run_clang(importer, index, request);
   struct tree *tree = importer->unit == NULL ? NULL : importer->tree;
-  if (tree == NULL) {
+  if (tree == NULL && request->text == NULL && access(request->file, R_OK) != 0) {
+    diag_error(diags, (struct location){.file = request->file}, "cannot read it: %s", strerror(errno));
+  } else if (tree == NULL) {
     diag_error(diags, (struct location){.file = request->file}, "the C parser gave up on this file (libclang error %d)",
                (int)error);
   } else {

@@ -1,4 +1,6 @@
 /* accel-gen build: generate into a temporary folder, compile there, move the program into its place. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,18 @@ static bool tell(const struct options *options, const struct needs *needs, const
   return write_statements(arena, options->output, &made);
 }
 
+/* Whether a program can be written there: told before a compiler tells it in its own way. */
+static bool is_writable(const char *program, const char *beside) {
+  int file = open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  if (file < 0) {
+    fprintf(stderr, "accel-gen: cannot write %s: %s\n", program, strerror(errno));
+    return false;
+  }
+  close(file);
+  unlink(beside);
+  return true;
+}
+
 /* Generates and compiles inside `folder`; the finished program takes its place by a rename. */
 static int build_in(const struct options *options, const char *folder) {
   struct options inner = *options;
@@ -34,6 +48,7 @@ static int build_in(const struct options *options, const char *folder) {
   int status = generate(&inner, program, &manifest);
   if (status != STATUS_OK) return status;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
+  if (!is_writable(options->output, beside)) return STATUS_CANNOT;
   const struct needs needs = needs_of(options);
   /* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a
    * bundle it knows how to build itself. */

@@ -98,15 +98,16 @@ static bool read_format(const char *word, enum accel_format *format) {
   return false;
 }
 
-static int complain(void) {
-  fputs(usage, stderr);
+/* what: is wrong; word: with which of the arguments, or "". */
+static int complain(const char *what, const char *word) {
+  fprintf(stderr, "accel-gen data: %s%s\n%s", what, word, usage);
   return STATUS_BAD_JOB;
 }
 
 static int make_tokens(struct tokenizing *tokenizing, const struct token_source *sources, int count, const char *output,
                        enum accel_format format) {
   struct problem problem = {0};
-  if (format != ACCEL_BYTES) return complain();
+  if (format != ACCEL_BYTES) return complain("--tokenizer makes tokens of texts, which have no --format", "");
   tokenizing->texts = calloc((size_t)count, sizeof *tokenizing->texts);
   if (tokenizing->texts == NULL) return STATUS_CANNOT;
   for (int i = 0; i < count; i++) tokenizing->texts[i] = sources[i].path;
@@ -133,13 +134,15 @@ static int run(struct token_source *sources, int argc, char **argv) {
     else if (strcmp(argv[i], "--format") == 0 && i + 1 < argc && read_format(argv[i + 1], &format))
       i++;
     else if (argv[i][0] == '-')
-      return complain();
+      return complain("no option, or one without a value that it takes: ", argv[i]);
     else
       sources[count++].path = argv[i];
   }
   for (int i = 0; i < count; i++) sources[i].format = format;
-  if (inspects ? count != 1 || output != NULL : count == 0 || output == NULL) return complain();
-  if (tokenizing.tokenizer == NULL && tokenizing.end != NULL) return complain();
+  if (inspects && (count != 1 || output != NULL)) return complain("inspect takes one file and writes none", "");
+  if (count == 0) return complain("a file to read is missing", "");
+  if (!inspects && output == NULL) return complain("a file to write is missing: -o FILE", "");
+  if (tokenizing.tokenizer == NULL && tokenizing.end != NULL) return complain("--end belongs to --tokenizer", "");
   if (tokenizing.tokenizer != NULL) return make_tokens(&tokenizing, sources, count, output, format);
   return inspects ? inspect(&sources[0]) : convert(sources, count, output);
 }
@@ -149,7 +152,8 @@ static int run_text(int argc, char **argv) {
   struct problem problem = {0};
   bool encodes = argc > 1 && strcmp(argv[1], "encode") == 0, decodes = argc > 1 && strcmp(argv[1], "decode") == 0;
   if (!encodes && !decodes) return -1;
-  if (argc != 3) return complain();
+  if (argc < 3) return complain("a tokenizer.json is missing", "");
+  if (argc > 3) return complain("one argument too many, as the text comes by standard input: ", argv[3]);
   return (encodes ? text_encode : text_decode)(argv[2], &problem) ? STATUS_OK : fail(&problem);
 }
 

@@ -5,10 +5,18 @@
 #include "gen/base/version.h"
 #include "gen/commands/commands.h"
 
+/* Columns for what stands behind "accel-gen "; what is longer has its summary on the next line. */
+enum { SYNOPSIS = 58 };
+
+static bool is_long(const struct command *command) {
+  return strlen(command->synopsis) > SYNOPSIS;
+}
+
 static void print_overview(const struct options *options) {
   printf("accel-gen writes a training program in C for one job.\n\nusage:\n");
   for (const struct command *command = options->commands; command->name != NULL; command++)
-    printf("  accel-gen %-58s %s\n", command->synopsis, command->summary);
+    printf("  accel-gen %-*s%s%*s %s\n", SYNOPSIS, command->synopsis, is_long(command) ? "\n" : "",
+           is_long(command) ? SYNOPSIS + (int)strlen("  accel-gen ") : 0, "", command->summary);
   printf(
       "\noptions of a job:\n"
       "  -o FILE                     where to write; - is standard output\n"

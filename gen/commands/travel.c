@@ -1,6 +1,8 @@
 #include "gen/commands/travel.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/base/path.h"
 #include "gen/base/version.h"
@@ -59,10 +61,20 @@ static bool check_generate(struct travel *travel) {
   return false;
 }
 
+static bool has_source(struct travel *travel) {
+  const char *source = travel->job->model.source;
+  if (access(source, R_OK) == 0) return true;
+  diag_error(&travel->diags, job_where(travel->job, "model.source"), "cannot read the model '%s': %s", source,
+             strerror(errno));
+  diag_help(&travel->diags, "name a file in C, by its path from the job's folder; examples/models has some");
+  return false;
+}
+
 /* The model's source, with the function from which a program of the kind is made; and the job's hooks. */
 static bool read_model(struct travel *travel) {
   if (travel->model != NULL) return true;
   if (travel->kind == PROGRAM_TRAIN && !hooks_check(travel->arena, travel->job, &travel->diags)) return false;
+  if (!has_source(travel)) return false;
   travel->model = model_parse(travel->arena, travel->job->model.source, &travel->diags);
   if (travel->model == NULL) return false;
   if (travel->kind != PROGRAM_GENERATE || model_has(travel->model, "predict")) return true;

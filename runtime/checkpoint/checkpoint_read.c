@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char cure[] = "give a whole checkpoint with --resume, or start anew with --resume never";
+static const char cure[] = "name the folder of a whole checkpoint; a run with --resume never starts anew";
 
 /* ---- Files ---- */
 

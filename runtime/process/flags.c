@@ -51,11 +51,16 @@ static bool unknown(const struct flag *flags, int count, const char *name, struc
 }
 
 static bool bad_value(const struct flag *flag, const char *value, struct problem *problem) {
-  const char *wanted = flag->kind == FLAG_REAL ? "a number, 0 or more" : "a whole number";
+  char wanted[64];
   if (flag->kind == FLAG_COUNT)
-    rt_problem(problem, "%s must be a whole number, %" PRId64 " or more, not '%.100s'", flag->name, flag->least, value);
+    snprintf(wanted, sizeof wanted, "a whole number, %" PRId64 " or more", flag->least);
+  else if (flag->kind == FLAG_SEED)
+    snprintf(wanted, sizeof wanted, "a whole number");
+  else if (flag->kind == FLAG_SHARE)
+    snprintf(wanted, sizeof wanted, "a number from 0 to 1");
   else
-    rt_problem(problem, "%s must be %s, not '%.100s'", flag->name, wanted, value);
+    snprintf(wanted, sizeof wanted, "a number, 0 or more");
+  rt_problem(problem, "%s must be %s, not '%.100s'", flag->name, wanted, value);
   return rt_help(problem, "--help lists the flags");
 }
 
@@ -74,6 +79,7 @@ static bool parse_value(const struct flag *flag, const char *value, struct probl
   } else {
     *flag->target.real = strtod(value, &end);
     good = (digit || value[0] == '.') && isfinite(*flag->target.real);
+    good = good && (flag->kind == FLAG_REAL || *flag->target.real <= 1);
   }
   return (good && errno == 0 && (end == NULL || *end == '\0')) || bad_value(flag, value, problem);
 }
@@ -108,13 +114,15 @@ static bool is_asked(int argc, char **argv, const char *name) {
 
 static void print_help(const struct accel_program *program, const struct flag *flags, int count, const char *command) {
   printf("%s: %s\n\nUsage: %s [flags]\n\n", program->name, program->summary, command);
+  int width = (int)strlen("--version");
   for (int i = 0; i < count; i++) {
-    char head[64];
-    snprintf(head, sizeof head, "%s %s", flags[i].name, flags[i].value);
-    printf("  %-20s %s\n", head, flags[i].help);
+    int own = (int)(strlen(flags[i].name) + 1 + strlen(flags[i].value));
+    if (own > width) width = own;
   }
-  printf("  %-20s %s\n", "--version", "print the job, the generator and the plan of this program");
-  printf("  %-20s %s\n", "--help", "print this");
+  for (int i = 0; i < count; i++)
+    printf("  %s %-*s  %s\n", flags[i].name, width - 1 - (int)strlen(flags[i].name), flags[i].value, flags[i].help);
+  printf("  %-*s  %s\n", width, "--version", "print the job, the generator and the plan of this program");
+  printf("  %-*s  %s\n", width, "--help", "print this");
 }
 
 static void print_version(const struct accel_program *program) {

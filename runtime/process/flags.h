@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-enum flag_kind { FLAG_TEXT, FLAG_COUNT, FLAG_SEED, FLAG_REAL };
+enum flag_kind { FLAG_TEXT, FLAG_COUNT, FLAG_SEED, FLAG_REAL, FLAG_SHARE };
 
 /* One flag; the member of `target` that its kind uses is set when it is given. */
 struct flag {
@@ -20,7 +20,7 @@ struct flag {
     const char **text;
     int64_t *count;
     uint64_t *seed;
-    double *real; /* finite, not negative */
+    double *real; /* finite, not negative; of a FLAG_SHARE at most 1 */
   } target;
 };
 

@@ -83,7 +83,8 @@ static void add_prompt(struct accel_generation *run, const struct asked *asked) 
   run->capacity = prompt.count + asked->tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
-  for (int64_t i = 0; i < prompt.count; i++) add_token(run, prompt.items[i]);
+  memcpy(run->tokens, prompt.items, (size_t)prompt.count * sizeof *run->tokens);
+  run->count = prompt.count;
   free(prompt.items);
 }
 
@@ -120,7 +121,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
       {"--top-p",
        "P",
        "choose among the likeliest whose shares add up to P (default: 1)",
-       FLAG_REAL,
+       FLAG_SHARE,
        0,
        {.real = &run->sampler.top_p}},
       {"--repetition-penalty",
@@ -158,6 +159,7 @@ void *accel_generation_arena(struct accel_generation *run) {
 void accel_generation_weights(struct accel_generation *run, void *weights) {
   struct problem problem;
   if (!rt_weights_load_trained(run->program, run->weights_path, weights, &problem)) rt_fail(&problem, 1);
+  for (int64_t i = 0; i < run->count; i++) print_token(run, run->tokens[i]); /* the prompt, now that it goes on */
 }
 
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {

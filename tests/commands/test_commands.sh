@@ -65,6 +65,10 @@ expect "check --resolved" 0 'eval_fraction' "$gen" check "$job" --resolved
 expect "plan" 0 'parameters' "$gen" plan "$job"
 expect "plan --json" 0 '"arena_bytes"' "$gen" plan "$job" --json
 expect "an unwritable output" 1 'cannot write' "$gen" "$job" -o "$work/none/trainer.c"
+expect "an unwritable program" 1 'cannot write .*none/trainer: No such' "$gen" build "$job" -o "$work/none/trainer"
+expect "a model that is not there" 2 "--set model.source=none.c: error: cannot read the model '.*none.c': No such" \
+  "$gen" "$job" -o - --set model.source=none.c
+expect "a program that is not there" 2 'none.c: error: cannot read it: No such' "$gen" audit "$work/none.c"
 expect "generate to standard output" 0 'int main' "$gen" "$job" -o -
 expect "an unknown pass" 2 'pass' "$gen" plan "$job" --dump nonsense
 expect "a folder without templates" 1 'template' "$gen" "$job" -o "$work/x.c" --templates "$work"

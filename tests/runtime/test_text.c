@@ -20,10 +20,11 @@ static bool parse(struct problem *problem, const char *first, const char *second
       {"--steps", "N", "", FLAG_COUNT, 1, {.count = &count}},
       {"--seed", "N", "", FLAG_SEED, 0, {.seed = &seed}},
       {"--temperature", "T", "", FLAG_REAL, 0, {.real = &real}},
+      {"--top-p", "P", "", FLAG_SHARE, 0, {.real = &real}},
   };
   char *argv[] = {"trainer", (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL};
   int argc = first == NULL ? 1 : second == NULL ? 2 : 3;
-  return rt_flags_parse(flags, 4, argc, argv, problem);
+  return rt_flags_parse(flags, sizeof flags / sizeof *flags, argc, argv, problem);
 }
 
 static void good_flags(void **state) {
@@ -35,6 +36,8 @@ static void good_flags(void **state) {
   assert_true(parse(&problem, "--seed", "18446744073709551615") && seed == UINT64_MAX);
   assert_true(parse(&problem, "--temperature", ".5") && real == 0.5);
   assert_true(parse(&problem, "--temperature", "0") && real == 0);
+  assert_true(parse(&problem, "--temperature", "7") && real == 7);
+  assert_true(parse(&problem, "--top-p", "1") && real == 1);
 }
 
 static void bad_flags(void **state) {
@@ -53,6 +56,8 @@ static void bad_flags(void **state) {
       {"--seed", "-1", "--seed must be a whole number, not '-1'"},
       {"--temperature", "nan", "--temperature must be a number, 0 or more, not 'nan'"},
       {"--temperature", "1e999", "--temperature must be a number, 0 or more, not '1e999'"},
+      {"--top-p", "7", "--top-p must be a number from 0 to 1, not '7'"},
+      {"--top-p", "-1", "--top-p must be a number from 0 to 1, not '-1'"},
   };
   struct problem problem;
   (void)state;
