@@ -55,13 +55,23 @@ static void forget(const struct accel_run *run, int64_t count, int32_t *targets)
   for (int64_t i = 0; i < count; i++) targets[i] = run->program->no_target;
 }
 
+/* The samples of a batch of `count` from its sample `first` on, as many as are found at once. */
+static int found_from(const struct data_split *split, int64_t position, int64_t first, int64_t count,
+                      struct place places[FOUND_AT_ONCE]) {
+  int found = count - first < FOUND_AT_ONCE ? (int)(count - first) : FOUND_AT_ONCE;
+  rt_mixture_find_all(&split->mixture, position + first, found, places);
+  return found;
+}
+
 static void load_windows(const struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
                          int32_t *tokens, int32_t *targets) {
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
   position = rt_data_position(&run->data, which, position);
+  struct place places[FOUND_AT_ONCE];
   for (int64_t i = 0; i < count; i++) {
-    struct place place = rt_mixture_find(&split->mixture, position + i);
+    if (i % FOUND_AT_ONCE == 0) found_from(split, position, i, count, places);
+    struct place place = places[i % FOUND_AT_ONCE];
     const struct data_file *file = &split->source->files[place.part];
     int64_t most = rt_tokens_copy(&file->tokens, place.start, length, tokens + i * length);
     int64_t next = rt_tokens_copy(&file->tokens, place.start + 1, length, targets + i * length);
@@ -155,13 +165,17 @@ static void load_rows(struct accel_run *run, enum accel_split which, int64_t pos
   double begun = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
-  for (int64_t i = 0; i < count; i++) {
-    struct place place = rt_mixture_find(&split->mixture, position + i);
-    const struct rows *rows = &split->source->files[place.part].rows;
-    double label = rt_rows_load(rows, place.start, features + i * rows->width);
-    if (values != NULL) values[i] = (float)label;
-    if (classes != NULL) classes[i] = (int32_t)label;
-    if (classes != NULL && !place.counts) forget(run, 1, classes + i);
+  for (int64_t first = 0; first < count; first += FOUND_AT_ONCE) {
+    struct place places[FOUND_AT_ONCE];
+    int found = found_from(split, position, first, count, places);
+    for (int k = 0; k < found; k++) {
+      const struct rows *rows = &split->source->files[places[k].part].rows;
+      int64_t i = first + k;
+      double label = rt_rows_load(rows, places[k].start, features + i * rows->width);
+      if (values != NULL) values[i] = (float)label;
+      if (classes != NULL) classes[i] = (int32_t)label;
+      if (classes != NULL && !places[k].counts) forget(run, 1, classes + i);
+    }
   }
   batch_ends(run, which, begun);
 }

@@ -3,6 +3,7 @@
 #include "runtime/random/permutation.h"
 #include "runtime/random/philox.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,21 +73,47 @@ static int64_t drawn_from(const struct mixture *mixture, int64_t *draw) {
   return low;
 }
 
-struct place rt_mixture_find(const struct mixture *mixture, int64_t position) {
-  struct place place;
-  /* Evaluation always sees the same samples: its epoch is 0. */
-  int64_t epoch = mixture->split == ACCEL_EVAL ? 0 : position / mixture->taken;
-  int64_t index = rt_dealt_sample(&mixture->dealing, mixture->samples, position % mixture->taken, &place.counts);
-  if (mixture->shuffle)
-    index = (int64_t)rt_permute(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch),
-                                (uint64_t)mixture->samples, (uint64_t)index);
+/* The epoch of a position. Evaluation always sees the same samples: its epoch is 0. */
+static int64_t epoch_of(const struct mixture *mixture, int64_t position) {
+  return mixture->split == ACCEL_EVAL ? 0 : position / mixture->taken;
+}
+
+/* The place of a sample of an epoch, by its number behind the shuffle. */
+static void set_place(const struct mixture *mixture, int64_t epoch, int64_t index, struct place *place) {
   if (mixture->weights != NULL) {
     int64_t draw = epoch * mixture->samples + index;
-    place.part = drawn_from(mixture, &draw);
-    place.start = rt_order_start(&mixture->parts[place.part], draw);
+    place->part = drawn_from(mixture, &draw);
+    place->start = rt_order_start(&mixture->parts[place->part], draw);
   } else {
-    place.part = part_of(mixture, index);
-    place.start = rt_order_at(&mixture->parts[place.part], (uint64_t)epoch, index - mixture->before[place.part]);
+    place->part = part_of(mixture, index);
+    place->start = rt_order_at(&mixture->parts[place->part], (uint64_t)epoch, index - mixture->before[place->part]);
   }
+}
+
+/* Of positions of one epoch. */
+static void find_in_epoch(const struct mixture *mixture, int64_t position, int count, struct place *places) {
+  static_assert((int)FOUND_AT_ONCE <= (int)PERMUTED_AT_ONCE, "they are shuffled together");
+  int64_t epoch = epoch_of(mixture, position);
+  uint64_t indices[FOUND_AT_ONCE];
+  for (int i = 0; i < count; i++)
+    indices[i] = (uint64_t)rt_dealt_sample(&mixture->dealing, mixture->samples, (position + i) % mixture->taken,
+                                           &places[i].counts);
+  if (mixture->shuffle)
+    rt_permute_all(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch), (uint64_t)mixture->samples, count,
+                   indices);
+  for (int i = 0; i < count; i++) set_place(mixture, epoch, (int64_t)indices[i], &places[i]);
+}
+
+void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct place *places) {
+  for (int first = 0, end; first < count; first = end) {
+    for (end = first + 1; end < count; end++)
+      if (epoch_of(mixture, position + end) != epoch_of(mixture, position + first)) break;
+    find_in_epoch(mixture, position + first, end - first, places + first);
+  }
+}
+
+struct place rt_mixture_find(const struct mixture *mixture, int64_t position) {
+  struct place place;
+  rt_mixture_find_all(mixture, position, 1, &place);
   return place;
 }

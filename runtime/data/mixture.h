@@ -38,4 +38,8 @@ void rt_mixture_free(struct mixture *mixture);
 /* The sample at `position` >= 0. taken >= 1. */
 struct place rt_mixture_find(const struct mixture *mixture, int64_t position);
 
+/* The same of the `count` <= FOUND_AT_ONCE positions from there on, into `places`; faster than one by one. */
+enum { FOUND_AT_ONCE = 64 };
+void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct place *places);
+
 #endif

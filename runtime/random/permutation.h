@@ -4,7 +4,13 @@
 
 #include <stdint.h>
 
-/* Where `index` < n goes under the permutation (seed, stream). n >= 1. */
+enum { PERMUTED_AT_ONCE = 64 };
+
+/* Puts in the place of each of `count` <= PERMUTED_AT_ONCE indices below n where it goes under the permutation (seed,
+ * stream). n >= 1. Many at once take little longer than one. */
+void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint64_t *indices);
+
+/* The same of one index. */
 uint64_t rt_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index);
 
 #endif

@@ -59,12 +59,21 @@ static void lanes_are_blocks(void **state) {
   }
 }
 
+static void permute_from(uint64_t first, uint64_t n, uint64_t together[PERMUTED_AT_ONCE]) {
+  int count = n - first < PERMUTED_AT_ONCE ? (int)(n - first) : PERMUTED_AT_ONCE;
+  for (int i = 0; i < count; i++) together[i] = first + (uint64_t)i;
+  rt_permute_all(1337, n, n, count, together);
+}
+
 static void permutation_is_a_bijection(void **state) {
   (void)state;
   for (uint64_t n = 1; n <= 5000; n = n < 70 ? n + 1 : n * 3 / 2) {
     char *seen = calloc(n, 1);
+    uint64_t together[PERMUTED_AT_ONCE];
     for (uint64_t i = 0; i < n; i++) {
-      uint64_t to = rt_permute(1337, n, n, i);
+      uint64_t to = rt_permute(1337, n, n, i), at = i % PERMUTED_AT_ONCE;
+      if (at == 0) permute_from(i, n, together);
+      assert_int_equal(together[at], to);
       assert_true(to < n);
       assert_false(seen[to]);
       seen[to] = 1;
