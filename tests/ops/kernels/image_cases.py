@@ -187,7 +187,9 @@ def build_max_pool(name, rng, shape=(1, 1, 1, 1), kernel=(1, 1), stride=(1, 1), 
 BATCHES = [dict(), dict(shape=(7, 5)), dict(shape=(3, 17, 9)), dict(shape=(4, 8, 5, 7)), dict(shape=(2, 3, 64))]
 GROUPS = [dict(), dict(shape=(3, 6, 5), groups=2), dict(shape=(2, 8, 3, 5), groups=8), dict(shape=(2, 33, 17), groups=3)]
 POOLS = [dict(), dict(shape=(2, 3, 7, 6), kernel=(2, 2), stride=(2, 2)), dict(shape=(1, 2, 9, 8), kernel=(3, 3), stride=(2, 2), padding=(1, 1)),
-         dict(shape=(2, 1, 1, 40), kernel=(1, 4), stride=(1, 3), padding=(0, 2)), dict(shape=(2, 2, 5, 5), kernel=(5, 5))]
+         dict(shape=(2, 1, 1, 40), kernel=(1, 4), stride=(1, 3), padding=(0, 2)), dict(shape=(2, 2, 5, 5), kernel=(5, 5)),
+         dict(shape=(2, 16, 4, 4), kernel=(3, 3), stride=(2, 2), padding=(1, 1)), dict(shape=(3, 7, 4, 6), kernel=(3, 2), stride=(1, 2)),
+         dict(shape=(2, 3, 6, 40), kernel=(3, 4), stride=(2, 2), padding=(1, 2)), dict(shape=(1, 2, 34, 34), kernel=(34, 33), stride=(1, 1))]
 
 
 def fuzzed_norm(groups):
@@ -212,7 +214,7 @@ def fuzzed_resample(rng):
 def fuzzed_pool(rng):
     kernel = tuple(int(n) for n in rng.integers(1, 5, 2))
     padding = tuple(int(rng.integers(0, k // 2 + 1)) for k in kernel)
-    return dict(shape=(2, 2, *(k + int(n) for k, n in zip(kernel, rng.integers(0, 9, 2)))), kernel=kernel, padding=padding,
+    return dict(shape=(2, int(rng.integers(1, 12)), *(k + int(n) for k, n in zip(kernel, rng.integers(0, (9, 40))))), kernel=kernel, padding=padding,
                 stride=tuple(int(n) for n in rng.integers(1, 4, 2)))
 
 
