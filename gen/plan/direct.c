@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/ir/region.h"
 
 /* Whether the producer can write output `index` under these strides. */
 static bool can_write(const struct node *node, int index, struct shape shape, const struct place *place) {
@@ -130,13 +131,26 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
   return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
 }
 
-/* Whether nobody else reads the value, nor what it is a view of. */
-static bool read_once(const struct layout_pass *pass, const struct value *value) {
-  while (pass->uses[value->id] == 1) {
-    if (!value_is_view(value)) return true;
-    value = value->producer->inputs[0];
+/* Whether nothing behind place `end` of the region reads the value, or a view of it. */
+static bool read_up_to(const struct layout_pass *pass, const struct value *value, int end) {
+  int reads = 0;
+  for (int i = 0; i <= end; i++) {
+    const struct node *node = pass->region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      if (node->kind->class == OP_VIEW && !read_up_to(pass, node->outputs[0], end)) return false;
+      reads++;
+    }
   }
-  return false;
+  return reads == pass->uses[value->id];
+}
+
+/* Whether a call is the last to read the memory of its input, and reads it once. */
+static bool read_last(const struct layout_pass *pass, const struct node *call, int input) {
+  const struct value *whole = viewed_value(call->inputs[input]);
+  for (int i = 0; i < call->n_inputs; i++)
+    if (i != input && viewed_value(call->inputs[i]) == whole) return false;
+  return read_up_to(pass, whole, region_position(call));
 }
 
 static void direct_carries(struct layout_pass *pass, struct node *node) {
@@ -159,7 +173,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
       *place_of(pass->program, result) = own;
     }
     /* A short row is written over: what others read as well is copied into it. */
-    if (kept != NULL || read_once(pass, node->inputs[i]))
+    if (kept != NULL || read_last(pass, node, i))
       direct(pass, node->inputs[i], dense_place(row, first_copy(call, copies) * size, formal->shape), false);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/carry.h"
 #include "gen/plan/uses.h"
 
 struct pass {
@@ -127,7 +128,7 @@ static bool take(struct pass *pass, struct node *node) {
   return node->kind->with_low != NULL && take_copy(pass, node);
 }
 
-void take_sums(struct graph *graph) {
+static void take_all(struct graph *graph) {
   struct pass pass = {.graph = graph, .n_values = graph->next_value};
   pass.uses = count_uses(graph->arena, graph);
   for (int r = 0; r < graph->n_regions; r++) {
@@ -135,4 +136,9 @@ void take_sums(struct graph *graph) {
     for (int i = 0; i < region->nodes.count; i++)
       if (take(&pass, region->nodes.items[i])) i = -1; /* two nodes went, one came */
   }
+}
+
+void take_sums(struct graph *graph) {
+  take_all(graph);
+  if (carry_copies(graph)) take_all(graph);
 }

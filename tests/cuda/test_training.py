@@ -170,6 +170,7 @@ class Sums(unittest.TestCase):
         write_data(trainer.folder, 1)
         trainer.generate()
         text = (trainer.folder / "trainer.cu").read_text()
+        self.host = (trainer.folder / "trainer.c").read_text()
         return re.findall(r'^extern "C" void (\w+?)_(?:add_)?(?:bf16_)?\d', text, re.MULTILINE)
 
     def test_layer_norm(self):
@@ -179,14 +180,18 @@ class Sums(unittest.TestCase):
         self.assertEqual(names.count("add"), 1, names)  # the end of a block
 
     def test_in_bf16(self):
-        """What goes back to both the residual and a product of 16 bits is written for both at once."""
+        """What goes back to both the residual and a product of 16 bits is written for both at once, from one block to the
+        next too: no kernel of a block copies."""
         names = self.kernels("gpt2", GPT, mixed_precision="bf16")
         self.assertIn("layer_norm_plus_low_backward", names)
+        self.assertNotIn("layer_norm_plus_backward", names)
         self.assertNotIn("add_cast_bfloat16", names)
+        block = self.host[self.host.index("static void block_backward("):].split("\n}\n")[0]
+        self.assertNotIn("  cast_", block)
 
     def test_rms_norm(self):
         names = self.kernels("llama", HEADS, mixed_precision="bf16")
-        self.assertLessEqual({"rms_norm", "add_rms_norm", "rms_norm_plus_backward", "rms_norm_plus_low_backward"}, set(names))
+        self.assertLessEqual({"rms_norm", "add_rms_norm", "rms_norm_backward", "rms_norm_plus_low_backward"}, set(names))
 
 
 class Logits(unittest.TestCase):

@@ -1,0 +1,13 @@
+/* Carry: what a loop's turns hand on is what the next turn takes, so that a kernel at the end of one and a kernel at
+ * the beginning of the other can be one. */
+#ifndef ACCEL_PLAN_CARRY_H
+#define ACCEL_PLAN_CARRY_H
+
+#include "gen/ir/graph.h"
+
+/* In all regions of a differentiated graph: where turns of a loop begin with a copy in 16 bits of a carried value, and
+ * end with a node that can write such a copy beside that value (op_kind.with_low), the copy is carried, too: a turn
+ * makes it for the next one, and what stands before the loop for the first. False where there is none such. */
+bool carry_copies(struct graph *graph);
+
+#endif
