@@ -1,6 +1,7 @@
 /* The ranks of a program. */
 #include "gen/emit/values.h"
 #include "gen/plan/collectives.h"
+#include "gen/plan/precision.h"
 #include "gen/plan/shard.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
@@ -71,9 +72,7 @@ struct jinja_value mesh_value(const struct program *program) {
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   bool alone = program->collectives.count == 0;
-  static const struct {
-    const char *name, *type;
-  } wires[] = {{"", ""}, {"BFLOAT16", "bf16"}, {"FLOAT16", "f16"}}; /* by enum mixed_precision */
+  enum dtype wire = precision_dtype(job->parallelism.wire);
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
@@ -85,8 +84,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
-  set_text(arena, value, "wire", alone ? "" : wires[job->parallelism.wire].name);
-  set_text(arena, value, "wire_type", wires[job->parallelism.wire].type);
+  set_text(arena, value, "wire", alone || !dtype_is_low(wire) ? "" : dtype_enumerator(wire));
+  set_text(arena, value, "wire_type", dtype_is_low(wire) ? dtype_short_name(wire) : "");
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

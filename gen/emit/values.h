@@ -60,6 +60,22 @@ struct jinja_value states_value(const struct program *program);
 /* What of it ranks divide: {whole, first_state, n_states}. */
 struct jinja_value division_value(const struct program *program);
 
+/* Where samples come from and how many make a batch: {train, eval: {path, format, parts: [{path, labels, weight}]},
+ * batch_size, ...}; parts where a path is not enough. */
+struct jinja_value data_value(const struct program *program);
+
+/* What ends a step: what its loss is a mean over, whether it may be skipped, how its gradients are scaled. */
+struct jinja_value border_value(const struct program *program);
+
+/* The names of user functions, identifiers by check, by their keys: "" where there is none; and `source`, for people.
+ * Nothing where the job has none. */
+struct jinja_value hooks_value(struct arena *arena, const struct job *job);
+
+/* How long, from which seed and with which cadences it is trained: {steps, seed, micro_steps, metrics, stopping:
+ * {metric, greater, patience, threshold, restore_best}, ...}; `stopping` is empty where evaluations do not end the run.
+ */
+struct jinja_value training_value(struct arena *arena, const struct job *job);
+
 /* How the run is saved and continued, and the size of the copy from which it is saved. */
 struct jinja_value checkpoint_value(const struct program *program);
 
@@ -80,8 +96,8 @@ struct jinja_value kernels_value(const struct program *program);
 /* Whether the program measures the parts of its steps. */
 bool is_profiled(const struct program *program);
 
-/* These parts: {parts: [{name, flops, bytes}], skip_first, wait, warmup, active, repeat, with_flops, trace_folder};
- * empty where nothing is measured. A kernel's part has its name. */
+/* These parts: {parts: [{name, flops, bytes}], by_laps: whether the program itself measures them, skip_first, wait,
+ * warmup, active, repeat, with_flops, trace_folder}; empty where nothing is measured. A kernel's part has its name. */
 struct jinja_value profile_value(const struct program *program);
 
 /* All functions: [{name, title, where, parameters, statements}]. */

@@ -9,6 +9,7 @@
 #include "gen/plan/shard.h"
 #include "gen/plan/state.h"
 #include "gen/plan/target.h"
+#include "gen/plan/weights.h"
 
 /* An array of the arena: of so many numbers, or of a shape. */
 static int64_t array_bytes(int64_t count, enum dtype dtype) {
@@ -21,11 +22,6 @@ static int64_t shape_bytes(struct shape shape, enum dtype dtype) {
 
 static int64_t doubles_bytes(int64_t count) {
   return arena_aligned(count * (int64_t)sizeof(double));
-}
-
-/* The last structure is of all weights. */
-static int64_t tree_bytes(const struct program *program) {
-  return program->structs[program->n_structs - 1]->bytes;
 }
 
 static bool trains(const struct program *program) {
@@ -54,7 +50,7 @@ static int64_t cache_bytes(const struct program *program) {
 }
 
 static int64_t weight_bytes(const struct program *program) {
-  int64_t all = tree_bytes(program), bytes = all - cache_bytes(program) + program->packed;
+  int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->packed;
   if (program->low != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
   bool parts = trains(program) && program->job->parallelism.zero_stage == 3;
   return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
@@ -62,7 +58,7 @@ static int64_t weight_bytes(const struct program *program) {
 
 static int64_t gradient_bytes(const struct program *program) {
   if (!trains(program)) return 0;
-  int64_t bytes = tree_bytes(program->trained);
+  int64_t bytes = weights_type(program->trained)->bytes;
   if (shard_has_own_gradients(program)) bytes += own_bytes(program);
   if (shard_arrives_apart(program)) bytes += own_bytes(program);
   return bytes;
@@ -70,7 +66,7 @@ static int64_t gradient_bytes(const struct program *program) {
 
 /* The first state is the weights. */
 static void count_states(const struct program *program, struct memory_bytes *bytes) {
-  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? tree_bytes(program) : 0;
+  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? weights_type(program)->bytes : 0;
   bytes->optimizer = -bytes->averages;
   bytes->host = 0;
   for (int i = 0; i < program->states.count; i++) {

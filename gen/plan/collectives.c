@@ -5,6 +5,7 @@
 
 #include "gen/plan/fold.h"
 #include "gen/plan/place.h"
+#include "gen/plan/precision.h"
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/tree.h"
@@ -145,11 +146,11 @@ static const char *bucket_text(struct arena *arena, const struct weight *weight,
 }
 
 int64_t wire_width(const struct job *job) {
-  return job->parallelism.wire == PRECISION_NO ? dtype_size(DTYPE_FLOAT32) : dtype_size(DTYPE_BFLOAT16);
+  return dtype_size(precision_dtype(job->parallelism.wire));
 }
 
 int64_t all_gradients(const struct program *program) {
-  return program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+  return weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
 }
 
 /* Whether each micro-batch sends its gradients. */

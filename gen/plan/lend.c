@@ -9,6 +9,7 @@
 #include "gen/plan/segments.h"
 #include "gen/plan/target.h"
 #include "gen/plan/tenancy.h"
+#include "gen/plan/weights.h"
 
 enum { LEAST_OF_KEPT = 64 }; /* a loan's least share of what is kept */
 
@@ -39,7 +40,7 @@ static int compare_gradients(const void *left, const void *right) {
 /* The gradients, and the padding between them. */
 static struct memory gradient_memory(struct program *program, const struct tenancy *tenancy) {
   const struct program *trained = program->trained;
-  struct memory memory = {.arena = program->arena, .bytes = trained->structs[trained->n_structs - 1]->bytes};
+  struct memory memory = {.arena = program->arena, .bytes = weights_type(trained)->bytes};
   const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *sorted);
   int n = 0;
   for (int i = 0; i < program->n_weights; i++)

@@ -30,6 +30,7 @@
 #include "gen/plan/packs.h"
 #include "gen/plan/parts.h"
 #include "gen/plan/place.h"
+#include "gen/plan/precision.h"
 #include "gen/plan/prune.h"
 #include "gen/plan/recompute.h"
 #include "gen/plan/signatures.h"
@@ -54,10 +55,9 @@ static bool pass_read(struct context *context) {
 }
 
 static bool pass_cast(struct context *context) {
-  static const enum dtype dtypes[] = {DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16};
   const struct job *job = context->program->job;
-  struct cast_rules rules = {.low = job->precision.autocast ? dtypes[job->precision.mixed] : DTYPE_FLOAT32,
-                             .storage = dtypes[job->precision.param]};
+  struct cast_rules rules = {.low = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
+                             .storage = precision_dtype(job->precision.param)};
   const bool **kept;
   rules.cuda = context->program->target->casts_as_cuda;
   if (!kept_parameters(context->program, context->diags, &kept)) return false;

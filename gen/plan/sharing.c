@@ -1,7 +1,9 @@
 #include "gen/plan/sharing.h"
 
+#include "gen/plan/collectives.h"
 #include "gen/plan/report.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/weights.h"
 
 bool is_within_machine(const struct job *job, enum axis axis) {
   int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
@@ -34,8 +36,8 @@ struct shared_bytes shared_bytes(const struct program *program) {
   struct shared_bytes bytes = {0};
   int64_t size = dtype_size(DTYPE_FLOAT32);
   if (program->collectives.count == 0 || job->devices.kind == DEVICE_CUDA) return bytes;
-  int64_t weights = program->structs[program->n_structs - 1]->bytes;
-  int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes;
+  int64_t weights = weights_type(program)->bytes;
+  int64_t gradients = weights_type(program->trained)->bytes;
   if (is_divided(program)) add_gathers(program, &bytes, weights);
   if (job_has_tree(job)) return bytes;
   if (shard_has_own_gradients(program)) {
@@ -44,7 +46,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
     return bytes;
   }
   bool whole = job->parallelism.wire == PRECISION_NO && program->n_buckets > 0;
-  if (job->parallelism.wire != PRECISION_NO) gradients /= 2;
+  gradients = gradients / size * wire_width(job);
   add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
   add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size, false);
   return bytes;

@@ -7,6 +7,7 @@
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
 #include "gen/plan/target.h"
+#include "gen/plan/weights.h"
 
 static int levels_of(int64_t leaves) {
   int levels = 0;
@@ -136,7 +137,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   if (program->backward == NULL) return true;
   if (!check_count(program, ranks * own, diags)) return false;
   if (ranks * own > 1 && !check_buffers(program, diags)) return false;
-  int64_t gradients = program->trained->structs[program->trained->n_structs - 1]->bytes / dtype_size(DTYPE_FLOAT32);
+  int64_t gradients = weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
   struct tree *tree = &program->tree;
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */

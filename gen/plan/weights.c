@@ -287,7 +287,7 @@ bool plan_weights(struct program *program, struct diagnostics *diags) {
   if (!walk.ok) return false;
   for (int i = 0; i < program->n_weights; i++)
     program->weights[i].offset = weight_offset(program, program->weights[i].path);
-  program->whole_bytes = program->structs[program->n_structs - 1]->bytes;
+  program->whole_bytes = weights_type(program)->bytes;
   return true;
 }
 
@@ -306,6 +306,10 @@ void weights_fold(struct program *program) {
     }
     type->bytes = arena_aligned(type->bytes);
   }
+}
+
+const struct weight_struct *weights_type(const struct program *program) {
+  return program->structs[program->n_structs - 1]; /* behind those that it is made of */
 }
 
 struct weight *weight_named(const struct program *program, const char *path) {

@@ -17,6 +17,9 @@ struct weight_node *weight_node_at(struct weight_node *node, const char *path);
 /* Bytes from the start of a program's parameters to where the one of this name, which it must have, is in use. */
 int64_t weight_offset(const struct program *program, const char *path);
 
+/* The structure of all weights; of program->trained, of their gradients. */
+const struct weight_struct *weights_type(const struct program *program);
+
 /* The parameter of an absolute path. */
 struct weight *weight_named(const struct program *program, const char *path);
 

@@ -7,6 +7,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/lend.h"
 #include "gen/plan/place.h"
+#include "gen/plan/weights.h"
 
 enum { ELEMENT = 4 }; /* bytes: each float32 and int32 is one double here */
 
@@ -248,7 +249,7 @@ static void check_padding(struct machine *machine, int64_t count) {
 void machine_run(struct machine *machine) {
   struct program *program = machine->program;
   const struct program *trained = program->trained;
-  int64_t count = trained->structs[trained->n_structs - 1]->bytes / ELEMENT;
+  int64_t count = weights_type(trained)->bytes / ELEMENT;
   machine->gradient_memory = poisoned(machine, count);
   machine->gradients = arena_alloc(machine->arena, ((size_t)program->n_weights + 1) * sizeof *machine->gradients);
   for (int i = 0; i < program->n_weights; i++)

@@ -1,0 +1,146 @@
+/* What templates see of the job: its data, how a step ends, user functions, the run. */
+#include <string.h>
+
+#include "gen/base/path.h"
+#include "gen/emit/values.h"
+#include "gen/plan/border.h"
+#include "gen/plan/optimizers.h"
+
+/* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
+static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
+  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS", "NPY", "NPY_TOKENS"};
+  struct jinja_value value = jinja_map(arena), parts = jinja_list(arena);
+  bool one = source->n_parts == 1 && source->parts[0].labels == NULL && source->parts[0].weight == 0;
+  set_literal(arena, value, "path", one ? source->parts[0].path : NULL);
+  set_text(arena, value, "format", formats[source->format]);
+  for (int i = 0; !one && i < source->n_parts; i++) {
+    struct jinja_value part = jinja_map(arena);
+    set_literal(arena, part, "path", source->parts[i].path);
+    set_literal(arena, part, "labels", source->parts[i].labels);
+    set_real(arena, part, "weight", source->parts[i].weight);
+    jinja_push(arena, parts, part);
+  }
+  jinja_set(arena, value, "parts", parts);
+  return value;
+}
+
+struct jinja_value data_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  jinja_set(arena, value, "train", source_value(arena, &job->data.train));
+  jinja_set(arena, value, "eval", source_value(arena, &job->data.eval));
+  set_real(arena, value, "eval_fraction", job->data.eval_fraction);
+  set_int(arena, value, "batch_size", job->data.batch_size);
+  set_int(arena, value, "samples", job->data.samples);
+  set_bool(arena, value, "shuffle", job->data.shuffle);
+  set_int(arena, value, "prefetch", job->data.prefetch);
+  static const char *const packings[] = {"", "DOCUMENTS", "PADDED"};
+  set_text(arena, value, "packing", packings[job->data.packing]);
+  set_bool(arena, value, "keep_last", job->data.keep_last);
+  set_bool(arena, value, "even_batches", job->data.even_batches);
+  set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
+  set_bool(arena, value, "joins", job->data.joins);
+  set_int(arena, value, "no_target", program->border.mean.without);
+  set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
+  set_int(arena, value, "sequence_length", job->data.sequence_length);
+  set_int(arena, value, "features", job->data.features);
+  set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
+  set_bool(arena, value, "masked", job->data.masking.on);
+  set_int(arena, value, "mask_token", job->data.masking.mask_token);
+  set_real(arena, value, "mask_probability", job->data.masking.probability);
+  set_real(arena, value, "mask_random", job->data.masking.random);
+  set_real(arena, value, "mask_keep", job->data.masking.keep);
+  set_bool(arena, value, "is_table", job_has_rows(job));
+  return value;
+}
+
+static struct jinja_value scaler_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  set_real(arena, value, "init_scale", job->precision.grad_scaler.init_scale);
+  set_real(arena, value, "growth_factor", job->precision.grad_scaler.growth_factor);
+  set_real(arena, value, "backoff_factor", job->precision.grad_scaler.backoff_factor);
+  set_int(arena, value, "growth_interval", job->precision.grad_scaler.growth_interval);
+  return value;
+}
+
+struct jinja_value border_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  const struct border border = program->border;
+  set_bool(arena, value, "counts", border.counts);
+  set_text(arena, value, "counted", border.counts ? border.mean.count->name : "");
+  set_bool(arena, value, "by_share", border.by_share);
+  set_real(arena, value, "divisor", border.divisor);
+  set_int(arena, value, "sharers", (int64_t)border.sharers);
+  set_bool(arena, value, "short_steps", border.short_steps);
+  set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
+  set_bool(arena, value, "skips", border.skips);
+  set_bool(arena, value, "unscales", border.unscales);
+  set_bool(arena, value, "factor", border.factor);
+  set_bool(arena, value, "measures", border.measures);
+  set_bool(arena, value, "scales", border.scaler);
+  set_bool(arena, value, "seeds", border_seed(program).input != NULL);
+  set_bool(arena, value, "joins", border.joins);
+  set_bool(arena, value, "joins_by_all", job->data.joins_by_all);
+  if (border.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
+  return value;
+}
+
+/* {metric, greater, patience, threshold, restore_best}; nothing where evaluations do not end the run. */
+static struct jinja_value stopping_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  int metric = job->training.early_stopping.metric;
+  if (job->training.early_stopping.patience == 0) return value;
+  set_literal(arena, value, "metric", metric >= 0 ? job_metric_names[metric] : NULL);
+  set_bool(arena, value, "greater", job->training.early_stopping.greater);
+  set_int(arena, value, "patience", job->training.early_stopping.patience);
+  set_real(arena, value, "threshold", job->training.early_stopping.threshold);
+  set_bool(arena, value, "restore_best", job->training.early_stopping.restore_best);
+  return value;
+}
+
+struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena), names = jinja_list(arena);
+  if (job->hooks.source == NULL) return value;
+  for (int i = 0; i < HOOKS; i++) {
+    const char *name = job->hooks.names[i];
+    bool before = false;
+    for (int k = 0; k < i && name != NULL; k++)
+      before |= job->hooks.names[k] != NULL && strcmp(name, job->hooks.names[k]) == 0;
+    set_text(arena, value, job_hook_keys[i], name != NULL ? name : "");
+    if (name != NULL && !before) jinja_push(arena, names, jinja_string(arena, name));
+  }
+  jinja_set(arena, value, "names", names);
+  set_comment(arena, value, "source", name_in_folder(job->hooks.source));
+  return value;
+}
+
+struct jinja_value training_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "steps", job->training.steps);
+  set_int(arena, value, "seed", (int64_t)job->training.seed);
+  set_int(arena, value, "micro_steps", job->accumulation.num_steps);
+  set_bool(arena, value, "accumulates", job_adds_gradients(job));
+  set_int(arena, value, "eval_interval", job->training.eval_interval);
+  set_int(arena, value, "eval_iters", job->training.eval_iters);
+  set_int(arena, value, "save_every", job->checkpoint.every);
+  set_int(arena, value, "log_every", job->tracking.every);
+  set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
+  set_int(arena, value, "threads", job->devices.threads);
+  struct jinja_value metrics = jinja_list(arena);
+  for (int i = 0; i < METRICS; i++)
+    if (job->training.metrics[i]) jinja_push(arena, metrics, jinja_string(arena, job_metric_names[i]));
+  jinja_set(arena, value, "metrics", metrics);
+  const char *averages = job->training.ema.evaluate     ? "all_averages"
+                         : job_optimizer(job)->averages ? "all_gradients"
+                                                        : "";
+  set_text(arena, value, "averaged", averages);
+  jinja_set(arena, value, "stopping", stopping_value(arena, job));
+  set_bool(arena, value, "layer_norms", job->tracking.layer_norms);
+  set_bool(arena, value, "noise_scale", job->tracking.noise_scale);
+  set_real(arena, value, "noise_share", 1 - job->tracking.noise_decay);
+  set_bool(arena, value, "deterministic", job->training.deterministic);
+  return value;
+}
