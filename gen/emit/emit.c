@@ -56,7 +56,7 @@ static struct jinja_value bytes_value(const struct program *program) {
 }
 
 /* The device, and what the plan gives it: {name, architectures, progress, workspace, sums}, and the processor: {lanes,
- * flags}. */
+ * multiplies, flags}. */
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), architectures = jinja_list(arena);
@@ -69,6 +69,7 @@ static struct jinja_value device_value(const struct program *program) {
   set_int(arena, value, "workspace", program->workspace);
   set_int(arena, value, "sums", program->target->sums);
   set_int(arena, value, "lanes", processor_of(program->job)->lanes);
+  set_bool(arena, value, "multiplies", processor_of(program->job)->multiplies);
   set_text(arena, value, "flags", processor_of(program->job)->flags);
   return value;
 }

@@ -18,7 +18,7 @@ ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
     keep_trailing_newline=True,
 )
-ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0}  # the compiler says which registers there are
+ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0, "multiplies": False}  # the compiler says which registers there are
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
@@ -30,6 +30,7 @@ RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
 CACHE = ROOT / "build" / "tests" / "kernels"
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -407,13 +407,23 @@ static void attention_3x2x4x4(float y[static 96], float lse[static 6 * 4], const
           for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][16], 32, &p[j][16], 32);
           if (j < count) accel_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, p[j], 32);
           for (j = diagonal; j < count; j++)
-            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = -INFINITY;
+#pragma omp simd
+            for (int i = 0; i < 32; i++) {
+              p[j][i] = i < (int)(j - diagonal) ? -INFINITY : p[j][i];
+            }
           for (j = 0; j < count; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) highest[i] = p[j][i] > highest[i] ? p[j][i] : highest[i];
-          for (j = 0; j < count; j++)
+          for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
+              const float e = accel_exp(p[j][i] - highest[i]);
+              p[j][i] = e;
+              sum[i] += e;
+            }
+          for (; j < count; j++)
+#pragma omp simd
+            for (size_t i = 16; i < 32; i++) {
               const float e = accel_exp(p[j][i] - highest[i]);
               p[j][i] = e;
               sum[i] += e;
@@ -655,7 +665,11 @@ static void attention_backward_3x2x4x4(float dq[static 272], float dk[static 272
               ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;
             }
           for (j = diagonal; j < count; j++)
-            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = ds[j][i] = 0.0f;
+#pragma omp simd
+            for (int i = 0; i < 32; i++) {
+              p[j][i] = i < (int)(j - diagonal) ? 0.0f : p[j][i];
+              ds[j][i] = i < (int)(j - diagonal) ? 0.0f : ds[j][i];
+            }
           float kp[4][16] = {0};
           for (j = 0; j < count; j++) memcpy(kp[j], kb + j * 24, 4 * sizeof(float));
           for (size_t i = 0; i < 32; i += 8) {

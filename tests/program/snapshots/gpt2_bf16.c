@@ -424,51 +424,80 @@ typedef float accel_lanes __attribute__((vector_size(16), aligned(4), may_alias)
 enum { ACCEL_LANES = 4, ACCEL_TILE_ROWS = 4, ACCEL_TILE_COLUMNS = 16 };
 #endif
 
-/* c[rows][columns] (+)= a[rows][depth] b[depth][columns] with rows and columns that registers hold. */
-static inline __attribute__((always_inline)) void accel_small_tile(int rows, int columns, bool add, size_t depth,
-                                                                   const float *a, size_t a_row, size_t a_step,
-                                                                   const float *b, size_t b_row, float *c,
-                                                                   size_t c_row) {
+#if defined __AVX512BF16__
+#include <immintrin.h>
+#endif
+/* 32 numbers, rounded to bfloat16: by AVX512-BF16, which takes those below the normal ones as 0. */
+static inline void accel_narrow_row(const float from[static 32], accel_bf16 to[static 32]) {
+#if defined __AVX512BF16__
+  _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
+#else
+#pragma omp simd
+  for (size_t i = 0; i < 32; i++) to[i] = accel_narrow(from[i]);
+#endif
+}
+
+/* c[rows][columns] = factor a b, or += it, with rows and columns that registers hold. Numbers of bfloat16 come in pairs
+ * along the sum, which is of floats; AVX512-BF16 takes those below the normal ones as 0. */
+static inline __attribute__((always_inline)) void
+accel_small_pair_tile(int rows, int columns, bool add, size_t depth, const accel_bf16 *a, size_t a_row, size_t a_step,
+                      const accel_bf16 *b, size_t b_row, float *c, size_t c_row, float factor) {
   accel_lanes sum[ACCEL_TILE_ROWS][ACCEL_TILE_COLUMNS / ACCEL_LANES];
 #pragma GCC unroll 8
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
-    for (int j = 0; j < columns / ACCEL_LANES; j++)
-      sum[i][j] = add ? *(const accel_lanes *)(c + (size_t)i * c_row + j * ACCEL_LANES) : (accel_lanes){0.0f};
-  for (size_t t = 0; t < depth; t++)
+    for (int j = 0; j < columns / ACCEL_LANES; j++) sum[i][j] = (accel_lanes){0.0f};
+  for (size_t t = 0; t < depth; t += 2)
 #pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+      uint32_t pair;
+      memcpy(&pair, a + (size_t)i * a_row + t * a_step, sizeof pair);
 #pragma GCC unroll 8
-      for (int j = 0; j < columns / ACCEL_LANES; j++)
-        sum[i][j] += a[(size_t)i * a_row + t * a_step] * *(const accel_lanes *)(b + t * b_row + j * ACCEL_LANES);
+      for (int j = 0; j < columns / ACCEL_LANES; j++) {
+        const accel_bf16 *pairs_of_b = b + t * b_row + 2 * j * ACCEL_LANES;
+#if defined __AVX512BF16__
+        sum[i][j] = (accel_lanes)_mm512_dpbf16_ps((__m512)sum[i][j], (__m512bh)_mm512_set1_epi32((int)pair),
+                                                  (__m512bh)_mm512_loadu_si512(pairs_of_b));
+#else
+        uint32_t both __attribute__((vector_size(sizeof(accel_lanes))));
+        memcpy(&both, pairs_of_b, sizeof both);
+        sum[i][j] += accel_widen((accel_bf16)pair) * (accel_lanes)(both << 16);
+        sum[i][j] += accel_widen((accel_bf16)(pair >> 16)) * (accel_lanes)(both & 0xffff0000u);
+#endif
+      }
+    }
 #pragma GCC unroll 8
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
-    for (int j = 0; j < columns / ACCEL_LANES; j++)
-      *(accel_lanes *)(c + (size_t)i * c_row + j * ACCEL_LANES) = sum[i][j];
+    for (int j = 0; j < columns / ACCEL_LANES; j++) {
+      accel_lanes *to = (accel_lanes *)(c + (size_t)i * c_row + j * ACCEL_LANES);
+      *to = add ? *to + factor * sum[i][j] : factor * sum[i][j];
+    }
 }
 
-/* The same for up to 8 rows and for 16 or 32 columns; a[i][t] is a[i * a_row + t * a_step]. rows, columns and add are
- * constants where it is inlined. */
-static inline __attribute__((always_inline)) void accel_tile(int rows, int columns, bool add, size_t depth,
-                                                             const float *a, size_t a_row, size_t a_step,
-                                                             const float *b, size_t b_row, float *c, size_t c_row) {
+/* The same for up to 8 rows and for 16 or 32 columns. For even t, the pair of a[i][t] and a[i][t + 1] stands at
+ * a + i * a_row + t * a_step, that of b[t][j] and b[t + 1][j] at b + t * b_row + 2 j. Behind an odd depth stand zeros.
+ * rows, columns, add and factor are constants where it is inlined. */
+static inline __attribute__((always_inline)) void accel_pair_tile(int rows, int columns, bool add, size_t depth,
+                                                                  const accel_bf16 *a, size_t a_row, size_t a_step,
+                                                                  const accel_bf16 *b, size_t b_row, float *c,
+                                                                  size_t c_row, float factor) {
 #pragma GCC unroll 2
   for (int i = 0; i < rows; i += ACCEL_TILE_ROWS)
 #pragma GCC unroll 2
     for (int j = 0; j < columns; j += ACCEL_TILE_COLUMNS)
-      accel_small_tile(rows - i < ACCEL_TILE_ROWS ? rows - i : ACCEL_TILE_ROWS,
-                       columns - j < ACCEL_TILE_COLUMNS ? columns - j : ACCEL_TILE_COLUMNS, add, depth,
-                       a + (size_t)i * a_row, a_row, a_step, b + j, b_row, c + (size_t)i * c_row + j, c_row);
+      accel_small_pair_tile(rows - i < ACCEL_TILE_ROWS ? rows - i : ACCEL_TILE_ROWS,
+                            columns - j < ACCEL_TILE_COLUMNS ? columns - j : ACCEL_TILE_COLUMNS, add, depth,
+                            a + (size_t)i * a_row, a_row, a_step, b + 2 * j, b_row, c + (size_t)i * c_row + j, c_row,
+                            factor);
 }
 
-/* to[c][r] = factor from[r][c] for 16 rows and columns. With 16 lanes: each of four rounds shuffles rows r and r + 8,
- * like cards, which turns the eight bits of an element's place by one. */
-static inline void accel_transpose(float factor, const float *from, size_t from_row, float *to, size_t to_row) {
+/* The same of pairs of 16 bits; rows lie so many elements apart. */
+static inline void accel_transpose_pairs(const accel_bf16 *from, size_t from_row, accel_bf16 *to, size_t to_row) {
 #if defined __AVX512F__
   accel_lanes x[16], y[16];
 #pragma GCC unroll 16
-  for (int r = 0; r < 16; r++) x[r] = factor * *(const accel_lanes *)(from + (size_t)r * from_row);
+  for (int r = 0; r < 16; r++) memcpy(&x[r], from + (size_t)r * from_row, sizeof x[r]);
 #pragma GCC unroll 4
   for (int round = 0; round < 4; round++) {
 #pragma GCC unroll 8
@@ -481,11 +510,21 @@ static inline void accel_transpose(float factor, const float *from, size_t from_
     for (int r = 0; r < 16; r++) x[r] = y[r];
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < 16; r++) *(accel_lanes *)(to + (size_t)r * to_row) = x[r];
+  for (int r = 0; r < 16; r++) memcpy(to + (size_t)r * to_row, &x[r], sizeof x[r]);
 #else
   for (size_t c = 0; c < 16; c++)
-    for (size_t r = 0; r < 16; r++) to[c * to_row + r] = factor * from[r * from_row + c];
+    for (size_t r = 0; r < 16; r++) memcpy(to + c * to_row + 2 * r, from + r * from_row + 2 * c, 4);
 #endif
+}
+
+/* to[c] = the pair of low[c] and high[c]. */
+static inline void accel_pair_rows(size_t columns, const accel_bf16 *restrict low, const accel_bf16 *restrict high,
+                                   accel_bf16 *restrict to) {
+#pragma omp simd
+  for (size_t c = 0; c < columns; c++) {
+    to[2 * c] = low[c];
+    to[2 * c + 1] = high[c];
+  }
 }
 
 /* The key of random numbers of call `number`, iteration i, inside of what runs under the key `stream`: the finaliser of
@@ -539,11 +578,12 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
         const accel_bf16 *vh = v + b * 96 + h * 4;
         accel_bf16 *yh = y + b * 32 + h * 4;
         const size_t queries = 4 - first < 32 ? 4 - first : 32;
-        float rows[32][16] = {0}, qt[16][32], p[4][32], o[32][16] = {0}, highest[32], sum[32];
-        for (size_t i = 0; i < queries; i++)
-          for (size_t d = 0; d < 4; d++) rows[i][d] = accel_widen(qh[(first + i) * 24 + d]);
+        alignas(64) accel_bf16 rows[32][32] = {0}, qt[16][64];
+        alignas(64) accel_bf16 p[4][32], p_pairs[2][64], v_pairs[2][32] = {0};
+        alignas(64) float s[4][32], o[32][16] = {0}, highest[32], sum[32];
+        for (size_t i = 0; i < queries; i++) memcpy(rows[i], qh + (first + i) * 24, 4 * sizeof(accel_bf16));
         for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose(0.5f, &rows[i][d], 16, &qt[d][i], 32);
+          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&rows[i][2 * d], 32, &qt[d][2 * i], 64);
         for (size_t i = 0; i < 32; i++) {
           highest[i] = -INFINITY;
           sum[i] = 0.0f;
@@ -555,30 +595,39 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           const size_t wide = diagonal + 16 < count ? diagonal + 16 : count;
           const accel_bf16 *kb = kh + start * 24, *vb = vh + start * 24;
           size_t j;
-          float kp[4][16] = {0};
-          for (j = 0; j < count; j++)
-            for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
+          for (j = 0; j + 8 <= wide; j += 8)
+            accel_pair_tile(8, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          for (; j + 8 <= count; j += 8)
+            accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
+          if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
           for (j = diagonal; j < count; j++)
-            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = -INFINITY;
+#pragma omp simd
+            for (int i = 0; i < 32; i++) {
+              s[j][i] = i < (int)(j - diagonal) ? -INFINITY : s[j][i];
+            }
           for (j = 0; j < count; j++)
 #pragma omp simd
-            for (size_t i = 0; i < 32; i++) highest[i] = p[j][i] > highest[i] ? p[j][i] : highest[i];
-          for (j = 0; j < count; j++)
+            for (size_t i = 0; i < 32; i++) highest[i] = s[j][i] > highest[i] ? s[j][i] : highest[i];
+          for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
-              const float e = accel_exp(p[j][i] - highest[i]);
-              p[j][i] = e;
+              const float e = accel_exp(s[j][i] - highest[i]);
+              s[j][i] = e;
               sum[i] += e;
             }
-          float vp[4][16] = {0};
-          for (j = 0; j < count; j++)
-            for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
+          for (; j < count; j++)
+#pragma omp simd
+            for (size_t i = 16; i < 32; i++) {
+              const float e = accel_exp(s[j][i] - highest[i]);
+              s[j][i] = e;
+              sum[i] += e;
+            }
+          for (j = 0; j < count; j++) accel_narrow_row(s[j], p[j]);
+          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(32, p[j], p[j + 1], p_pairs[j / 2]);
+          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(4, vb + j * 24, vb + (j + 1) * 24, v_pairs[j / 2]);
           for (size_t i = 0; i < 32; i += 8) {
             const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
-            accel_tile(8, 16, true, seen, &p[0][i], 1, 32, vp[0], 16, &o[i][0], 16);
+            accel_pair_tile(8, 16, true, seen, &p_pairs[0][2 * i], 2, 32, v_pairs[0], 16, &o[i][0], 16, 1.0f);
           }
         }
 #pragma omp simd
@@ -967,21 +1016,24 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
       float dkp[4][16] = {0}, dvp[4][16] = {0};
       for (size_t first = 0; first < 4; first += 32) {
         const size_t queries = 4 - first < 32 ? 4 - first : 32;
-        float q_rows[32][16] = {0}, dy_rows[32][16] = {0}, dq_rows[32][16] = {0};
-        float qt[16][32], dyt[16][32], top[32] = {0}, dot[32] = {0};
-        for (size_t i = 0; i < queries; i++)
-          for (size_t d = 0; d < 4; d++) q_rows[i][d] = accel_widen(qh[(first + i) * 24 + d]);
-        for (size_t i = 0; i < queries; i++)
-          for (size_t d = 0; d < 4; d++) dy_rows[i][d] = accel_widen(dyh[(first + i) * 8 + d]);
+        alignas(64) accel_bf16 q_rows[32][32] = {0}, dy_rows[32][32] = {0}, qt[16][64], dyt[16][64];
+        alignas(64) accel_bf16 q_pairs[16][32], dy_pairs[16][32];
+        alignas(64) float dq_rows[32][16] = {0}, top[32] = {0}, dot[32] = {0};
+        for (size_t i = 0; i < queries; i++) memcpy(q_rows[i], qh + (first + i) * 24, 4 * sizeof(accel_bf16));
+        for (size_t i = 0; i < queries; i++) memcpy(dy_rows[i], dyh + (first + i) * 8, 4 * sizeof(accel_bf16));
         for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose(0.5f, &q_rows[i][d], 16, &qt[d][i], 32);
+          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&q_rows[i][2 * d], 32, &qt[d][2 * i], 64);
         for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose(1.0f, &dy_rows[i][d], 16, &dyt[d][i], 32);
+          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&dy_rows[i][2 * d], 32, &dyt[d][2 * i], 64);
+        for (size_t i = 0; i < 32; i += 2) {
+          accel_pair_rows(16, q_rows[i], q_rows[i + 1], q_pairs[i / 2]);
+          accel_pair_rows(16, dy_rows[i], dy_rows[i + 1], dy_pairs[i / 2]);
+        }
         for (size_t i = 0; i < queries; i++) {
           float sums[16] = {0.0f};
           for (size_t j = 0; j < 4; j++) {
             const size_t c = j;
-            sums[j] += dy_rows[i][c] * accel_widen(yh[(first + i) * 8 + c]);
+            sums[j] += accel_widen(dy_rows[i][c]) * accel_widen(yh[(first + i) * 8 + c]);
           }
           dot[i] = accel_sum_lanes(sums);
           top[i] = lseh[first + i];
@@ -993,52 +1045,61 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           const size_t wide = diagonal + 16 < count ? diagonal + 16 : count;
           const accel_bf16 *kb = kh + start * 24, *vb = vh + start * 24;
           size_t j;
-          float p[4][32], ds[4][32];
-          float kp[4][16] = {0};
-          for (j = 0; j < count; j++)
-            for (size_t d = 0; d < 4; d++) kp[j][d] = accel_widen(kb[j * 24 + d]);
-          float vp[4][16] = {0};
-          for (j = 0; j < count; j++)
-            for (size_t d = 0; d < 4; d++) vp[j][d] = accel_widen(vb[j * 24 + d]);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
-          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, kp[j], 16, 1, &qt[0][16], 32, &p[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, kp[j], 16, 1, qt[0], 32, p[j], 32);
-          for (j = 0; j + 8 <= wide; j += 8) accel_tile(8, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
-          for (; j + 8 <= count; j += 8) accel_tile(8, 16, false, 4, vp[j], 16, 1, &dyt[0][16], 32, &ds[j][16], 32);
-          if (j < count) accel_tile(4, 32, false, 4, vp[j], 16, 1, dyt[0], 32, ds[j], 32);
+          alignas(64) accel_bf16 p[4][32], ds[4][32], ds_pairs[2][64], k_pairs[2][32] = {0};
+          alignas(64) float s[4][32], dp[4][32];
+          for (j = 0; j + 8 <= wide; j += 8)
+            accel_pair_tile(8, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          for (; j + 8 <= count; j += 8)
+            accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
+          if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          for (j = 0; j + 8 <= wide; j += 8)
+            accel_pair_tile(8, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
+          for (; j + 8 <= count; j += 8)
+            accel_pair_tile(8, 16, false, 4, vb + j * 24, 24, 1, &dyt[0][32], 32, &dp[j][16], 32, 1.0f);
+          if (j < count) accel_pair_tile(4, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
-              p[j][i] = accel_exp(p[j][i] - top[i]);
-              ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;
+              s[j][i] = accel_exp(s[j][i] - top[i]);
+              dp[j][i] = s[j][i] * (dp[j][i] - dot[i]) * 0.5f;
             }
           for (; j < count; j++)
 #pragma omp simd
             for (size_t i = 16; i < 32; i++) {
-              p[j][i] = accel_exp(p[j][i] - top[i]);
-              ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;
+              s[j][i] = accel_exp(s[j][i] - top[i]);
+              dp[j][i] = s[j][i] * (dp[j][i] - dot[i]) * 0.5f;
             }
           for (j = diagonal; j < count; j++)
-            for (size_t i = 0; i < j - diagonal; i++) p[j][i] = ds[j][i] = 0.0f;
+#pragma omp simd
+            for (int i = 0; i < 32; i++) {
+              s[j][i] = i < (int)(j - diagonal) ? 0.0f : s[j][i];
+              dp[j][i] = i < (int)(j - diagonal) ? 0.0f : dp[j][i];
+            }
+          for (j = 0; j < count; j++) {
+            accel_narrow_row(s[j], p[j]);
+            accel_narrow_row(dp[j], ds[j]);
+          }
+          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(4, kb + j * 24, kb + (j + 1) * 24, k_pairs[j / 2]);
+          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(32, ds[j], ds[j + 1], ds_pairs[j / 2]);
           for (size_t i = 0; i < 32; i += 8) {
             const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
-            accel_tile(8, 16, true, seen, &ds[0][i], 1, 32, kp[0], 16, &dq_rows[i][0], 16);
+            accel_pair_tile(8, 16, true, seen, &ds_pairs[0][2 * i], 2, 32, k_pairs[0], 16, &dq_rows[i][0], 16, 1.0f);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
+            accel_pair_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_pairs[i / 2][0], 16, dvp[start + j], 16, 1.0f);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_rows[i][0], 16, dvp[start + j], 16);
+            accel_pair_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_pairs[i / 2][0], 16, dvp[start + j], 16, 1.0f);
           }
           for (j = 0; j + 8 <= count; j += 8) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
+            accel_pair_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_pairs[i / 2][0], 16, dkp[start + j], 16, 1.0f);
           }
           if (j < count) {
             const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_rows[i][0], 16, dkp[start + j], 16);
+            accel_pair_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_pairs[i / 2][0], 16, dkp[start + j], 16, 1.0f);
           }
         }
         for (size_t i = 0; i < queries; i++)
