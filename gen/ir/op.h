@@ -122,8 +122,9 @@ struct op_kind {
    * MAX_PRODUCTS), returns their number. NULL: none, or of `product` and `epilogues` the one that the kernel is. */
   int (*products)(const struct node *node, struct op_product *products);
 
-  /* Bytes that a library may want to work in, beside the operands, where the kernel is one's. NULL: few. */
-  int64_t (*library_room)(const struct node *node);
+  /* Bytes that a library may want to work in, beside the operands, where the kernel is one's; `deterministic`: its
+   * results are the same in every run. NULL: few. */
+  int64_t (*library_room)(const struct node *node, bool deterministic);
 
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */

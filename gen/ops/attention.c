@@ -270,12 +270,23 @@ static double flops_backward(const struct node *node) {
   return 2.5 * products(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
 }
 
-/* Of a backward in 16 bits by cuDNN: dq, and the sum of dy y for each query, in float32; and what an engine needs of
- * its own. In float32 there is none. */
-static int64_t library_room(const struct node *node) {
-  struct shape q = node->inputs[1]->shape;
+/* The least multiple of `step` that is not below `length`. */
+static int64_t up_to(int64_t length, int64_t step) {
+  return (length + step - 1) / step * step;
+}
+
+/* Of a backward in 16 bits by cuDNN; in float32 there is none. The runtime's own: the sum of dy y for each query in
+ * float32, and dq where it is added up in parts. The engines', as cuDNN 9.19 and 9.26 tell it for compute capabilities
+ * 8.0, 9.0 and 10.0: dq in float32, or the slopes of all weights where sums have one order; dk and dv of each head of q
+ * where heads share them. */
+static int64_t library_room(const struct node *node, bool deterministic) {
+  struct shape q = node->inputs[1]->shape, k = node->inputs[2]->shape;
   if (!dtype_is_low(node->inputs[1]->dtype)) return 0;
-  return (int64_t)sizeof(float) * (shape_count(q) + shape_count(op_leading(q))) + (8 << 20);
+  const int64_t heads = q.dim[0] * q.dim[1], columns = q.dim[3];
+  int64_t room = 4 * heads * q.dim[2] + (8 << 20);
+  if (q.dim[1] != k.dim[1]) room += 4 * heads * k.dim[2] * columns;
+  if (deterministic) return room + 2 * heads * up_to(q.dim[2], 64) * up_to(k.dim[2], 64);
+  return room + 4 * heads * columns * (q.dim[2] + up_to(q.dim[2], 8));
 }
 
 static int ways_backward(const struct node *node, const int64_t *const *strides, const char **ways) {

@@ -128,14 +128,16 @@ static int64_t report_bytes(const struct program *program) {
 
 /* ---- While functions run ---- */
 
+/* Libraries want it at a multiple of 256, the arena's arrays lie at multiples of 64. */
 static int64_t workspace_of(const struct program *program) {
   int64_t bytes = program->target->workspace_bytes;
+  bool deterministic = program->job->training.deterministic;
   for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
     const struct node *node = program->kernels[i]->node;
-    int64_t room = node->kind->library_room != NULL ? arena_aligned(node->kind->library_room(node)) : 0;
+    int64_t room = node->kind->library_room != NULL ? node->kind->library_room(node, deterministic) : 0;
     if (room > bytes) bytes = room;
   }
-  return bytes;
+  return bytes > 0 ? arena_aligned(bytes) + 192 : 0;
 }
 
 /* One function of a step runs at a time: the most that any of them needs. */

@@ -19,18 +19,56 @@ struct making {
   descriptor query_lengths, key_lengths, least;
 };
 
-static struct making begin(const struct accel_cuda_attention *a) {
+/* Versions and GPUs of which cudnn-frontend says that attention is wrong there; NULL: it is not. */
+static const char *flaw_of(const struct accel_cuda_attention *a, bool is_backward) {
+  const struct cuda_device *device = rt_cuda_device();
+  size_t version = cudnnGetVersion();
+  if (a->type == ACCEL_F32 || version < 90000) return "cuDNN's attention is of 16 bits, from version 9.0 on";
+  if (version == 91000 || version == 91001) return "use cuDNN 9.10.2 or later: attention of 9.10.0 and 9.10.1 is wrong";
+  if (is_backward && device->plan.deterministic && device->properties.major == 10 && version < 91800)
+    return "use cuDNN 9.18 or later: before, no gradient of attention is deterministic on this GPU";
+  return NULL;
+}
+
+/* Elements from the first query's length to the first key's in whole_lengths. */
+static size_t lengths_apart(const struct accel_cuda_attention *a) {
+  return rt_cuda_stride((size_t)a->batch * sizeof(int32_t)) / sizeof(int32_t);
+}
+
+/* Until 9.15.0 gradients are wrong where keys are no multiple of 128 and no lengths are given (cudnn-frontend, too,
+ * gives them then): those of all samples, on the device; NULL: there is no need. */
+static int32_t *whole_lengths(const struct accel_cuda_attention *a) {
+  if (a->lengths || a->keys % 128 == 0 || cudnnGetVersion() > 91500) return NULL;
+  size_t apart = lengths_apart(a), bytes = 2 * apart * sizeof(int32_t);
+  int32_t *values = calloc(2 * apart, sizeof *values), *made;
+  if (values == NULL) {
+    struct problem problem;
+    rt_problem(&problem, "no memory for the lengths of %lld samples", (long long)a->batch);
+    rt_fail(&problem, 1);
+  }
+  for (int64_t i = 0; i < a->batch; i++) {
+    values[i] = (int32_t)a->queries;
+    values[apart + (size_t)i] = (int32_t)a->keys;
+  }
+  RT_CUDA(cudaMalloc((void **)&made, bytes));
+  RT_CUDA(cudaMemcpy(made, values, bytes, cudaMemcpyHostToDevice));
+  free(values);
+  return made;
+}
+
+static struct making begin(const struct accel_cuda_attention *a, bool is_backward) {
   struct accel_cuda_engine *engine = calloc(1, sizeof *engine);
+  const char *flaw = flaw_of(a, is_backward);
   struct problem problem;
   rt_attention_open();
   if (engine == NULL) {
     rt_problem(&problem, "no memory for attention");
     rt_fail(&problem, 1);
   }
-  if (a->type == ACCEL_F32 || cudnnGetVersion() < 90000) {
+  if (flaw != NULL) {
     rt_problem(&problem, "attention of %s in %s with cuDNN %zu", a->name, a->type == ACCEL_F32 ? "float32" : "16 bits",
                cudnnGetVersion());
-    rt_help(&problem, "cuDNN's attention is of 16 bits, from version 9.0 on");
+    rt_help(&problem, "%s", flaw);
     rt_fail(&problem, 1);
   }
   *engine = (struct accel_cuda_engine){.scale = (float)a->scale, .one = 1.0f};
@@ -45,12 +83,13 @@ static struct making begin(const struct accel_cuda_attention *a) {
                      NULL,
                      NULL,
                      NULL};
-  if (a->lengths) {
+  if (is_backward) engine->lengths = whole_lengths(a);
+  if (a->lengths || engine->lengths != NULL) {
     struct extent each = {{a->batch, 1, 1, 1}, {1, 1, 1, 1}};
     m.query_lengths = rt_graph_tensor(m.graph, T_QUERY_LENGTHS, I32, each);
     m.key_lengths = rt_graph_tensor(m.graph, T_KEY_LENGTHS, I32, each);
   }
-  if (a->lengths || a->causal) m.least = rt_graph_number(m.graph, T_LEAST);
+  if (m.query_lengths != NULL || a->causal) m.least = rt_graph_number(m.graph, T_LEAST);
   return m;
 }
 
@@ -81,7 +120,7 @@ static descriptor where(const struct making *m, descriptor condition, descriptor
 }
 
 static descriptor without_padding(const struct making *m, descriptor scores) {
-  if (!m->a->lengths) return scores;
+  if (m->query_lengths == NULL) return scores;
   descriptor row = place(m, I32, scores, 2), column = place(m, I32, scores, 3);
   descriptor row_counts = compare(m, CUDNN_POINTWISE_CMP_LT, row, m->query_lengths);
   descriptor column_counts = compare(m, CUDNN_POINTWISE_CMP_LT, column, m->key_lengths);
@@ -126,7 +165,7 @@ static descriptor softmax(const struct making *m, descriptor scores, descriptor 
 }
 
 void accel_cuda_open_attention(struct accel_cuda_attention *a) {
-  struct making m = begin(a);
+  struct making m = begin(a, false);
   cudnnDataType_t io = m.graph->io;
   descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
   descriptor k = rt_graph_tensor(m.graph, T_K, io, rt_transposed(keys_of(a, &a->k)));
@@ -150,7 +189,7 @@ static descriptor row_sums(const struct making *m, descriptor d_y, descriptor y)
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, d_y, y, NULL, product, 0);
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, product, sum);
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, sum, rt_graph_number(m->graph, T_ONE), NULL, kept, 0);
-  m->engine->own += (size_t)(4 * m->a->batch * m->a->heads * m->a->queries + 255) / 256 * 256;
+  m->engine->own += rt_cuda_stride((size_t)(4 * m->a->batch * m->a->heads * m->a->queries));
   return kept;
 }
 
@@ -177,14 +216,16 @@ static void onto_queries(const struct making *m, descriptor d_scores, descriptor
   rt_graph_reshape(m->graph, k, keys);
   if (!whole) {
     to = rt_graph_tensor(m->graph, T_D_Q_SUMS, F32, rt_extent(a->batch, a->heads, a->queries, a->head_size));
-    m->engine->own += (size_t)(4 * a->batch * a->heads * a->queries * a->head_size + 255) / 256 * 256;
+    const size_t bytes = (size_t)(4 * a->batch * a->heads * a->queries * a->head_size);
+    m->engine->own += rt_cuda_stride(bytes);
+    if (cudnnGetVersion() < 90600) m->engine->cleared = bytes; /* engines of that version add to what is there */
   }
   rt_graph_product(m->graph, d_scores, keys, to, m->query_lengths, NULL, m->key_lengths);
   if (!whole) rt_graph_pointwise(m->graph, CUDNN_POINTWISE_IDENTITY, F32, to, NULL, NULL, d_q, 0);
 }
 
 void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
-  struct making m = begin(a);
+  struct making m = begin(a, true);
   cudnnDataType_t io = m.graph->io;
   size_t version = cudnnGetVersion();
   descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
@@ -221,7 +262,8 @@ void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
 static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_attention *a, accel_stream stream,
                 const struct accel_attention_data *data) {
   const char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
-  size_t sums = (size_t)(4 * a->batch * a->heads * a->queries + 255) / 256 * 256;
+  size_t sums = rt_cuda_stride((size_t)(4 * a->batch * a->heads * a->queries));
+  const int32_t *whole = engine->lengths;
   const void *values[T_VIRTUAL] = {
       [T_Q] = data->q,
       [T_K] = data->k,
@@ -232,8 +274,8 @@ static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_
       [T_D_Q] = data->d_q,
       [T_D_K] = data->d_k,
       [T_D_V] = data->d_v,
-      [T_QUERY_LENGTHS] = data->query_lengths,
-      [T_KEY_LENGTHS] = data->key_lengths,
+      [T_QUERY_LENGTHS] = whole != NULL ? whole : data->query_lengths,
+      [T_KEY_LENGTHS] = whole != NULL ? whole + lengths_apart(a) : data->key_lengths,
       [T_ROW_SUMS] = workspace,
       [T_D_Q_SUMS] = workspace + sums,
       [T_SCALE] = &engine->scale,

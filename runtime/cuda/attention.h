@@ -31,7 +31,7 @@ struct accel_cuda_attention {
 /* Make a forward, or a backward, ready: the first engine of cuDNN's heuristic that fits the plan's workspace. A
  * backward takes there, beside what the engine does, 4 batch heads queries bytes, and without `deterministic` of the
  * plan 4 batch heads queries head_size more. End the process with a message that names the attention when there is
- * none: the plan's own kernel serves then. cuDNN 9.0 or later. */
+ * none, or where this version of cuDNN is known to be wrong: the plan's own kernel serves then. cuDNN 9.0 or later. */
 void accel_cuda_open_attention(struct accel_cuda_attention *attention);
 void accel_cuda_open_attention_backward(struct accel_cuda_attention *attention);
 

@@ -151,6 +151,7 @@ static void close_attention(void) {
     struct accel_cuda_engine *gone = engines;
     engines = gone->next;
     for (int i = gone->graph.n_made - 1; i >= 0; i--) CHECK(cudnnBackendDestroyDescriptor(gone->graph.made[i]));
+    RT_CUDA(cudaFree(gone->lengths));
     free(gone);
   }
   CHECK(cudnnDestroy(handle));
@@ -233,7 +234,7 @@ void rt_attention_open(void) {
 
 void rt_graph_run(const struct accel_cuda_engine *engine, accel_stream stream, const void *const values[T_VIRTUAL]) {
   char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
-  void *rest = workspace + engine->own;
+  void *rest = workspace + engine->own, *summed = (void *)(uintptr_t)values[T_D_Q_SUMS];
   int64_t ids[T_VIRTUAL], count = 0;
   const void *addresses[T_VIRTUAL];
   descriptor pack;
@@ -247,6 +248,7 @@ void rt_graph_run(const struct accel_cuda_engine *engine, accel_stream stream, c
   set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, addresses);
   set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &rest);
   CHECK(cudnnBackendFinalize(pack));
+  if (engine->cleared > 0) accel_cuda_zero(stream, summed, engine->cleared);
   CHECK(cudnnSetStream(handle, stream));
   CHECK(cudnnBackendExecute(handle, engine->plan, pack));
   CHECK(cudnnBackendDestroyDescriptor(pack));

@@ -71,6 +71,8 @@ struct accel_cuda_engine {
   struct graph graph;
   descriptor plan;
   size_t workspace, own; /* bytes: of the engine, and of tensors in the workspace before it */
+  size_t cleared;        /* bytes of T_D_Q_SUMS that are to be zero when it begins */
+  int32_t *lengths; /* of queries and keys of all samples, on the device, where the caller gives none; may be NULL */
   float scale, least, one;
   struct accel_cuda_engine *next;
 };

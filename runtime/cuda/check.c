@@ -28,7 +28,8 @@ static const char *help_for(cudaError_t error) {
            "(data.batch_size, memory.activation_checkpointing)";
   case cudaErrorNoKernelImageForDevice:
   case cudaErrorInvalidDeviceFunction:
-    return "the program holds no kernel for this GPU: add its architecture to devices.arch and build again";
+    return "the program holds no kernel for this GPU: name its architecture among architectures[] of the program's "
+           "text and build again";
   case cudaErrorECCUncorrectable:
   case cudaErrorHardwareStackError:
     return "the GPU itself is at fault: look at dmesg and nvidia-smi -q, use another";

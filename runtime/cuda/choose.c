@@ -52,7 +52,8 @@ static bool check_architecture(const struct cuda_device *device, struct problem 
   }
   rt_problem(problem, "GPU %d (%s) is an sm_%d%d, but the kernels are for%s", device->number, gpu->name, gpu->major,
              gpu->minor, targets);
-  return rt_help(problem, "add sm_%d%d to devices.arch and build again", gpu->major, gpu->minor);
+  return rt_help(problem, "add \"sm_%d%d\" to architectures[] of the program's text and build again", gpu->major,
+                 gpu->minor);
 }
 
 bool rt_cuda_choose(struct cuda_device *device, struct problem *problem) {

@@ -33,11 +33,19 @@ static void open_events(struct cuda_device *device) {
   for (int i = 0; i < count; i++) RT_CUDA(cudaEventCreateWithFlags(&device->events[i], cudaEventDisableTiming));
 }
 
+/* cuBLASLt wants its workspace at a multiple of 256. */
+static void align_workspace(struct accel_cuda_plan *plan) {
+  size_t first = rt_cuda_stride(plan->workspace_offset), lost = first - plan->workspace_offset;
+  plan->workspace_offset = first;
+  plan->workspace_bytes = plan->workspace_bytes > lost ? plan->workspace_bytes - lost : 0;
+}
+
 void accel_cuda_open(const struct accel_program *program, const struct accel_cuda_plan *plan) {
   struct cuda_device *device = rt_cuda_device();
   struct problem problem;
   (void)program;
   device->plan = *plan;
+  align_workspace(&device->plan);
   size_t own = rt_cuda_stride(plan->arena_bytes);
   size_t staging = rt_cuda_stride(plan->feed_bytes) * (size_t)plan->ahead;
   bool good = rt_cuda_choose(device, &problem) && rt_cuda_map(device, own + staging, &problem);

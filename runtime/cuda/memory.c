@@ -8,6 +8,7 @@ static const size_t huge_page = (size_t)2 << 20;
 /* The driver's own functions come through the runtime library, so that a program starts, and can say what is missing,
  * where no driver is. */
 struct driver {
+  CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
   CUresult (*granularity)(size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags);
   CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
   CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
@@ -37,6 +38,7 @@ static void find(const char *name, void *function) {
 static const struct driver *driver(void) {
   static struct driver found;
   if (found.error_text != NULL) return &found;
+  find("cuDeviceGetAttribute", &found.attribute);
   find("cuMemGetAllocationGranularity", &found.granularity);
   find("cuMemAddressReserve", &found.reserve);
   find("cuMemCreate", &found.create);
@@ -71,13 +73,15 @@ static bool fits(const struct cuda_device *device, size_t bytes, struct problem 
                  "memory.activation_checkpointing)");
 }
 
-/* GPUDirect RDMA lets the network's adapters of other machines reach the arena, the handle other processes here. */
+/* GPUDirect RDMA lets the network's adapters of other machines reach the arena, the handle other processes here. Not
+ * each GPU that has it has it for memory of this kind. The device's number is that of the driver's too. */
 static CUmemAllocationProp kind_of_memory(int number) {
   CUmemAllocationProp kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                               .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
   int rdma = 0;
-  RT_CUDA(cudaDeviceGetAttribute(&rdma, cudaDevAttrGPUDirectRDMASupported, number));
+  CHECK(driver()->attribute(&rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, number),
+        "cuDeviceGetAttribute");
   kind.allocFlags.gpuDirectRDMACapable = rdma != 0;
   return kind;
 }

@@ -239,6 +239,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   require_aligned(b, "B");
   require_aligned(d, "D");
   require_aligned(workspace, "the workspace");
+  if ((uintptr_t)workspace % 256 != 0) fault("%s: the workspace is not at a multiple of 256 bytes", name);
   if (uses(&p.of.what, AUX_FLAG)) require_aligned(p.of.what.aux, "the auxiliary matrix");
   submit(stream, name, blas_run_product, &p, sizeof p);
   return CUBLAS_STATUS_SUCCESS;

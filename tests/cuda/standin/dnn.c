@@ -150,6 +150,8 @@ static void give_engines(const struct backend *heuristic, int64_t wanted, int64_
   }
 }
 
+static int64_t engine_workspace(const struct backend *plan);
+
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t wanted, int64_t *found, void *values) {
   const struct backend *own = of(made, "cudnnBackendGetAttribute");
@@ -157,7 +159,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudn
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
     give_engines(own, wanted, found, values);
   } else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && type == CUDNN_TYPE_INT64) {
-    *(int64_t *)values = setting("STANDIN_WORKSPACE", 4096);
+    *(int64_t *)values = engine_workspace(own);
     *found = 1;
   } else {
     fault("cudnnBackendGetAttribute of %d", (int)name);
@@ -222,11 +224,43 @@ static struct operation operation_of(const struct backend *from) {
   return to;
 }
 
-/* What a graph is executed with, as the work's arguments: operations are kept as long as the process. */
-static struct execution *execution_of(const struct backend *plan, const struct backend *pack) {
+static const struct attribute *operations_of(const struct backend *plan) {
   const struct backend *config = descriptor_at(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, true);
   const struct backend *graph = descriptor_at(config, CUDNN_ATTR_ENGINECFG_ENGINE, true);
-  const struct attribute *operations = need(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return need(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+}
+
+static int64_t up_to(int64_t length, int64_t step) {
+  return (length + step - 1) / step * step;
+}
+
+/* What engines of attention's gradient take, as cuDNN 9.19 and 9.26 say of graphs for compute capabilities 8.0, 9.0 and
+ * 10.0: dq in float32 in registers, from 9.0 on, or in the workspace; where dq is a product in one piece all slopes of
+ * weights; of heads that are added up, each one. A forward takes next to nothing. */
+static int64_t engine_workspace(const struct backend *plan) {
+  const struct attribute *operations = operations_of(plan);
+  int64_t bytes = 256;
+  bool is_backward = false, in_parts = false;
+  struct tensor scores = {0}, q = {0};
+  for (int64_t i = 0; i < operations->count; i++) {
+    struct operation op = operation_of(((struct backend *const *)operations->bytes)[i]);
+    const struct tensor *x = &op.tensors[X], *y = &op.tensors[Y];
+    if (op.kind == RESHAPE) is_backward = true;
+    if (op.kind == PRODUCT && q.id == 0) scores = *y, q = *x;
+    if (op.kind == REDUCTION && x->length[1] != y->length[1])
+      bytes += 2 * x->length[0] * x->length[1] * x->length[2] * x->length[3];
+    if (op.kind == PRODUCT && !y->is_virtual && y->type == CUDNN_DATA_FLOAT) in_parts = true;
+  }
+  const int64_t heads = scores.length[0] * scores.length[1];
+  if (is_backward && !in_parts) bytes += 2 * heads * up_to(scores.length[2], 64) * up_to(scores.length[3], 64);
+  if (is_backward && in_parts && setting("STANDIN_ARCH", 90) < 90)
+    bytes += 4 * heads * up_to(q.length[2], 8) * q.length[3];
+  return setting("STANDIN_WORKSPACE", bytes);
+}
+
+/* What a graph is executed with, as the work's arguments: operations are kept as long as the process. */
+static struct execution *execution_of(const struct backend *plan, const struct backend *pack) {
+  const struct attribute *operations = operations_of(plan);
   const struct attribute *ids = need(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const struct attribute *addresses = need(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   struct execution *made = calloc(1, sizeof *made);
@@ -240,7 +274,7 @@ static struct execution *execution_of(const struct backend *plan, const struct b
     made->addresses[i] = ((void *const *)addresses->bytes)[i];
   }
   memcpy(&made->workspace, need(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->bytes, sizeof made->workspace);
-  made->workspace_bytes = (size_t)setting("STANDIN_WORKSPACE", 4096);
+  made->workspace_bytes = (size_t)engine_workspace(plan);
   return made;
 }
 

@@ -185,10 +185,11 @@ static int64_t limit(struct running *running, const struct operation *op, enum s
   return (int64_t)read_at(running, &op->tensors[slot], batch * op->tensors[slot].step[0]);
 }
 
-/* What lies beyond the rows and columns that count is 0. */
+/* What lies beyond the rows and columns that count is 0. Into float32 in memory engines before 9.6 add. */
 static void run_product(struct running *running, const struct operation *op) {
   const struct tensor *a = &op->tensors[X], *b = &op->tensors[B], *y = &op->tensors[Y];
   int64_t place[4] = {0}, depth = a->length[3];
+  bool adds = !y->is_virtual && y->type == CUDNN_DATA_FLOAT && cudnnGetVersion() < 90600;
   if (depth != b->length[2] || a->length[2] != y->length[2] || b->length[3] != y->length[3])
     fault("a product of cuDNN: %lld x %lld times %lld x %lld", (long long)a->length[2], (long long)depth,
           (long long)b->length[2], (long long)b->length[3]);
@@ -201,12 +202,28 @@ static void run_product(struct running *running, const struct operation *op) {
     double sum = 0.0;
     for (int64_t k = 0; k < n && counts; k++)
       sum += read_at(running, a, of_a + k * a->step[3]) * read_at(running, b, of_b + k * b->step[2]);
-    write_at(running, y, offset_of(y, place, y->length), sum);
+    const int64_t to = offset_of(y, place, y->length);
+    write_at(running, y, to, adds ? read_at(running, y, to) + sum : sum);
   } while (next(place, y->length));
+}
+
+/* Until 9.15.0 the engines of a gradient, which alone reshapes, want lengths where keys are no multiple of 128. */
+static void require_lengths(const struct execution *execution) {
+  const struct operation *first = NULL;
+  bool is_backward = false;
+  for (int i = 0; i < execution->n_operations; i++) {
+    const struct operation *op = &execution->operations[i];
+    if (op->kind == RESHAPE) is_backward = true;
+    if (op->kind == PRODUCT && first == NULL) first = op;
+  }
+  if (is_backward && first != NULL && cudnnGetVersion() <= 91500 && first->tensors[Y].length[3] % 128 != 0 &&
+      !first->has[COLUMNS])
+    fault("cudnnBackendExecute: a gradient for %lld keys without lengths", (long long)first->tensors[Y].length[3]);
 }
 
 void execution_run(const struct execution *execution) {
   static struct running running;
+  require_lengths(execution);
   running = (struct running){.of = execution};
   touch(execution->workspace, execution->workspace_bytes, true);
   for (int i = 0; i < execution->n_operations; i++) {

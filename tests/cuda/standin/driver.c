@@ -37,6 +37,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes, const
                        unsigned long long flags) {
   if (kind->type != CU_MEM_ALLOCATION_TYPE_PINNED || kind->location.type != CU_MEM_LOCATION_TYPE_DEVICE || flags != 0)
     fault("cuMemCreate of memory that is not the device's");
+  if (kind->allocFlags.gpuDirectRDMACapable && !setting("STANDIN_RDMA", 1)) fault("cuMemCreate for GPUDirect RDMA");
   if (bytes % GRANULARITY != 0) fault("cuMemCreate of %zu bytes, not a multiple of the granularity", bytes);
   if (call("cuMemCreate")) return CUDA_ERROR_OUT_OF_MEMORY;
   physical += bytes;
@@ -85,6 +86,15 @@ static CUresult free_range(CUdeviceptr address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
+/* GPUDirect RDMA for memory of the driver's own interface; no other attribute is asked for. */
+static CUresult attribute(int *value, CUdevice_attribute which, CUdevice number) {
+  if (which != CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
+    fault("cuDeviceGetAttribute of %d", (int)which);
+  (void)number;
+  *value = setting("STANDIN_RDMA", 1) != 0;
+  return CUDA_SUCCESS;
+}
+
 static CUresult error_text(CUresult code, const char **text) {
   *text = code == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "an error of the driver";
   return CUDA_SUCCESS;
@@ -95,6 +105,7 @@ static void *entry(const char *name) {
     const char *name;
     void (*function)(void);
   } entries[] = {
+      {"cuDeviceGetAttribute", (void (*)(void))attribute},
       {"cuMemGetAllocationGranularity", (void (*)(void))granularity},
       {"cuMemAddressReserve", (void (*)(void))reserve},
       {"cuMemCreate", (void (*)(void))create},

@@ -59,12 +59,6 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int number) {
-  require_device(number, "cudaDeviceGetAttribute");
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 4 : 0;
-  return cudaSuccess;
-}
-
 cudaError_t cudaSetDevice(int number) {
   require_device(number, "cudaSetDevice");
   standin_has_device = true;
