@@ -78,7 +78,8 @@ static bool bad_cell(const struct reader *reader, int column, struct cell cell) 
   else
     rt_problem(reader->problem, "%s: line %" PRId64 ", column %d: '%.*s' is not a finite decimal number", reader->path,
                reader->line, column + 1, shown, cell.text);
-  return rt_help(reader->problem, "every cell below the header must be a number such as 1, -0.5 or 2e-3");
+  return rt_help(reader->problem,
+                 "every cell below the header must be a number such as 1, -0.5 or 2e-3, separated by commas");
 }
 
 static bool bad_width(const struct reader *reader, const char *relation, int columns) {

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char space_help[] = "check the free space, the quota and the rights of the folder, or choose another with "
-                                 "--project-dir";
+static const char space_help[] = "check the free space, the quota and the rights of the folder, or choose another, of "
+                                 "a run with --project-dir";
 
 static bool cannot(struct problem *problem, const char *path, const char *what, int error) {
   rt_problem(problem, "%s: %s: %s", path, what, strerror(error));
@@ -17,7 +17,7 @@ static bool cannot(struct problem *problem, const char *path, const char *what, 
 
 static bool too_long(struct problem *problem, const char *path) {
   rt_problem(problem, "%.200s…: the path is too long", path);
-  return rt_help(problem, "choose a shorter folder with --project-dir");
+  return rt_help(problem, "choose a shorter folder, of a run with --project-dir");
 }
 
 bool rt_join(char *out, size_t size, const char *folder, const char *name, struct problem *problem) {

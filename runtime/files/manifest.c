@@ -143,7 +143,7 @@ bool rt_manifest_read(struct manifest *manifest, const char *path, const char *b
   json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
   bool read = false;
   if (root == NULL)
-    rt_problem(problem, "%s: byte %d: not JSON: %s", path, error.position, error.text);
+    rt_problem(problem, "%s: byte %d: not JSON: %s", path, error.position, size > 0 ? error.text : "the file is empty");
   else if (!has_right_tail(bytes, size))
     rt_problem(problem, "%s: its bytes have changed, among bytes 0 to %zu", path, size - 1);
   else

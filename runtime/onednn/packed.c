@@ -123,6 +123,7 @@ struct accel_packed *rt_open_packed(const struct accel_product *product) {
   part.rows /= parts;
   if (product->weights == 0 || rt_describe_product(&part, matrices) != dnnl_success) return NULL;
   plain = matrices[1];
+  matrices[1] = (rt_description){0}; /* so that each is forgotten once, whatever fails */
   struct accel_packed *made = NULL;
   if (rt_describe_as(&matrices[1], 2, shape, rt_product_types[product->type], dnnl_format_tag_any) == dnnl_success)
     made = new_packed(product->weights, parts);

@@ -60,6 +60,8 @@ class Checkpoint(support.Folder):
         self.assertEqual(self.told("merge", one, "-o", "m.safetensors"), {"output": "m.safetensors", "tensors": 2, "files": 2})
         (self.folder / one / "job.json").write_text("{}")
         self.assertIn("job.json: 2 bytes, but", self.told("verify", one, status=1)["error"])
+        (self.folder / one / "manifest.json").write_bytes(b"")
+        self.assertIn("manifest.json: byte 0: not JSON: the file is empty", self.told("verify", one, status=1)["error"])
         self.assertEqual(self.told("list", "runs/fake")["whole"], 3)
         self.assertEqual(self.told("list", "none", status=1), {"checkpoints": [], "whole": 0})
 
