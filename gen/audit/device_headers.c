@@ -12,6 +12,7 @@ static const char launch[] = "#ifndef ACCEL_AUDIT_DEVICE\n"
                              "#define __host__\n"
                              "#define __forceinline__ inline\n"
                              "#define __launch_bounds__(...)\n"
+                             "#define __grid_constant__\n"
                              "#define __shared__ static\n"
                              "struct accel_index {\n"
                              "  unsigned x, y, z;\n"
@@ -45,5 +46,43 @@ static const char fp16[] = "#include <accel/cuda/launch.h>\n"
                            "float __half2float(__half);\n"
                            "__half __float2half_rn(float);\n";
 
-const struct header device_headers[DEVICE_HEADERS] = {
-    {"accel/cuda/launch.h", launch}, {"cuda_runtime.h", launch}, {"cuda_bf16.h", bf16}, {"cuda_fp16.h", fp16}};
+static const char pipeline[] = "#include <accel/cuda/launch.h>\n"
+                               "void __pipeline_memcpy_async(void *, const void *, size_t);\n"
+                               "void __pipeline_commit();\n"
+                               "void __pipeline_wait_prior(int);\n";
+
+/* References as pointers, which are followed. */
+static const char mma[] = "#include <accel/cuda/launch.h>\n"
+                          "namespace nvcuda {\n"
+                          "namespace wmma {\n"
+                          "struct row_major;\n"
+                          "struct col_major;\n"
+                          "struct matrix_a;\n"
+                          "struct matrix_b;\n"
+                          "struct accumulator;\n"
+                          "enum layout_t { mem_row_major, mem_col_major };\n"
+                          "namespace precision {\n"
+                          "struct tf32;\n"
+                          "}\n"
+                          "template <typename use, int m, int n, int k, typename type, typename layout = void>\n"
+                          "struct fragment {\n"
+                          "  static constexpr int num_elements = 8;\n"
+                          "  float x[num_elements];\n"
+                          "};\n"
+                          "float __float_to_tf32(float);\n"
+                          "template <typename part, typename number>\n"
+                          "void load_part(part *, const number *, unsigned);\n"
+                          "template <typename part> void store_part(float *, const part *, unsigned);\n"
+                          "template <typename part> void fill_part(part *, float);\n"
+                          "template <typename sum, typename left, typename right>\n"
+                          "void multiply_parts(sum *, const left *, const right *);\n"
+                          "#define load_matrix_sync(to, from, pitch) load_part(&(to), from, pitch)\n"
+                          "#define store_matrix_sync(to, from, pitch, layout) store_part(to, &(from), pitch)\n"
+                          "#define fill_fragment(to, x) fill_part(&(to), x)\n"
+                          "#define mma_sync(d, a, b, c) multiply_parts(&(d), &(a), &(b))\n"
+                          "}\n"
+                          "}\n";
+
+const struct header device_headers[DEVICE_HEADERS] = {{"accel/cuda/launch.h", launch}, {"cuda_runtime.h", launch},
+                                                      {"cuda_bf16.h", bf16},           {"cuda_fp16.h", fp16},
+                                                      {"cuda_pipeline.h", pipeline},   {"mma.h", mma}};

@@ -4,7 +4,7 @@
 
 #include "gen/c/parse.h"
 
-enum { DEVICE_HEADERS = 4 };
+enum { DEVICE_HEADERS = 6 };
 
 extern const struct header device_headers[DEVICE_HEADERS];
 

@@ -251,6 +251,7 @@ static const struct {
   struct value (*run)(const struct call *call);
 } models[] = {
     {"__ffs", find_bit},
+    {"__pipeline_memcpy_async", copy_bytes},
     {"memcpy", copy_bytes},
     {"memmove", copy_bytes},
     {"memset", set_bytes},

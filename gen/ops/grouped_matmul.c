@@ -1,7 +1,8 @@
 /* Products of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
  * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
- * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x. The extents of a
- * product are known as it runs, not before, so under autocast they stay in float32. */
+ * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x, in float32. On
+ * processors autocast leaves them in float32: the extents of a product are known as it runs, and the library makes its
+ * products of 16 bits before. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -16,18 +17,17 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
                  const char **error) {
   bool straight = node_int(node, "straight") != 0;
   struct shape x = node->inputs[0]->shape, weight = node->inputs[FIRST]->shape;
-  if (!op_check_dtype(arena, node, 0, DTYPE_FLOAT32, error) || !op_check_dtype(arena, node, 1, DTYPE_INT32, error))
-    return 0;
+  if (!op_check_float(arena, node, 0, error) || !op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
   if (x.rank != 2 || weight.rank != 2 || weight.dim[!straight] != x.dim[1])
     return op_fail(arena, node, error, "%s must be [rows][columns], and a weight %s", op_operand_text(arena, node, 0),
                    straight ? "[columns][out]" : "[out][columns]");
   for (int i = FIRST; i < node->n_inputs; i++)
-    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error) ||
+    if (!op_check_dtype(arena, node, i, node->inputs[0]->dtype, error) ||
         !op_check_shape(arena, node, i, weight, "as the first weight", error))
       return 0;
   if (!op_check_shape(arena, node, 1, shape_of(1, (int64_t)groups_of(node) + 1), "where each group starts", error))
     return 0;
-  return op_result(shapes, dtypes, op_with_extent(x, 1, weight.dim[straight]), DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, op_with_extent(x, 1, weight.dim[straight]), node->inputs[0]->dtype);
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -86,8 +86,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .resumed = resumed,
     .gradient = gradient,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
+    .autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_LOW},
     .flops = flops,
     .product_flops = flops,
     .index_limit = index_limit,
@@ -128,8 +127,7 @@ static const struct op_kind kind_weight = {
     .output_names = {"y"},
     .infer = infer_weight,
     .accumulates = 1,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
+    .autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_LOW},
     .flops = flops_weight,
     .product_flops = flops_weight,
     .index_limit = index_limit_weight,

@@ -34,7 +34,7 @@ def headers():
         if not link.is_symlink() or os.readlink(link) != str(path):
             link.unlink(missing_ok=True)
             link.symlink_to(path)
-    for path in HOST.glob("cuda_*.h"):
+    for path in HOST.glob("*.h"):
         link = folder.parent / path.name
         link.unlink(missing_ok=True)
         link.symlink_to(path)

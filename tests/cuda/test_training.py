@@ -68,6 +68,10 @@ MORE = {
     "mistral": case("mistral", {**HEADS, "sliding_window": 4}, TEXT, optimizer={"name": "rmsprop", "lr": 1e-3}),
     "mixtral": case("mixtral", {**HEADS, "num_local_experts": 4, "router_aux_loss_coef": 0.01}, TEXT),
     "dropless": case("qwen_moe", {**MOE, "capacity_factor": 0, "num_hidden_layers": 2}, TEXT),
+    "experts_bf16": case("qwen_moe", {**MOE, "capacity_factor": 0, "moe_intermediate_size": 72}, TEXT, accumulation={"num_steps": 2},
+                         precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "sgd", "lr": 0.1}),
+    "experts_fp16": case("qwen_moe", MOE, TEXT, precision={"mixed_precision": "fp16"}, devices={"attention": "own"}, optimizer={"name": "sgd", "lr": 0.1}),
+    "experts_tf32": case("qwen_moe", MOE, TEXT, precision={"tf32": True}, optimizer={"name": "sgd", "lr": 0.1}),
     "gpt_neox": case("gpt_neox", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
                                   "intermediate_size": 40, "vocab_size": 256}, TEXT),
     "bert": case("bert", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 24, "intermediate_size": 40,
@@ -92,7 +96,7 @@ MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
 KEYS = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "loss_scale", "noise_scale")
-LOW = {"bf16": 2e-2, "fp16": 2e-3}
+LOW = {"bf16": 2e-2, "fp16": 2e-3, "tf32": 2e-3}
 
 
 def write_data(folder, features):
@@ -110,9 +114,11 @@ class Comparison(unittest.TestCase):
     parts = None
 
     def compare(self, name, job, watched=False, low=None):
-        low = low or LOW.get(job.get("precision", {}).get("mixed_precision"))
+        precision = job.get("precision", {})
+        low = low or LOW.get(precision.get("mixed_precision", "tf32" if precision.get("tf32") else None))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
-        copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
+        for group, key in (("devices", "attention"), ("precision", "tf32")):  # of GPUs alone
+            copies[0].get(group, {}).pop(key, None)
         trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
