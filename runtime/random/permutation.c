@@ -62,8 +62,7 @@ RT_INLINED void rt_pass_network_body(const struct network *network, int count, u
   for (int i = 0; i < count; i++) values[i] = (uint64_t)high[i] << network->low_bits | low[i];
 }
 
-RT_FOR_WIDTHS(rt_pass_network, (const struct network *network, int count, uint64_t *values),
-              (network, count, values))
+RT_FOR_WIDTHS(rt_pass_network, (const struct network *network, int count, uint64_t *values), (network, count, values))
 
 void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint64_t *indices) {
   const struct network network = make_network(seed, stream, bits_for(n));
