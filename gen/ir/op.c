@@ -27,6 +27,21 @@ double op_product_flops(const struct node *node) {
   return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
 }
 
+int op_thread_ways(int64_t count, const char **ways) {
+  enum { FEW = 1024, SHARED_FROM = 8192, MANY = 1 << 18 };
+  ways[0] = count < SHARED_FROM ? "one" : "all";
+  ways[1] = count < SHARED_FROM ? "all" : "one";
+  return count < FEW || count > MANY ? 1 : 2;
+}
+
+int op_threads(const struct node *node, const int64_t *const *strides, const char **ways) {
+  int64_t count = 0;
+  (void)strides;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (shape_count(node->inputs[i]->shape) > count) count = shape_count(node->inputs[i]->shape);
+  return op_thread_ways(count, ways);
+}
+
 /* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */
 static int broadcast_axis(const struct node *node, int axis, int input) {
   struct shape out = node->outputs[0]->shape, in = node->inputs[input]->shape;

@@ -294,6 +294,11 @@ double op_flops(const struct node *node);
 /* Those of them that are products of matrices. */
 double op_product_flops(const struct node *node);
 
+/* The ways of a loop over `count` elements, for op_kind.ways: "all" threads, and "one" where sharing it out would cost
+ * more than running it; op_threads: of a kind that goes over its largest input. */
+int op_thread_ways(int64_t count, const char **ways);
+int op_threads(const struct node *node, const int64_t *const *strides, const char **ways);
+
 /* The kind that casts to a floating-point type. */
 const struct op_kind *op_cast_kind(enum dtype dtype);
 

@@ -163,6 +163,8 @@ static const struct op_kind kind = {
     .over_ranks = &kind_over_ranks,
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .flops_each = 7,
+    .ways = op_threads,
+    .chooses = "threads",
     .reference = reference,
 };
 
@@ -203,6 +205,8 @@ static const struct op_kind kind_backward = {
     .in_place = {1},
     .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .flops_each = 12,
+    .ways = op_threads,
+    .chooses = "threads",
     .reference = reference_backward,
 };
 

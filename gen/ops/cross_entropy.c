@@ -91,6 +91,8 @@ static const struct op_kind kind = {
     .ignores = true,
     .mean = op_mean_over_targets,
     .over_product = over_product,
+    .ways = op_threads,
+    .chooses = "threads",
     .reference = reference,
 };
 
@@ -131,6 +133,8 @@ static const struct op_kind kind_backward = {
     .in_place = {2}, /* of the logits */
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops = flops_backward,
+    .ways = op_threads,
+    .chooses = "threads",
     .reference = reference_backward,
 };
 

@@ -74,6 +74,8 @@ static const struct op_kind kind = {
     .flops_each = 1,
     .mean = mean,
     .epilogue = EPILOGUE_SUM,
+    .ways = op_threads,
+    .chooses = "threads",
     .reference = reference,
 };
 

@@ -14,14 +14,9 @@ static double fused_flops(const struct node *node) {
   return flops;
 }
 
-/* All threads, or one where sharing the loop out would cost more than running it. */
 static int fused_ways(const struct node *node, const int64_t *const *strides, const char **ways) {
-  enum { FEW = 1024, SHARED_FROM = 8192, MANY = 1 << 18 };
-  int64_t count = shape_count(node->body.items[node->body.count - 1]->outputs[0]->shape);
   (void)strides;
-  ways[0] = count < SHARED_FROM ? "one" : "all";
-  ways[1] = count < SHARED_FROM ? "all" : "one";
-  return count < FEW || count > MANY ? 1 : 2;
+  return op_thread_ways(shape_count(node->body.items[node->body.count - 1]->outputs[0]->shape), ways);
 }
 
 const struct op_kind op_fused = {.name = "elementwise",

@@ -53,7 +53,9 @@ static const char *update_subject(const struct program *program) {
 }
 
 void choose_update(struct program *program) {
-  static const char *const ways[] = {"all", "one"};
+  enum { SHARED_FROM = 1 << 12 };
+  static const char *const few[] = {"one", "all"}, *const many[] = {"all", "one"};
+  const char *const *ways = program->bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
   if (is_short(program))
     program->one_updates = strcmp(choose(program, update_subject(program), "threads", ways, 2), "one") == 0;
 }

@@ -62,7 +62,7 @@ class Kernel:
 
     def __init__(self, kind, outputs, inputs, name=None, random=False, **attributes):
         self.kind, self.name = kind, name or f"{kind}_kernel"
-        self.outputs, self.inputs, self.random, self.weights = outputs, inputs, random, 0
+        self.outputs, self.inputs, self.random, self.weights, self.way = outputs, inputs, random, 0, ""
         self.__dict__.update(attributes)
         self.__dict__.update({operand.name: operand for operand in outputs + inputs})
 

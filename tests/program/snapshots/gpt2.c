@@ -550,7 +550,6 @@ static void cross_entropy_3x4x256(float loss[static 1], float lse[static 12], fl
                                   const float logits[static 12 * 256], const int32_t targets[static 3 * 4]) {
   double losses[2];
   int counts[2];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 2; chunk++) {
     losses[chunk] = 0.0;
     counts[chunk] = 0;
@@ -581,7 +580,6 @@ static void cross_entropy_3x4x256(float loss[static 1], float lse[static 12], fl
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_3x4x8(float y[static 8], const float x[static 12 * 8]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 8; first += 8) {
     enum { WIDTH = 8 };
     float sums[8] = {0.0f};
@@ -705,7 +703,6 @@ static void attention_backward_3x2x4x4(float dq[static 272], float dk[static 272
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_3x4x24(float y[static 24], const float x[static 12 * 24]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 24; first += 24) {
     enum { WIDTH = 24 };
     float sums[24] = {0.0f};
@@ -751,7 +748,6 @@ static void gelu_tanh_backward_3x4x32(float y[static 12 * 32], const float x0[st
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_3x4x32(float y[static 32], const float x[static 12 * 32]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 32; first += 32) {
     enum { WIDTH = 32 };
     float sums[32] = {0.0f};
@@ -830,7 +826,6 @@ static void matmul_8x12x256(float y[static 2048], const float a[static 96], cons
 
 /* y = the sum of x over axes 0. */
 static void sum_3x4x8_2(float y[static 4 * 8], const float x[static 12 * 8]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 32; first += 32) {
     enum { WIDTH = 32 };
     float sums[32] = {0.0f};
@@ -870,7 +865,6 @@ static void constant_1(float y[static 1]) {
 static void cross_entropy_backward_1(float dlogits[static 12 * 256], const float d_loss[static 1],
                                      const float logits[static 12 * 256], const float lse[static 12],
                                      const float scale[static 1], const int32_t targets[static 3 * 4]) {
-#pragma omp parallel for
   for (size_t r = 0; r < 12; r++) {
     const float *x = logits + r * 256;
     float *dx = dlogits + r * 256;
@@ -1031,7 +1025,6 @@ static double learning_rate(int64_t at) {
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     const float *g = arena->all_gradients + chunk * 16384;
     const size_t count = 3968;
@@ -1059,7 +1052,7 @@ static void update(int64_t at, double lr, float factor) {
   const float *restrict gradients = arena->all_gradients;
   float *restrict weights = arena->all_weights;
   float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
-#pragma omp parallel for simd
+#pragma omp simd
   for (size_t i = 0; i < 3968; i++) {
     const float g = gradients[i] * factor;
     const float m = 0.9f * moment_1[i] + 0.1f * g;

@@ -902,7 +902,6 @@ static void cross_entropy_bf16_3x4x256(float loss[static 1], float lse[static 12
                                        const accel_bf16 logits[static 12 * 256], const int32_t targets[static 3 * 4]) {
   double losses[2];
   int counts[2];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 2; chunk++) {
     losses[chunk] = 0.0;
     counts[chunk] = 0;
@@ -947,7 +946,6 @@ static void add_gelu_tanh_bf16_3x4x32_2(accel_bf16 y[static 12 * 32], const acce
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_bf16_3x4x8(float y[static 8], const accel_bf16 x[static 12 * 8]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 8; first += 8) {
     enum { WIDTH = 8 };
     float sums[8] = {0.0f};
@@ -1114,7 +1112,6 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_bf16_3x4x24(float y[static 24], const accel_bf16 x[static 12 * 24]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 24; first += 24) {
     enum { WIDTH = 24 };
     float sums[24] = {0.0f};
@@ -1216,7 +1213,6 @@ static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const a
 
 /* y = the sum of x over axes 0, 1. */
 static void sum_bf16_3x4x32(float y[static 32], const accel_bf16 x[static 12 * 32]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 32; first += 32) {
     enum { WIDTH = 32 };
     float sums[32] = {0.0f};
@@ -1385,7 +1381,6 @@ static void matmul_bf16_8x12x256(float y[static 2048], const accel_bf16 a[static
 
 /* y = the sum of x over axes 0. */
 static void sum_3x4x8(float y[static 4 * 8], const float x[static 12 * 8]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 32; first += 32) {
     enum { WIDTH = 32 };
     float sums[32] = {0.0f};
@@ -1425,7 +1420,6 @@ static void constant_1(float y[static 1]) {
 static void cross_entropy_backward_bf16_1(accel_bf16 dlogits[static 12 * 256], const float d_loss[static 1],
                                           const accel_bf16 logits[static 12 * 256], const float lse[static 12],
                                           const float scale[static 1], const int32_t targets[static 3 * 4]) {
-#pragma omp parallel for
   for (size_t r = 0; r < 12; r++) {
     const accel_bf16 *x = logits + r * 256;
     accel_bf16 *dx = dlogits + r * 256;
@@ -1673,7 +1667,6 @@ static double learning_rate(int64_t at) {
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     const float *g = arena->all_gradients + chunk * 16384;
     const size_t count = 3968;
@@ -1702,7 +1695,7 @@ static void update(int64_t at, double lr, float factor) {
   accel_bf16 *restrict copies = arena->all_weights_bf16;
   float *restrict weights = arena->all_weights;
   float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
-#pragma omp parallel for simd
+#pragma omp simd
   for (size_t i = 0; i < 3968; i++) {
     const float g = gradients[i] * factor;
     const float m = 0.9f * moment_1[i] + 0.1f * g;

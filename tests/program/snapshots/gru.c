@@ -308,7 +308,6 @@ static void cross_entropy_3x256(float loss[static 1], float lse[static 3], float
                                 const float logits[static 3 * 256], const int32_t targets[static 3]) {
   double losses[1];
   int counts[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     losses[chunk] = 0.0;
     counts[chunk] = 0;
@@ -385,7 +384,6 @@ static void add_add_1(float y[static 1], const float x0[static 1], const float x
 
 /* y = the sum of x over axes 0. */
 static void sum_1(float y[static 1], const float x[static 1]) {
-#pragma omp parallel for
   for (size_t r = 0; r < 1; r++) {
     float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
@@ -452,7 +450,6 @@ static void copy_3x9(float y[static 63], const float x[static 63]) {
 
 /* y += the sum of x over axes 0. */
 static void sum_add_3x27(float y[static 27], const float x[static 3 * 27]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 27; first += 27) {
     enum { WIDTH = 27 };
     float sums[27] = {0.0f};
@@ -499,7 +496,6 @@ static void add_3x9_2(float y[static 3 * 9], const float x0[static 3 * 9], const
 static void cross_entropy_backward_1(float dlogits[static 3 * 256], const float d_loss[static 1],
                                      const float logits[static 3 * 256], const float lse[static 3],
                                      const float scale[static 1], const int32_t targets[static 3]) {
-#pragma omp parallel for
   for (size_t r = 0; r < 3; r++) {
     const float *x = logits + r * 256;
     float *dx = dlogits + r * 256;
@@ -513,7 +509,6 @@ static void cross_entropy_backward_1(float dlogits[static 3 * 256], const float 
 
 /* y += the sum of x over axes 0. */
 static void sum_add_3x256(float y[static 256], const float x[static 3 * 256]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 256; first += 64) {
     enum { WIDTH = 64 };
     float sums[64] = {0.0f};
@@ -544,7 +539,6 @@ static void scale_1_2(float y[static 1]) {
 
 /* y = the sum of x over axes 0. */
 static void sum_3x9(float y[static 9], const float x[static 3 * 9]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 9; first += 9) {
     enum { WIDTH = 9 };
     float sums[9] = {0.0f};
@@ -716,7 +710,6 @@ static double learning_rate(int64_t at) {
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     const float *g = arena->all_gradients + chunk * 16384;
     const size_t count = 4320;

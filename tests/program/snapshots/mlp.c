@@ -206,7 +206,6 @@ static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float s
                               const float logits[static 3 * 3], const int32_t targets[static 3]) {
   double losses[1];
   int counts[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     losses[chunk] = 0.0;
     counts[chunk] = 0;
@@ -247,7 +246,6 @@ static void relu_backward_3x7(float y[static 3 * 7], const float x0[static 3 * 7
 
 /* y += the sum of x over axes 0. */
 static void sum_add_3x7(float y[static 7], const float x[static 3 * 7]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 7; first += 7) {
     enum { WIDTH = 7 };
     float sums[7] = {0.0f};
@@ -277,7 +275,6 @@ static void matmul_add_7x3x7(float y[static 49], const float a[static 21], const
 
 /* y += the sum of x over axes 0. */
 static void sum_add_3x3(float y[static 3], const float x[static 3 * 3]) {
-#pragma omp parallel for
   for (size_t first = 0; first < 3; first += 3) {
     enum { WIDTH = 3 };
     float sums[3] = {0.0f};
@@ -309,7 +306,6 @@ static void constant_1(float y[static 1]) {
 static void cross_entropy_backward_1(float dlogits[static 3 * 3], const float d_loss[static 1],
                                      const float logits[static 3 * 3], const float lse[static 3],
                                      const float scale[static 1], const int32_t targets[static 3]) {
-#pragma omp parallel for
   for (size_t r = 0; r < 3; r++) {
     const float *x = logits + r * 3;
     float *dx = dlogits + r * 3;
@@ -414,7 +410,6 @@ static double learning_rate(int64_t at) {
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     const float *g = arena->all_gradients + chunk * 16384;
     const size_t count = 192;

@@ -168,7 +168,6 @@ static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float s
                               const float logits[static 3 * 3], const int32_t targets[static 3]) {
   double losses[1];
   int counts[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     losses[chunk] = 0.0;
     counts[chunk] = 0;
