@@ -1,7 +1,6 @@
 /* embed: writes files as C arrays, and what ninja must watch for them.
  *
- * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA MODEL_HEADER HOOKS_HEADER
- *              SOURCE...
+ * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA SOURCE...
  *
  * A SOURCE is a folder, or a file, of what a bundle takes along.
  *
@@ -92,9 +91,8 @@ static void write_sources(FILE *out, char **paths, FILE *depends) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 10) {
-    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA MODEL_HEADER "
-                    "HOOKS_HEADER SOURCE...\n");
+  if (argc < 8) {
+    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA SOURCE...\n");
     return 2;
   }
   FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
@@ -109,11 +107,7 @@ int main(int argc, char **argv) {
   write_bytes(out, argv[5], depends);
   fprintf(out, "const char accel_measured_schema[] = {");
   write_bytes(out, argv[6], depends);
-  fprintf(out, "const char accel_model_header[] = {");
-  write_bytes(out, argv[7], depends);
-  fprintf(out, "const char accel_hooks_header[] = {");
-  write_bytes(out, argv[8], depends);
-  write_sources(out, argv + 9, depends);
+  write_sources(out, argv + 7, depends);
   fprintf(depends, "\n");
   if (fclose(out) != 0) fail("cannot write", argv[1]);
   if (fclose(depends) != 0) fail("cannot write", argv[2]);

@@ -12,9 +12,13 @@ struct embedded_file {
 extern const struct embedded_file accel_templates[];
 extern const int accel_template_count;
 
-/* What a bundle takes along, by its path in the source tree: "runtime/run/start.c", "share/bundle/build.sh". */
+/* Headers for user code, and what a bundle takes along, by their paths in the source tree: "include/accel/model.h",
+ * "runtime/run/start.c", "share/bundle/build.sh". */
 extern const struct embedded_file accel_sources[];
 extern const int accel_source_count;
+
+/* The text of the one of this path, which must be there. */
+const char *embedded_source(const char *path);
 
 /* schemas/job.schema.json */
 extern const char accel_job_schema[];
@@ -24,11 +28,5 @@ extern const char accel_tuning_schema[];
 
 /* schemas/measured.schema.json */
 extern const char accel_measured_schema[];
-
-/* include/accel/model.h */
-extern const char accel_model_header[];
-
-/* include/accel/hooks.h */
-extern const char accel_hooks_header[];
 
 #endif

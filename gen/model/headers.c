@@ -1,5 +1,8 @@
 #include "gen/model/headers.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "gen/base/embedded.h"
 #include "gen/base/text.h"
 #include "gen/model/evaluate.h"
@@ -54,9 +57,15 @@ static const char *math_text(struct arena *arena) {
 }
 
 void model_headers(struct arena *arena, struct header headers[HEADER_COUNT]) {
-  headers[0] = (struct header){"accel/model.h", accel_model_header};
-  headers[1] = (struct header){"stdbool.h", stdbool_text};
-  headers[2] = (struct header){"assert.h", assert_text};
-  headers[3] = (struct header){"string.h", string_text};
-  headers[4] = (struct header){"math.h", math_text(arena)};
+  const struct header all[] = {
+      {"accel/model.h", embedded_source("include/accel/model.h")},
+      {"accel/images.h", embedded_source("include/accel/images.h")},
+      {"accel/losses.h", embedded_source("include/accel/losses.h")},
+      {"stdbool.h", stdbool_text},
+      {"assert.h", assert_text},
+      {"string.h", string_text},
+      {"math.h", math_text(arena)},
+  };
+  static_assert(sizeof all / sizeof *all == HEADER_COUNT, "as model_headers says");
+  memcpy(headers, all, sizeof all);
 }

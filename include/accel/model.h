@@ -2,7 +2,8 @@
  *
  * A model is an ordinary C file of functions over `tensor` values. accel-gen reads it with a C compiler's front end,
  * evaluates it over the numbers of the job, and so learns the model's operations, shapes and parameters. It is never
- * run. docs/models.md is the tutorial; docs/operations.md says what each operation becomes.
+ * run. docs/models.md is the tutorial; docs/operations.md says what each operation becomes. This header is all that a
+ * model includes: convolutions and what else is for images are in accel/images.h, losses in accel/losses.h.
  *
  * The entry point returns the loss, a scalar:
  *
@@ -77,73 +78,6 @@ tensor layer_norm_eps(scope s, tensor x, double eps);
 /* y = x / sqrt(mean of squares + eps) * weight over the last axis; eps is 1e-6 (Zhang, Sennrich, arXiv:1910.07467). */
 tensor rms_norm(scope s, tensor x);
 tensor rms_norm_eps(scope s, tensor x, double eps);
-
-/* ---- Images and signals ----
- *
- * Images are [batch][channels][height][width], signals [batch][channels][length], as PyTorch's. Kernels, strides and
- * what else is one number are the same along height and width. */
-
-/* Convolution: weight [out][channels][kernel][kernel], bias [out]. Place i of the result sees the places
- * i stride - padding to i stride - padding + kernel - 1; around x there are zeros. */
-tensor conv1d(scope s, tensor x, int out, int kernel, int stride, int padding);
-tensor conv1d_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding);
-tensor conv2d(scope s, tensor x, int out, int kernel, int stride, int padding);
-tensor conv2d_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding);
-
-/* With places of the kernel `dilation` apart, and channels in groups that do not see each other; with as many groups as
- * channels, each channel by itself. */
-tensor conv1d_grouped(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation, int groups);
-tensor conv1d_grouped_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation,
-                              int groups);
-tensor conv2d_grouped(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation, int groups);
-tensor conv2d_grouped_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation,
-                              int groups);
-
-/* The transposed convolution, which widens by its stride: weight [channels][out][kernel][kernel]. Place i of x adds to
- * the places i stride - padding to i stride - padding + kernel - 1 of the result. */
-tensor conv_transpose1d(scope s, tensor x, int out, int kernel, int stride, int padding);
-tensor conv_transpose2d(scope s, tensor x, int out, int kernel, int stride, int padding);
-
-/* The largest, and the mean, of each window of kernel x kernel places, windows `stride` apart. Beyond the edges nothing
- * is largest, and there are zeros that count in the mean. */
-tensor max_pool1d(tensor x, int kernel, int stride, int padding);
-tensor max_pool2d(tensor x, int kernel, int stride, int padding);
-tensor avg_pool1d(tensor x, int kernel, int stride, int padding);
-tensor avg_pool2d(tensor x, int kernel, int stride, int padding);
-
-/* The means of so many windows that cover all of x between them: adaptive_avg_pool2d(x, 1, 1) is the mean of each
- * channel. */
-tensor adaptive_avg_pool1d(tensor x, int length);
-tensor adaptive_avg_pool2d(tensor x, int height, int width);
-
-/* An image at another size: each place that of the nearest place of x, or between its nearest places in both
- * directions; `corners`: the corner places of both images lie in the same places (align_corners). */
-tensor interpolate_nearest(tensor x, int height, int width);
-tensor interpolate_bilinear(tensor x, int height, int width);
-tensor interpolate_bilinear_corners(tensor x, int height, int width);
-
-/* Group normalisation of x [batch][channels][...] (arXiv:1803.08494): within each sample over each of `groups` groups
- * of neighbouring channels; weight and bias [channels], eps is 1e-5. */
-tensor group_norm(scope s, tensor x, int groups);
-tensor group_norm_eps(scope s, tensor x, int groups, double eps);
-
-/* Batch normalisation of each channel, x [batch][channels][...] (arXiv:1502.03167): weight and bias [channels], and as
- * buffers, saved with the parameters under PyTorch's names, running_mean and running_var [channels], which each run in
- * training moves by `momentum` and which evaluation takes in place of the batch's, and num_batches_tracked. eps is
- * 1e-5, momentum 0.1. */
-tensor batch_norm(scope s, tensor x);
-tensor batch_norm_with(scope s, tensor x, double eps, double momentum);
-
-/* The same of a weight that is given, [out][channels / groups][...] or, transposed, [channels][out / groups][...]:
- * PyTorch's functional conv1d, conv2d, conv_transpose1d and conv_transpose2d. */
-tensor convolve1d(tensor x, tensor weight, int stride, int padding, int dilation, int groups);
-tensor convolve2d(tensor x, tensor weight, int stride, int padding, int dilation, int groups);
-tensor convolve2d_pairs(tensor x, tensor weight, int stride_height, int stride_width, int padding_height,
-                        int padding_width, int dilation_height, int dilation_width, int groups);
-tensor convolve_transposed1d(tensor x, tensor weight, int stride, int padding, int output_padding, int dilation,
-                             int groups);
-tensor convolve_transposed2d(tensor x, tensor weight, int stride, int padding, int output_padding, int dilation,
-                             int groups);
 
 /* Layer number `layer` of torch.nn.LSTM (batch_first): x [batch][steps][columns] from a zero state gives [batch][steps]
  * [width]. Its parameters are weight_ih_l0 [4 width][columns], weight_hh_l0 [4 width][width], bias_ih_l0 and bias_hh_l0
@@ -365,53 +299,14 @@ tensor normalize(tensor x);
 /* The cosine of the angle between rows: [...][columns] and the same give [...]. */
 tensor cosine_similarity(tensor a, tensor b);
 
-/* ---- Losses: scalars, means over all places as PyTorch's with reduction="mean" ---- */
-
-/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar.
- * Places whose target is `ignored` are left out; where none is named, -100 is, as in PyTorch. */
-tensor cross_entropy(tensor logits, tensor targets);
-tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
-
-/* With label smoothing: that share of each target's weight lies on all classes alike (Szegedy et al., arXiv:1512.00567,
- * section 7). */
-tensor cross_entropy_smooth(tensor logits, tensor targets, double smoothing);
-
-/* With coefficient * log_sum_exp(logits)^2 added to each place's loss (the z-loss of PaLM, arXiv:2204.02311). */
-tensor cross_entropy_z(tensor logits, tensor targets, double coefficient);
-
-/* With all of these. */
-tensor cross_entropy_with(tensor logits, tensor targets, int ignored, double smoothing, double coefficient);
-
-/* Of logits and targets of one shape, the targets within 0 and 1; `weight` multiplies what positive targets add and
- * broadcasts to them (PyTorch's pos_weight). */
-tensor binary_cross_entropy_with_logits(tensor logits, tensor targets);
-tensor binary_cross_entropy_with_logits_weighted(tensor logits, tensor targets, tensor weight);
-
-/* Of numbers, with d = x - target, of one shape: d^2; |d|; d^2 / 2 where |d| < delta, delta (|d| - delta / 2)
- * elsewhere; and that divided by its delta. */
-tensor mse_loss(tensor x, tensor target);
-tensor l1_loss(tensor x, tensor target);
-tensor huber_loss(tensor x, tensor target, double delta);
-tensor smooth_l1_loss(tensor x, tensor target, double beta);
-
-/* Of logarithms of probabilities beside probabilities: the mean over all places of target (log target - x), or where
- * the targets are logarithms too, exp(target) (target - x). Times the last extent it is the Kullback-Leibler divergence
- * for each distribution (PyTorch's reduction="batchmean"). */
-tensor kl_div(tensor x, tensor target);
-tensor kl_div_log_target(tensor x, tensor target);
-
-/* Of similarities [n][n] where row i belongs to column i, and all other columns are its negatives: cross-entropy over
- * the rows (InfoNCE, arXiv:1807.03748), and the mean of that over rows and over columns (CLIP, arXiv:2103.00020).
- * Similarities are scale(matmul_transposed(normalize(a), normalize(b)), 1 / temperature). */
-tensor contrastive_loss(tensor similarity);
-tensor clip_loss(tensor similarity);
-
-/* max(|anchor - positive| - |anchor - negative| + margin, 0) for each row (arXiv:1503.03832). */
-tensor triplet_margin_loss(tensor anchor, tensor positive, tensor negative, double margin);
-
 /* ---- How the functions above count their arguments: 1 to 16 ---- */
 
 #define ACCEL_COUNT(...) ACCEL_PICK(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define ACCEL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+
+/* ---- The other parts of the vocabulary ---- */
+
+#include <accel/images.h>
+#include <accel/losses.h>
 
 #endif

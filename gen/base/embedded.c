@@ -1,0 +1,11 @@
+#include "gen/base/embedded.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *embedded_source(const char *path) {
+  int i = 0;
+  while (i < accel_source_count && strcmp(accel_sources[i].name, path) != 0) i++;
+  assert(i < accel_source_count);
+  return accel_sources[i].text;
+}
