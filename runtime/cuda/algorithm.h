@@ -14,7 +14,10 @@ struct shape {
 
 struct accel_cuda_algorithm {
   struct shape shape;
-  const char *wanted; /* as accel_cuda_product.algorithm_name */
+  enum accel_epilogue fused;      /* what the library does of the shape's: all of it, or all but its sums */
+  struct accel_cuda_product sums; /* which are then a product of ones; no algorithm: there are none */
+  void *ones;                     /* its factor, on the device */
+  const char *wanted;             /* as accel_cuda_product.algorithm_name */
   cublasLtMatmulDesc_t what;
   cublasLtMatrixLayout_t a, b, y;
   cublasLtMatmulAlgo_t algorithm;

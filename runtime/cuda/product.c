@@ -18,6 +18,7 @@ static void close_products(void) {
     RT_BLAS(cublasLtMatrixLayoutDestroy(gone->a));
     RT_BLAS(cublasLtMatrixLayoutDestroy(gone->b));
     RT_BLAS(cublasLtMatrixLayoutDestroy(gone->y));
+    RT_CUDA(cudaFree(gone->ones));
     free(gone);
   }
   RT_BLAS(cublasLtDestroy(handle));
@@ -50,21 +51,19 @@ static void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attrib
 }
 
 static void set_pointers(const struct accel_cuda_algorithm *chosen, const void *bias, const void *aux) {
-  if (has_bias((enum accel_epilogue)chosen->shape.epilogue))
-    set(chosen->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
-  if (has_aux((enum accel_epilogue)chosen->shape.epilogue))
-    set(chosen->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
+  if (has_bias(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  if (has_aux(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
 }
 
-static cublasLtMatmulDesc_t describe(const struct shape *shape) {
+static cublasLtMatmulDesc_t describe(const struct shape *shape, enum accel_epilogue epilogue) {
   const cublasOperation_t plain = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
   cublasComputeType_t compute = shape->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulDesc_t what;
   RT_BLAS(cublasLtMatmulDescCreate(&what, compute, CUDA_R_32F));
   set(what, CUBLASLT_MATMUL_DESC_TRANSA, shape->b_column == 1 ? &plain : &transposed, sizeof plain);
   set(what, CUBLASLT_MATMUL_DESC_TRANSB, shape->a_column == 1 ? &plain : &transposed, sizeof plain);
-  set(what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogues[shape->epilogue], sizeof *epilogues);
-  if (!has_aux((enum accel_epilogue)shape->epilogue)) return what;
+  set(what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogues[epilogue], sizeof *epilogues);
+  if (!has_aux(epilogue)) return what;
   set(what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &shape->y_row, sizeof shape->y_row);
   if (shape->batch > 1) set(what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, &shape->y_step, sizeof shape->y_step);
   return what;
@@ -83,7 +82,8 @@ static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, in
 
 static void lay_out(struct accel_cuda_algorithm *chosen) {
   const struct shape *s = &chosen->shape;
-  chosen->what = describe(s);
+  chosen->fused = (enum accel_epilogue)s->epilogue;
+  chosen->what = describe(s, chosen->fused);
   chosen->a = s->a_column == 1 ? layout(s, s->type, s->depth, s->rows, s->a_row, s->a_step)
                                : layout(s, s->type, s->rows, s->depth, s->a_column, s->a_step);
   chosen->b = s->b_column == 1 ? layout(s, s->type, s->columns, s->depth, s->b_row, s->b_step)
@@ -93,24 +93,28 @@ static void lay_out(struct accel_cuda_algorithm *chosen) {
 
 /* ---- Choosing ---- */
 
-static void choose(struct accel_cuda_algorithm *chosen, const char *name) {
+/* False where the library has none. */
+static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
   cublasLtMatmulHeuristicResult_t best;
   const void *somewhere = rt_cuda_device()->arena; /* an epilogue without its addresses has no algorithm */
   set_pointers(chosen, somewhere, somewhere);
   if (chosen->wanted != NULL) {
-    if (rt_algorithm_of(handle, chosen->wanted, chosen)) return;
+    if (rt_algorithm_of(handle, chosen->wanted, chosen)) return true;
     rt_warn("cuBLASLt has no '%s' for the product of %s here: its own choice is taken; accel-gen tune measures anew",
             chosen->wanted, name);
   }
-  if (rt_algorithms(handle, chosen, &best, 1) == 0) {
-    struct problem problem;
-    rt_problem(&problem, "cuBLASLt has no algorithm for the product of %s, %lld x %lld x %lld, in %zu bytes", name,
-               (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
-               rt_cuda_device()->plan.workspace_bytes);
-    rt_help(&problem, "look for a newer cuBLAS, or shapes whose rows are a multiple of 16 bytes");
-    rt_fail(&problem, 1);
-  }
+  if (rt_algorithms(handle, chosen, &best, 1) == 0) return false;
   chosen->algorithm = best.algo;
+  return true;
+}
+
+_Noreturn static void no_algorithm(const struct accel_cuda_algorithm *chosen, const char *name) {
+  struct problem problem;
+  rt_problem(&problem, "cuBLASLt has no algorithm for the product of %s, %lld x %lld x %lld, in %zu bytes", name,
+             (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
+             rt_cuda_device()->plan.workspace_bytes);
+  rt_help(&problem, "look for a newer cuBLAS, or shapes whose rows are a multiple of 16 bytes");
+  rt_fail(&problem, 1);
 }
 
 static struct shape shape_of(const struct accel_cuda_product *p) {
@@ -139,6 +143,71 @@ static bool is_same(const char *a, const char *b) {
   return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+/* ---- Sums that the library does not fuse ---- */
+
+/* The epilogue without its sums; false where it has none. */
+static bool without_sums(enum accel_epilogue *epilogue) {
+  static const enum accel_epilogue left[] = {[ACCEL_DGELU_SUM] = ACCEL_DGELU,
+                                             [ACCEL_DRELU_SUM] = ACCEL_DRELU,
+                                             [ACCEL_SUM_A] = ACCEL_PLAIN,
+                                             [ACCEL_SUM_B] = ACCEL_PLAIN};
+  bool sums = has_bias(*epilogue) && *epilogue >= ACCEL_DGELU;
+  if (sums) *epilogue = left[*epilogue];
+  return sums;
+}
+
+/* One row of ones by the matrix whose rows are added up. */
+static struct accel_cuda_product product_of_ones(const struct shape *s, const char *name) {
+  bool of_y = s->epilogue != ACCEL_SUM_A && s->epilogue != ACCEL_SUM_B, of_a = s->epilogue == ACCEL_SUM_A;
+  int64_t depth = of_y ? s->rows : s->depth, columns = of_a ? s->rows : s->columns;
+  return (struct accel_cuda_product){.name = name,
+                                     .type = (enum accel_element)(of_y ? s->result : s->type),
+                                     .result = (enum accel_element)s->result,
+                                     .rows = 1,
+                                     .columns = columns,
+                                     .depth = depth,
+                                     .y_row = columns,
+                                     .a_row = depth,
+                                     .a_column = 1,
+                                     .b_row = of_y   ? s->y_row
+                                              : of_a ? s->a_column
+                                                     : s->b_row,
+                                     .b_column = of_y   ? 1
+                                                 : of_a ? s->a_row
+                                                        : s->b_column};
+}
+
+static void *make_ones(enum accel_element type, int64_t count) {
+  static const uint32_t one[] = {[ACCEL_F32] = 0x3f800000, [ACCEL_BF16] = 0x3f803f80, [ACCEL_F16] = 0x3c003c00};
+  size_t words = type == ACCEL_F32 ? (size_t)count : ((size_t)count + 1) / 2;
+  uint32_t *values = malloc(words * sizeof *values);
+  void *made;
+  if (values == NULL) {
+    struct problem problem;
+    rt_problem(&problem, "no memory for the products");
+    rt_fail(&problem, 1);
+  }
+  for (size_t i = 0; i < words; i++) values[i] = one[type];
+  RT_CUDA(cudaMalloc(&made, words * sizeof *values));
+  RT_CUDA(cudaMemcpy(made, values, words * sizeof *values, cudaMemcpyHostToDevice));
+  free(values);
+  return made;
+}
+
+/* Lets the library do the product without its sums; false where it cannot. */
+static bool part_sums(struct accel_cuda_algorithm *chosen, const char *name) {
+  if (chosen->shape.batch > 1 || !without_sums(&chosen->fused)) return false;
+  RT_BLAS(cublasLtMatmulDescDestroy(chosen->what));
+  chosen->what = describe(&chosen->shape, chosen->fused);
+  if (!choose(chosen, name)) return false;
+  chosen->sums = product_of_ones(&chosen->shape, name);
+  accel_cuda_open_product(&chosen->sums);
+  chosen->ones = make_ones(chosen->sums.type, chosen->sums.depth);
+  return true;
+}
+
+/* ---- Products ---- */
+
 void accel_cuda_open_product(struct accel_cuda_product *product) {
   const struct shape shape = shape_of(product);
   if (handle == NULL) {
@@ -159,7 +228,7 @@ void accel_cuda_open_product(struct accel_cuda_product *product) {
   chosen->shape = shape;
   chosen->wanted = product->algorithm_name;
   lay_out(chosen);
-  choose(chosen, product->name);
+  if (!choose(chosen, product->name) && !part_sums(chosen, product->name)) no_algorithm(chosen, product->name);
   chosen->next = algorithms;
   product->algorithm = algorithms = chosen;
 }
@@ -174,4 +243,7 @@ void accel_cuda_multiply(const struct accel_cuda_product *product, accel_stream 
   RT_BLAS(cublasLtMatmul(handle, chosen->what, &one, b, chosen->b, a, chosen->a, &old, y, chosen->y, y, chosen->y,
                          &chosen->algorithm, device->arena + device->plan.workspace_offset,
                          device->plan.workspace_bytes, stream));
+  if (chosen->ones == NULL) return;
+  const void *added = chosen->shape.epilogue == ACCEL_SUM_A ? a : chosen->shape.epilogue == ACCEL_SUM_B ? b : y;
+  accel_cuda_multiply(&chosen->sums, stream, bias, chosen->ones, added, NULL, NULL);
 }

@@ -63,8 +63,9 @@ struct accel_cuda_product {
 
 /* Makes a product ready: takes the algorithm that it names, where cuBLASLt has it on this GPU; else, with a warning,
  * and where it names none the first algorithm of the library's heuristic that fits the workspace and, where the plan is
- * deterministic, writes each element once. Products that are alike share it. Ends the process with a message that names
- * the product when there is none.
+ * deterministic, writes each element once. Products that are alike share it. Where the library has none with an
+ * epilogue's sums, these are a second product, with ones. Ends the process with a message that names the product when
+ * there is none.
  *
  * With ACCEL_MEASURE=FILE in the environment nothing is recorded into graphs, each product times the algorithms that
  * the heuristic offers where it first runs, by events and with its operands as they are, and FILE gets what was

@@ -184,6 +184,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   *found = 0;
   if (call(name)) return CUBLAS_STATUS_NOT_SUPPORTED;
   struct choice of = choice_of(what, a, b, c, d, name);
+  if (uses(&of.what, SUM_D_FLAG | SUM_A_FLAG | SUM_B_FLAG) && !setting("STANDIN_SUMS", 1))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   of.what.bias = of.what.aux = NULL;
   of.workspace = wish->workspace;
   struct choice *kept = malloc(sizeof *kept); /* as long as the process: an algorithm has no end */
