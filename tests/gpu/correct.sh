@@ -75,6 +75,15 @@ bits() {
     verdict repeat "$job" "the weights of two runs, bit by bit"
   fi
 }
+# In 16 bits the queries' gradient is added up in parts by whoever comes first, unless the job is deterministic.
+steady() {
+  is_ready steady || return 0
+  if train steady steady; then
+    bits steady
+  else
+    tell repeat steady FAILED "$(complaint runs/steady.log)"
+  fi
+}
 resume() {
   is_ready resume || return 0
   if train resume resume && cp runs/resume/model.safetensors runs/resume.whole &&

@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 fp16 grouped recompute experts states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -28,6 +28,7 @@ steps="training: {steps: 200, seed: 7}\ntracking: {every: 1}\noptimizer: {name: 
 write float32 nanogpt "$small" "$tokens" "$steps"
 write tf32 nanogpt "$small" "$tokens" "$steps"
 write bf16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: bf16}"
+write steady nanogpt "$small" "$tokens" "training: {steps: 200, seed: 7, deterministic: true}\ntracking: {every: 1}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
 write fp16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16}"
 begun="training: {steps: 200, seed: 7}\ntracking: {every: 1"
 write states8 nanogpt "$small" "$tokens" "$begun, grad_norms: per_layer}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0, state_dtype: 8bit}"
@@ -89,7 +90,7 @@ for path in "$folder"/jobs/*.yaml; do
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks) continue ;; esac
+  case $name in gpt2-* | steady | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)

@@ -71,8 +71,8 @@ began=$(date +%s) && JOBS=2 timeout -k 5 240 sh "bundles/$1/build.sh" "$PWD/bund
 SCRIPT
 rm -f bundles/*.built
 jobs=$(find jobs -name '*.yaml' | sed 's/.*\///; s/\.yaml$//' | sort)
-early=$(echo "$jobs" | grep -x 'float32\|bf16\|resume\|overflow' || true)
-later=$(echo "$jobs" | grep -vx 'float32\|bf16\|resume\|overflow' | awk '{ print !/^gpt2-124m/, $0 }' | sort -s -k1,1 | cut -d' ' -f2)
+early=$(echo "$jobs" | grep -x 'float32\|bf16\|steady\|resume\|overflow' || true)
+later=$(echo "$jobs" | grep -vx 'float32\|bf16\|steady\|resume\|overflow' | awk '{ print !/^gpt2-124m/, $0 }' | sort -s -k1,1 | cut -d' ' -f2)
 if [ -n "$gpu" ] && [ "$gpus" -lt 2 ]; then later=$(echo "$later" | grep -vx 'ranks\|topology-ranks' || true); fi
 build() { # JOBS, as many at a time as there are processors
   echo "$1" | xargs -r -P "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -I '{}' sh build-one.sh '{}' || true
@@ -125,14 +125,15 @@ for job in float32 bf16; do run_stage "curve $job" curve "$job"; done
 run_stage sanitizer sanitize memcheck bf16
 run_stage resume resume
 run_stage overflow overflow
-for job in float32 bf16; do run_stage "bits $job" bits "$job"; done
+run_stage "bits float32" bits float32
+run_stage "bits steady" steady
 wait_for_builder
 write_report
 
 # ---- What else there is to be correct, one part after the other, for as long as the condition $1 holds ----
 
 left_over="evaluate generate curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts topology ranks"
-for job in fp16 tf32 states8 adalomo grouped recompute experts; do left_over="$left_over bits:$job"; done
+for job in tf32 states8 adalomo grouped recompute experts; do left_over="$left_over bits:$job"; done
 left_over="$left_over racecheck:bf16 memcheck:float32 synccheck:bf16 racecheck:float32 "
 go_on() {
   for part in $left_over; do
