@@ -17,7 +17,7 @@ struct accel_product {
   enum accel_element type, result; /* of a and b; of y */
   bool accumulate;
   bool in_blocks; /* emulated in blocks of fixed sizes, each by one thread: the same bits for any number of threads */
-  bool in_parts;  /* each thread makes a part of y by itself: of floats, or of bfloat16 to floats, where oneDNN can */
+  bool in_parts;  /* each thread makes a part of y, where oneDNN can; of 16 bits all through, rows, where they divide */
   int64_t rows, columns, depth;
   int64_t y_row;           /* from one row of y to the next; its columns follow each other */
   int64_t a_row, a_column; /* one of them is 1 */

@@ -94,21 +94,25 @@ static int64_t count_products(const struct node *node, const int64_t *const *str
   return one ? 1 : shape_product(y, 0, y.rank - 2);
 }
 
-/* Multiplications of a small and of a large product; rows and columns of a narrow one. */
-enum { SMALL = 1000000, LARGE = 100000000, FEW = 32 };
+/* Multiplications of a small and of a large product, and of one of bfloat16 that is shared out; rows and columns of a
+ * narrow one. */
+enum { SMALL = 1000000, LARGE = 100000000, SHARED = 10000000, FEW = 32 };
 
 /* The library shares out a product among threads (library), each thread makes whole ones (each) or a part of one
  * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
- * one is for `parts`: threads then wait for each other once. */
+ * one is for `parts`: threads then wait for each other once. A part of bfloat16 is some rows, for which each thread
+ * reads the whole other matrix: there should not be more of it. */
 static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
   const struct value *y = node->outputs[0];
   enum dtype from = node->inputs[0]->dtype;
   bool several = count_products(node, strides) > 1, low = dtype_is_low(from);
   ways[0] = "library";
-  if (low && (several || from != DTYPE_BFLOAT16 || y->dtype != DTYPE_FLOAT32)) return 1;
+  bool by_rows = y->dtype == DTYPE_FLOAT32 || strides[0][y->shape.rank - 1] == 1;
+  if (low && (several || from != DTYPE_BFLOAT16 || !by_rows)) return 1;
   int64_t rows = several ? extent(y, 2) : op_rows(y->shape), columns = extent(y, 1);
   int64_t work = rows * columns * extent(node->inputs[0], 1);
-  bool shared = several ? work < SMALL : work >= LARGE && rows >= FEW && columns >= FEW;
+  bool large = work >= (low ? SHARED : LARGE) && rows >= FEW && columns >= FEW;
+  bool shared = several ? work < SMALL : large && (y->dtype == DTYPE_FLOAT32 || rows >= columns);
   ways[shared ? 0 : 1] = several ? "each" : "parts";
   ways[shared ? 1 : 0] = "library";
   ways[2] = "primitive"; /* which is what the library is where numbers have 16 bits */

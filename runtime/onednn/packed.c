@@ -23,10 +23,10 @@ struct accel_packed {
   dnnl_primitive_t primitive;
   bool by_blocks;           /* weights are packed by rt_pack_blocks */
   dnnl_primitive_t reorder; /* or by this, */
-  dnnl_memory_t plain;      /* from here */
+  dnnl_memory_t plain;      /* from here; where none is packed, the matrix as it is */
   int parts;                /* of as many rows each */
   struct part *part;
-  struct weight *weights;
+  struct weight *weights; /* NULL: none is packed */
 };
 
 /* What is left of the program's room; weights change between epochs. */
@@ -86,7 +86,7 @@ static bool open_part(struct part *to, const rt_description matrices[3], rt_desc
          dnnl_memory_create(&to->scratchpad, scratchpad, rt_onednn_engine(), own) == dnnl_success;
 }
 
-/* matrices: of a part, with the weight in any layout. */
+/* matrices: of a part, with a weight that is packed in any layout. */
 static bool open_packed(struct accel_packed *to, const struct accel_product *p, const rt_description matrices[3],
                         rt_described plain) {
   const int threads = rt_set_threads(to->parts > 1 ? 1 : omp_get_max_threads());
@@ -95,9 +95,12 @@ static bool open_packed(struct accel_packed *to, const struct accel_product *p, 
   if (found == NULL) return false;
   const rt_described working = dnnl_primitive_desc_query_md(found, dnnl_query_weights_md, 0);
   const rt_described scratchpad = dnnl_primitive_desc_query_md(found, dnnl_query_scratchpad_md, 0);
-  bool good = !dnnl_memory_desc_equal(plain, working) && dnnl_primitive_create(&to->primitive, found) == dnnl_success;
+  bool good = dnnl_primitive_create(&to->primitive, found) == dnnl_success;
   for (int i = 0; i < to->parts && good; i++) good = open_part(&to->part[i], matrices, scratchpad);
-  good = good && open_weights(to, p, plain, working);
+  if (to->weights == NULL)
+    good = good && rt_make_memory(&to->plain, plain) == dnnl_success;
+  else
+    good = good && !dnnl_memory_desc_equal(plain, working) && open_weights(to, p, plain, working);
   dnnl_primitive_desc_destroy(found);
   return good;
 }
@@ -107,8 +110,8 @@ static struct accel_packed *new_packed(int64_t weights, int parts) {
   if (made == NULL) return NULL;
   made->parts = parts;
   made->part = calloc((size_t)parts, sizeof *made->part);
-  made->weights = calloc((size_t)weights, sizeof *made->weights);
-  if (made->part != NULL && made->weights != NULL) return made;
+  made->weights = weights > 0 ? calloc((size_t)weights, sizeof *made->weights) : NULL;
+  if (made->part != NULL && (made->weights != NULL || weights == 0)) return made;
   free(made->part);
   free(made->weights);
   free(made);
@@ -118,16 +121,20 @@ static struct accel_packed *new_packed(int64_t weights, int parts) {
 struct accel_packed *rt_open_packed(const struct accel_product *product) {
   const int threads = omp_get_max_threads(), parts = product->rows % threads == 0 ? threads : 1;
   const dnnl_dims_t shape = {product->depth, product->columns};
+  const bool packs = product->weights > 0;
+  const bool by_rows = product->in_parts && product->result != ACCEL_F32 && product->batch_rank == 0 && parts > 1;
   struct accel_product part = *product;
-  rt_description matrices[3], plain;
+  rt_description matrices[3], plain = {0};
   part.rows /= parts;
-  if (product->weights == 0 || rt_describe_product(&part, matrices) != dnnl_success) return NULL;
-  plain = matrices[1];
-  matrices[1] = (rt_description){0}; /* so that each is forgotten once, whatever fails */
-  struct accel_packed *made = NULL;
-  if (rt_describe_as(&matrices[1], 2, shape, rt_product_types[product->type], dnnl_format_tag_any) == dnnl_success)
-    made = new_packed(product->weights, parts);
-  if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(&plain))) made = NULL;
+  if (!(packs || by_rows) || rt_describe_product(&part, matrices) != dnnl_success) return NULL;
+  dnnl_status_t described = dnnl_success;
+  if (packs) {
+    plain = matrices[1];
+    matrices[1] = (rt_description){0}; /* so that each is forgotten once, whatever fails */
+    described = rt_describe_as(&matrices[1], 2, shape, rt_product_types[product->type], dnnl_format_tag_any);
+  }
+  struct accel_packed *made = described == dnnl_success ? new_packed(product->weights, parts) : NULL;
+  if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(packs ? &plain : &matrices[1]))) made = NULL;
   rt_forget(&plain);
   for (int m = 0; m < 3; m++) rt_forget(&matrices[m]);
   return made;
@@ -170,12 +177,24 @@ static void multiply_part(const struct accel_product *p, int index, char *y, con
   rt_onednn_note(dnnl_primitive_execute(packed->primitive, rt_onednn_stream(), 4, arguments));
 }
 
+/* The matrix as the primitive reads it; NULL where it is one weight more than there are places. */
+static dnnl_memory_t ready(const struct accel_product *product, const void *b) {
+  const struct accel_packed *packed = product->packed;
+  if (packed->weights == NULL) {
+    rt_onednn_note(dnnl_memory_set_data_handle(packed->plain, (void *)(uintptr_t)b));
+    return packed->plain;
+  }
+  struct weight *weight = find(packed, product->weights, b);
+  if (weight == NULL) return NULL;
+  if (weight->packed_in != epoch) pack(product, weight, b);
+  return weight->working;
+}
+
 bool rt_multiply_packed(const struct accel_product *product, void *y, const void *a, const void *b) {
   const struct accel_packed *packed = product->packed;
-  struct weight *weight = find(packed, product->weights, b);
-  if (weight == NULL) return false;
-  if (weight->packed_in != epoch) pack(product, weight, b);
+  const dnnl_memory_t matrix = ready(product, b);
+  if (matrix == NULL) return false;
 #pragma omp parallel for schedule(static) if (packed->parts > 1)
-  for (int i = 0; i < packed->parts; i++) multiply_part(product, i, y, a, weight->working);
+  for (int i = 0; i < packed->parts; i++) multiply_part(product, i, y, a, matrix);
   return true;
 }

@@ -1,12 +1,14 @@
-/* Products by weights in the layout of oneDNN's primitive: each weight is packed once, where it is first met, and again
- * when weights have changed. */
+/* Products whose rows are shared out, each thread's made by a primitive of its own; by weights in the primitive's
+ * layout, each of which is packed once, where it is first met, and again when weights have changed, or by matrices as
+ * they are. */
 #ifndef RUNTIME_ONEDNN_PACKED_H
 #define RUNTIME_ONEDNN_PACKED_H
 
 #include "runtime/product.h"
 
-/* Makes a product ready that states how many weights it has; NULL where that is none, oneDNN has no layout of its own,
- * or what accel_keep_packed gave has no room for it. */
+/* Makes a product ready that states how many weights it has, or that is in parts and of 16 bits all through; NULL where
+ * it is neither, its rows cannot be shared out evenly and no weight is packed, oneDNN has no layout of its own for
+ * weights, or what accel_keep_packed gave has no room for them. */
 struct accel_packed *rt_open_packed(const struct accel_product *product);
 
 /* accel_multiply by it; false, and nothing is done: b is one weight more than were stated. */

@@ -1,5 +1,6 @@
-/* Products by packed weights: those of a double loop over rounded operands, in all layouts and for any number of
- * threads, of the weights as they are after they have changed and not before, and of one weight more than was said. */
+/* Products by packed weights and by rows: those of a double loop over rounded operands, in all layouts and for any
+ * number of threads, of the weights as they are after they have changed and not before, and of one weight more than was
+ * said. */
 #include "cmocka_all.h"
 
 #include "runtime/product.h"
@@ -95,6 +96,26 @@ static void test_products(void **unused) {
   }
 }
 
+/* Of matrices as they are, by rows: the last number of threads does not divide them. */
+static void test_rows(void **unused) {
+  static const struct layout layouts[] = {
+      {ACCEL_BF16, 96, 160, true}, {ACCEL_BF16, 33, 65, true}, {ACCEL_BF16, 65, 70, false}};
+  (void)unused;
+  fill(b, low_b, MOST, 1);
+  for (size_t i = 0; i < 4 * sizeof layouts / sizeof *layouts; i++) {
+    const struct layout *l = &layouts[i / 4];
+    const int threads[] = {1, 2, 3, 5};
+    struct accel_product p = product_of(l);
+    p.weights = 0;
+    p.in_parts = true;
+    omp_set_num_threads(threads[i % 4]);
+    if (accel_open_product(&p)) assert_int_equal(p.packed != NULL, i % 4 == 1 || i % 4 == 2);
+    fill(a, low_a, ROWS * l->depth, 7);
+    for (int which = 0; which < 3; which++) check(l, &p, which, 1);
+    assert_int_equal(accel_products_status(), 0);
+  }
+}
+
 static void test_no_room(void **unused) {
   const struct layout l = {ACCEL_F32, 96, 160, true};
   struct accel_product p = product_of(&l);
@@ -108,6 +129,7 @@ static void test_no_room(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_no_room)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_rows),
+                                     cmocka_unit_test(test_no_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
