@@ -17,7 +17,7 @@ JOINED = ["data.drop_last=false", "data.even_batches=false", "data.join_uneven_i
 ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
-         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *JOINED, *SMALL], ["80"]),
+         ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *JOINED, *SMALL, "model.config.n_embd=512"], ["80"]),
          ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"]),
          ("gpt2 --program generate", ["precision.mixed_precision=fp16", *SMALL], ["80"]),
          ("resnet", ["optimizer.name=lamb", "optimizer.clip_grad_norm=1", "optimizer.norm_type=inf", "training.on_nonfinite=skip",
