@@ -113,10 +113,28 @@ static int64_t whole_lines(int64_t elements) {
   return arena_aligned(elements * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
 }
 
+/* Elements of `count`, shared out evenly, that ranks send to the last one of them, who takes the rest. */
+static int64_t pieces_of(int64_t count, int64_t ranks) {
+  return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
+}
+
+/* Elements that a rank gathers of all along an axis at most, of one of the buckets. */
+static int64_t gathering_room(const struct program *program) {
+  int64_t room = 0, ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
+  for (int i = 0; i < program->spans.count; i++) {
+    const struct span *span = &program->spans.items[i];
+    int64_t replicated = pieces_of(span->end - span->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
+    int64_t shared = ranks * shard_last(program, span);
+    if (replicated > room) room = replicated;
+    if (shared > room) room = shared;
+  }
+  return room;
+}
+
 /* Gradients leave each rank as the backward completes them. */
 static void plan_buckets(struct program *program) {
   plan_collectives(program);
-  program->tree.room = whole_lines(exchange_room(program));
+  program->tree.room = whole_lines(program->target->gathers ? gathering_room(program) : exchange_room(program));
 }
 
 /* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
@@ -124,9 +142,8 @@ static void make_room(struct program *program) {
   struct tree *tree = &program->tree;
   tree->losses = 2 * (int64_t)tree->levels;
   for (int i = 0; i < 2; i++) {
-    int64_t ranks = program->job->parallelism.axes[far_to_near[i]],
-            last = tree->gradients - tree->gradients / ranks * (ranks - 1);
-    if (ranks > 1 && ranks * last > tree->room) tree->room = ranks * last;
+    int64_t ranks = program->job->parallelism.axes[far_to_near[i]], pieces = pieces_of(tree->gradients, ranks);
+    if (pieces > tree->room) tree->room = pieces;
     if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
   }
 }

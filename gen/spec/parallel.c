@@ -28,11 +28,9 @@ bool job_adds_gradients(const struct job *job) {
   return job_accumulates(job) && !job_reduces_each(job);
 }
 
-/* In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. On GPUs
- * they are exchanged behind the backward in any case. */
+/* In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */
 bool job_reduces_each(const struct job *job) {
-  bool behind = job->accumulation.num_steps > 1 || job->devices.kind == DEVICE_CUDA;
-  return job->parallelism.zero_stage >= 2 && !(job_has_tree(job) && behind);
+  return job->parallelism.zero_stage >= 2 && !(job_has_tree(job) && job->accumulation.num_steps > 1);
 }
 
 bool job_folds(const struct job *job) {

@@ -24,9 +24,9 @@ CASES = {
                    parallelism={"ddp": {"divide_by_initial_world_size": False}}),
 }
 # Four micro-batches a step: ranks, and what these divide. The suite takes a table, --all a text too (ninja soak).
-TABLE = {"one": (1, {}), "two": (2, {"zero_stage": 2}), "four in two groups": (4, {"dp_shard": 2, "zero_stage": 1})}
+TABLE = {"one": (1, {}), "two": (2, {"zero_stage": 2}), "four in two groups": (4, {"dp_shard": 2, "zero_stage": 2})}
 TEXTS = {"one": (1, {}), "two": (2, {"zero_stage": 3}), "four": (4, {"dp_shard": 2, "zero_stage": 3})}
-MODELS = {"table": ("mlp_table", MLP, {**ROWS, "batch_size": 3}, TABLE),
+MODELS = {"table": ("mlp_table", {**MLP, "width": 64}, {**ROWS, "batch_size": 3}, TABLE),
           "text": ("gpt2", {**GPT, "n_layer": 3, "dropout": 0.1}, TEXT, TEXTS)}
 
 

@@ -71,6 +71,12 @@ static inline unsigned __ballot_sync(unsigned, int predicate) {
   __syncwarp();
   return found;
 }
+/* Threads take turns. */
+static inline unsigned long long atomicAdd(unsigned long long *to, unsigned long long x) {
+  const unsigned long long before = *to;
+  *to += x;
+  return before;
+}
 static inline int __ffs(unsigned x) {
   return __builtin_ffs((int)x);
 }
