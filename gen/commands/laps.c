@@ -9,10 +9,13 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-double median(double *numbers, int count) {
+double first_quartile(double *numbers, int count) {
   if (count == 0) return 0;
   qsort(numbers, (size_t)count, sizeof *numbers, by_size);
-  return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+  double place = (count - 1) / 4.0;
+  int below = (int)place;
+  int above = below + 1 < count ? below + 1 : below;
+  return numbers[below] + (place - below) * (numbers[above] - numbers[below]);
 }
 
 /* A part's events so far: their number, and for each step the sum of its seconds. */

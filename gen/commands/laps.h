@@ -26,7 +26,8 @@ bool laps_read(struct arena *arena, const char *path, struct laps *laps);
 /* A part by its name; NULL when no step ran it. */
 const struct lap_part *laps_find(const struct laps *laps, const char *name);
 
-/* The middle one of `count` numbers, which are sorted. 0 of none. */
-double median(double *numbers, int count);
+/* The number below which a quarter of `count` numbers lie, which are sorted; between two of them by its distance from
+ * either. 0 of none. */
+double first_quartile(double *numbers, int count);
 
 #endif

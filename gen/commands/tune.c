@@ -3,6 +3,7 @@
  * in training. One program takes the first way of every choice, another the second, and so on; they run in turns. Then
  * comes one in which each choice takes the way that was fastest. The least of several numbers is too small by chance:
  * what this one says takes the place of what was said of the same ways before. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,11 @@
 #include "gen/plan/predict.h"
 #include "gen/tuning/tuning.h"
 
-enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 300 };
+enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 100 };
 
-/* Of measured steps in one run, in all. */
-static const double seconds_of_run = 2;
+/* Of measured steps in one run, and of a program's runs in one round. Where other work or another guest slows a machine
+ * down for a second now and then, several short runs in turns meet less of it than a long one. */
+static const double seconds_of_run = 0.4, seconds_of_round = 2;
 
 /* What was measured of one way: a number for each run. */
 struct samples {
@@ -52,7 +54,7 @@ struct tune {
   int64_t threads;
   struct variant *variants; /* by the number of the way that each choice takes; the last one: the fastest ways */
   int n_variants;
-  int steps; /* of a run */
+  int steps, turns; /* of a run; runs of a program in a round */
   struct {
     struct samples *items;
     int count, capacity;
@@ -196,10 +198,15 @@ static void add_run(struct tune *tune, const struct variant *variant, const stru
   }
 }
 
+/* All runs of a program. */
+static int turns_of(const struct tune *tune) {
+  return tune->options->rounds * tune->turns;
+}
+
 static bool measure_variant(struct tune *tune, int number, int round) {
   struct laps laps;
   if (tune->options->verbose)
-    fprintf(stderr, "round %d of %d, program %d of %d, %d steps\n", round + 1, tune->options->rounds, number + 1,
+    fprintf(stderr, "turn %d of %d, program %d of %d, %d steps\n", round + 1, turns_of(tune), number + 1,
             tune->n_variants, tune->steps);
   if (!run(tune, &tune->variants[number], tune->steps, &laps)) return false;
   add_run(tune, &tune->variants[number], &laps);
@@ -211,20 +218,23 @@ static bool measure(struct tune *tune) {
   if (!run(tune, &tune->variants[0], LEAST_STEPS, &laps)) return false;
   double wanted = seconds_of_run / laps.step;
   tune->steps = wanted < LEAST_STEPS ? LEAST_STEPS : wanted > MOST_STEPS ? MOST_STEPS : (int)wanted;
+  double turns = seconds_of_round / fmax(seconds_of_run, tune->steps * laps.step);
+  tune->turns = turns < 1 ? 1 : (int)turns;
   bool counts = tune->steps == LEAST_STEPS; /* then the first run is as good as any */
   if (counts) add_run(tune, &tune->variants[0], &laps);
-  for (int round = 0; round < tune->options->rounds; round++)
+  for (int round = 0; round < turns_of(tune); round++)
     for (int i = counts && round == 0 ? 1 : 0; i < tune->n_variants; i++)
       if (!measure_variant(tune, i, round)) return false;
   return true;
 }
 
-/* Puts the medians of what was measured so far into a table; of ways that the last trainer takes, what it said. */
+/* Puts what was measured so far into a table; of ways that the last trainer takes, what it said. A machine is slower
+ * than it is now and then, and never faster: of several runs it is the first quartile. */
 static void fill(const struct tune *tune, struct tuning *table) {
   for (int i = 0; i < tune->samples.count; i++) {
     const struct samples *samples = &tune->samples.items[i];
     int count = samples->seconds.count, first = count > samples->chosen_by ? samples->chosen_by : 0;
-    tuning_put(table, &samples->entry, samples->way, median(samples->seconds.items + first, count - first));
+    tuning_put(table, &samples->entry, samples->way, first_quartile(samples->seconds.items + first, count - first));
   }
 }
 
@@ -237,7 +247,7 @@ static int measure_fastest(struct tune *tune) {
   int status = make_variant(tune, tune->n_variants, table);
   if (status != STATUS_OK) return status;
   tune->n_variants++;
-  for (int round = 0; round < tune->options->rounds; round++)
+  for (int round = 0; round < turns_of(tune); round++)
     if (!measure_variant(tune, tune->n_variants - 1, round)) return STATUS_CANNOT;
   return STATUS_OK;
 }

@@ -2,6 +2,7 @@
 are linked with."""
 
 import ctypes
+import dataclasses
 import glob
 import os
 import pathlib
@@ -36,10 +37,18 @@ def copier(elements):
     return lambda keep=(a, b): code.copy(places[0], places[1], ctypes.c_long(elements))
 
 
+@dataclasses.dataclass
+class Rate:
+    """A second's worth of something: in the median of some rounds, and in the fastest of them."""
+    median: float
+    fastest: float
+
+
 def copy_rate():
     """Bytes a second. By another process: what starts programs to measure their memory must stay small itself, since
     Linux counts what a process was before it became the program."""
-    return float(subprocess.run([sys.executable, __file__], check=True, capture_output=True, text=True).stdout)
+    said = subprocess.run([sys.executable, __file__], check=True, capture_output=True, text=True).stdout
+    return Rate(*map(float, said.split()))
 
 
 def measured_copy_rate(elements=1 << 24, turns=9):
@@ -49,12 +58,12 @@ def measured_copy_rate(elements=1 << 24, turns=9):
         copy()
         if turn >= 2:
             seconds.append(time.perf_counter() - begin)
-    return 8 * elements / statistics.median(seconds)
+    return Rate(8 * elements / statistics.median(seconds), 8 * elements / min(seconds))
 
 
 def product_rate(shape, threads, precision="no"):
-    """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", in float32 or in "bf16", the best of a
-    second's rounds by the library's threads and by as many sequential calls; None where the library is not found."""
+    """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", in float32 or in "bf16", over a second's
+    rounds by the library's threads or by as many sequential calls, whichever is faster; None where the library is not found."""
     program = TREE / "build" / "bench" / "matmul"
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-std=c17", "-O2", "-fopenmp", "-o", program, TREE / "tests" / "bench" / "matmul.c", "-ldl"],
@@ -65,9 +74,11 @@ def product_rate(shape, threads, precision="no"):
         results = [subprocess.run([program, kind, library, str(threads), shape, mode], capture_output=True, text=True,
                                   env={**os.environ, "OMP_NUM_THREADS": str(threads)}) for mode in ("loops", "split")]
         if all(result.returncode == 0 for result in results):
-            return 1e9 * max(float(result.stdout.split()[0]) for result in results)
+            said = [[1e9 * float(word) for word in result.stdout.split()] for result in results]
+            return Rate(max(rates[4] for rates in said), max(rates[0] for rates in said))
     return None
 
 
 if __name__ == "__main__":
-    print(measured_copy_rate())
+    rate = measured_copy_rate()
+    print(rate.median, rate.fastest)

@@ -1,6 +1,8 @@
 """A model of examples/jobs trained in PyTorch on random data of its job's shape: a line of JSON a step.
 
-usage: model_peer.py NAME eager|compile STEPS THREADS [no|bf16]"""
+usage: model_peer.py NAME eager|compile STEPS SECONDS THREADS [no|bf16]
+
+So many steps, or more that take so many seconds."""
 
 import json
 import pathlib
@@ -10,12 +12,14 @@ import time
 
 import torch
 import transformers
-import yaml
 from torch import nn
 from torch.nn import functional as F
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import sizes
+from sizes import ROOT
+
 sys.path.insert(0, str(ROOT / "tests/models"))
+MOST = 2000  # steps
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 CAUSAL = {"gpt_neox": "GPTNeoX", "llama": "Llama", "qwen3": "Qwen3", "mistral": "Mistral", "gemma": "Gemma", "mixtral": "Mixtral"}
 
@@ -153,7 +157,7 @@ def resnet(job):
     c = listed(job["model"]["config"], "hidden_sizes", "depths")
     c["layer_type"] = c["layer_type"].lower()
     model = transformers.ResNetForImageClassification(transformers.ResNetConfig(**c))
-    return of_images(model, job, 1, lambda x, labels: F.cross_entropy(model(x).logits, labels))
+    return of_images(model, job, c["num_channels"], lambda x, labels: F.cross_entropy(model(x).logits, labels))
 
 
 def unet(job):
@@ -173,13 +177,13 @@ OTHERS = {"qwen_moe": qwen_moe, "bert": bert, "t5": t5, "mamba": mamba, "lstm": 
 
 
 def made(name):
-    job = yaml.safe_load((ROOT / "examples/jobs" / f"{name}.yaml").read_text())
+    job, base = sizes.job_of(name), sizes.base_of(name)
     job["model"]["config"].pop("blocks", None), job["model"]["config"].pop("stages", None)
-    return OTHERS[name](job) if name in OTHERS else causal(name, job)
+    return OTHERS[base](job) if base in OTHERS else causal(base, job)
 
 
 def main():
-    name, mode, steps, threads, *precision = sys.argv[1:]
+    name, mode, steps, seconds, threads, *precision = sys.argv[1:]
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
     model, batch, loss_of = made(name)
@@ -192,7 +196,8 @@ def main():
 
     if mode == "compile":
         run = torch.compile(run)
-    for _ in range(int(steps)):
+    done, spent = 0, 0.0
+    while done < int(steps) or (spent < float(seconds) and done < MOST):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         loss = run(*batch())
@@ -200,7 +205,9 @@ def main():
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         value = loss.item()
-        print(json.dumps({"loss": value, "step_ms": 1e3 * (time.perf_counter() - start)}), flush=True)
+        took = time.perf_counter() - start
+        done, spent = done + 1, spent + (took if done >= int(steps) // 2 else 0)
+        print(json.dumps({"loss": value, "step_ms": 1e3 * took}), flush=True)
 
 
 if __name__ == "__main__":

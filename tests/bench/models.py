@@ -1,8 +1,11 @@
 """Each model of examples/jobs beside the same one in PyTorch, eager and compiled: a step's time and the largest memory, in
 interleaved rounds. Every run is a process of its own, of which the first steps are left out.
 
-usage: models.py [--rounds 3] [--steps 20] [--threads 2] [--tune-rounds 3] [--peers ours,eager,compile] [--precision no|bf16]
+usage: models.py [--rounds 3] [--steps 20] [--seconds 1] [--threads 2] [--tune-rounds 3] [--peers ours,eager,compile] [--precision no|bf16]
                  [--json FILE] [--resume] [NAME ...]
+
+A run has as many steps as take so many seconds, at least --steps: a machine may be slower for a second. `mlp` and `resnet18` are the models of
+`table` and `resnet` at sizes at which people train.
 
 Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
 machine's own time for a step: its products and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
@@ -13,20 +16,21 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import types
 
 import machine
 import numpy as np
-import yaml
+import sizes
 import tables
 from peers import ROOT, WORK, Run, number_of_line, predict, ratios, report_of, summary, write_report
 
-SKIPPED = 4
+SKIPPED, MOST = 4, 2000  # steps
 # Those that model_peer.py knows, which is not read here: a process that starts others counts what it had itself.
 NAMES = ["gpt_neox", "llama", "qwen3", "mistral", "gemma", "mixtral", "qwen_moe", "bert", "t5", "mamba", "lstm", "gru", "vit", "resnet",
-         "unet", "table", "gcn"]
+         "unet", "table", "gcn", *sizes.SIZES]
 CONFIG = {"qwen_moe": {"qk_norm": False}}  # where transformers has no class of all that a job of ours has
 
 
@@ -48,7 +52,7 @@ def build(name, options):
     folder = pathlib.Path(WORK, "models", name)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    job = yaml.safe_load(pathlib.Path(ROOT, "examples/jobs", f"{name}.yaml").read_text())
+    job = sizes.job_of(name)
     job["model"]["source"] = str(pathlib.Path(ROOT, "examples/jobs", job["model"]["source"]).resolve())
     job["model"]["config"] |= CONFIG.get(name, {})
     job["data"] |= {"train": data_of(job, folder), "eval_fraction": 0}
@@ -66,19 +70,25 @@ def limit_of(folder, table):
     """The machine's own time for a step, in ms; None without a table."""
     plan = tables.plan(["job.yaml"], table, folder)
     step = plan.get("predicted_step")
-    return step and 1e3 * (step["products"] + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate())
+    return step and 1e3 * (step["products"] + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate().median)
 
 
-def ours(folder, options):
+def our_run(folder, options, steps):
     shutil.rmtree(folder / "run", ignore_errors=True)
-    run = Run(["./trainer"], number_of_line, folder=folder, environment={"OMP_NUM_THREADS": str(options.threads)})
+    run = Run(["./trainer", "--steps", str(steps)], number_of_line, folder=folder, environment={"OMP_NUM_THREADS": str(options.threads)})
     run.steps = [json.loads(line)["step_ms"] for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
     return run
 
 
+def ours(folder, options):
+    trial = our_run(folder, options, options.steps)
+    steps = min(MOST, int(1e3 * options.seconds / statistics.median(trial.steps[SKIPPED:])))
+    return our_run(folder, options, steps) if steps > options.steps else trial
+
+
 def theirs(name, mode, options):
-    command = [sys.executable, os.path.join(ROOT, "tests/bench/model_peer.py"), name, mode, str(options.steps), str(options.threads),
-               options.precision]
+    command = [sys.executable, os.path.join(ROOT, "tests/bench/model_peer.py"), name, mode, str(options.steps), str(options.seconds),
+               str(options.threads), options.precision]
     return Run(command, lambda line: json.loads(line)["step_ms"] if line.startswith("{") else None,
                environment={"OMP_NUM_THREADS": str(options.threads)})
 
@@ -98,6 +108,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", default="ours,eager,compile", type=lambda text: text.split(","))
     parser.add_argument("--precision", choices=("no", "bf16"), default="no")
@@ -107,8 +118,8 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     options = parser.parse_args()
     head = "".join(f"{peer + ' ms':>14}{'range':>18}{'MiB':>7}" for peer in options.peers)
-    print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}{'limit ms':>10}{'ours / limit':>14}")
-    report = report_of(options, steps=options.steps, precision=options.precision, peers=",".join(options.peers))
+    print(f"{'':10}{head}{'ours / best':>13}{'predicted':>11}{'off %':>8}{'of fastest':>11}{'limit ms':>10}{'ours / limit':>14}")
+    report = report_of(options, steps=options.steps, seconds=options.seconds, precision=options.precision, peers=",".join(options.peers))
     for name in options.names or NAMES:
         if name not in report["jobs"]:
             report["jobs"][name] = measure(name, options)
@@ -120,7 +131,7 @@ def main():
             cells += f"{results[peer]['median_ms']:>14.4g}{spread:>18}{results[peer]['peak_mib']:>7.0f}"
         cells += f"{results['ratio']['median']:>13.2f}" if "ratio" in results else f"{'':13}"
         predicted = results.get("ours", {}).get("prediction")
-        cells += f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}" if predicted else ""
+        cells += f"{predicted['predicted_ms']:>11.4g}{100 * predicted['off']:>+8.1f}{100 * predicted['off_fastest']:>+11.1f}" if predicted else ""
         for limit in results.get("limit_ms", []):
             cells += f"{limit:>10.4g}{results['ours']['min_ms'] / limit:>7.2f}{results['ours']['median_ms'] / limit:>7.2f}"
         print(f"{name:10}{cells}", flush=True)

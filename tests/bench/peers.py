@@ -18,7 +18,8 @@ and stands beside what `accel-gen plan` predicts of its step with that table.
 
 The machine's limit: the time of the step's products at the rate at which its linear layers' go, back to back, by the
 library that we use, called once with all threads or once by each, whichever is faster, and of the optimizer's bytes at
-the rate of a copy of memory; measured in each round.
+the rate of a copy of memory; measured in each round, in the fastest of some repetitions and in the median one. Our
+fastest step stands over the limit's fastest, our median over its median of the same round, and also over its fastest.
 """
 
 import argparse
@@ -238,12 +239,22 @@ def summary(job, runs):
 
 
 def limit_of(job, threads):
-    """The machine's own time for a step, in ms; None where it is not known."""
-    rate = machine.product_rate(job.shape, threads, job.precision)
-    if rate is None:
+    """The machine's own time for a step, in ms, in the fastest repetition and in the median one; None where it is not known."""
+    products, copies = machine.product_rate(job.shape, threads, job.precision), machine.copy_rate()
+    if products is None:
         return None
     plan = tables.plan(our_job(job))
-    return 1e3 * (plan["product_flops_per_step"] / rate + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate())
+    return {which: 1e3 * (plan["product_flops_per_step"] / getattr(products, which)
+                          + machine.STEP_BYTES * plan["parameters"] / getattr(copies, which)) for which in ("fastest", "median")}
+
+
+def beside_limit(ours, limits):
+    """The limits of all rounds, and our steps over them."""
+    fastest = min(limit["fastest"] for limit in limits)
+    by_round = [mine / limit["median"] for mine, limit in zip(ours["round_medians_ms"], limits)]
+    return {"fastest_ms": [limit["fastest"] for limit in limits], "median_ms": [limit["median"] for limit in limits],
+            "min": ours["min_ms"] / fastest, "median": statistics.median(by_round), "median_by_round": by_round,
+            "median_over_fastest": ours["median_ms"] / fastest}
 
 
 def ratios(results):
@@ -262,14 +273,14 @@ def ratios(results):
 def predict(results, words, table, folder=None):
     """Puts what the plan predicts of our step beside it."""
     if "ours" in results:
-        results["ours"]["prediction"] = tables.prediction(words, table, results["ours"]["median_ms"], folder)
+        results["ours"]["prediction"] = tables.prediction(words, table, results["ours"], folder)
 
 
 def print_job(job, results):
     print(f"\n{job.title()}\n  {'':10}{'min ms':>10}{'median ms':>12}{'range of medians':>22}{'first step s':>16}"
           f"{'peak MiB':>10}")
     for name, result in results.items():
-        if name in ("ratio", "limit_ms"):
+        if name in plot.COMPARISONS:
             continue
         spread = f"{min(result['round_medians_ms']):.1f} - {max(result['round_medians_ms']):.1f}"
         first = f"{min(result['first_step_s']):.2f} - {max(result['first_step_s']):.2f}"
@@ -277,16 +288,16 @@ def print_job(job, results):
               f"{result['peak_mib']:>10.0f}")
     predicted = results.get("ours", {}).get("prediction")
     if predicted:
-        print("  " + tables.prediction_text(predicted, results["ours"]["median_ms"]))
+        print("  " + tables.prediction_text(predicted, results["ours"]))
     ratio = results.get("ratio")
     if ratio:
         print(f"  ours / best peer: minimum {ratio['min']:.2f}, median {ratio['median']:.2f}"
               f" (by round {', '.join(f'{r:.2f}' for r in ratio['median_by_round'])})")
-    limits = results.get("limit_ms")
-    if limits and "ours" in results:
-        limit = statistics.median(limits)
-        print(f"  the machine's limit {limit:.1f} ms ({min(limits):.1f} - {max(limits):.1f}); ours / limit: minimum "
-              f"{results['ours']['min_ms'] / limit:.2f}, median {results['ours']['median_ms'] / limit:.2f}")
+    limit = results.get("limit")
+    if limit:
+        print(f"  the machine's limit: fastest {min(limit['fastest_ms']):.1f} ms, medians {min(limit['median_ms']):.1f} - "
+              f"{max(limit['median_ms']):.1f}; ours / limit: minimum / fastest {limit['min']:.2f}, median / median {limit['median']:.2f}, "
+              f"median / fastest {limit['median_over_fastest']:.2f}")
     sys.stdout.flush()
 
 
@@ -307,8 +318,8 @@ def measure(job, runners, rounds, threads):
     ratio = ratios(results)
     if ratio:
         results["ratio"] = ratio
-    if None not in limits:
-        results["limit_ms"] = limits
+    if None not in limits and "ours" in results:
+        results["limit"] = beside_limit(results["ours"], limits)
     return results
 
 

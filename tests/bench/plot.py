@@ -11,23 +11,23 @@ import sys
 
 WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 900, 250, 40, 78, 58, 46
 COLOURS = {"median": "#1f5fa8", "minimum": "#2e8b57", "limit": "#8a8a8a"}
+COMPARISONS = ("ratio", "limit")  # what stands beside the programs of a job
 LEGEND = {"median": "ours / best peer, median", "minimum": "ours / best peer, minimum", "limit": "machine's limit / ours, median"}
 
 
 def marks(results):
     """{name: (ratio, least, most)} of one job; nothing where there is no peer and no limit."""
     found = {}
-    peers = [result for name, result in results.items() if name not in ("ours", "ratio", "limit_ms")]
+    peers = [result for name, result in results.items() if name not in ("ours", *COMPARISONS)]
     ours, ratio = results.get("ours"), results.get("ratio")
     if ratio:
         by_round = ratio["median_by_round"]
         found["median"] = (ratio["median"], min(by_round), max(by_round))
         mins = [mine / min(peer["round_mins_ms"][i] for peer in peers) for i, mine in enumerate(ours["round_mins_ms"])]
         found["minimum"] = (ratio["min"], min(mins), max(mins))
-    if ours and results.get("limit_ms"):
-        limit = statistics.median(results["limit_ms"])
-        medians = ours["round_medians_ms"]
-        found["limit"] = (limit / ours["median_ms"], limit / max(medians), limit / min(medians))
+    if results.get("limit"):
+        by_round = [1 / over for over in results["limit"]["median_by_round"]]
+        found["limit"] = (statistics.median(by_round), min(by_round), max(by_round))
     return found
 
 

@@ -72,8 +72,9 @@ def rows_of(steps, name_of):
 
 
 def measure(job, options):
-    flops = machine.product_rate(job.shape, options.threads, job.precision)
-    limits = {"flops": flops, "bytes": machine.copy_rate()}
+    rate = machine.product_rate(job.shape, options.threads, job.precision)
+    flops = rate and rate.fastest
+    limits = {"flops": flops, "bytes": machine.copy_rate().median}
     rows, step = rows_of(steps_of(trace_of(job, options)), str if options.kernels else kind_of)
     for row in rows.values():
         needs = [1e3 * row[what] / rate for what, rate in limits.items() if rate and row[what] > 0]

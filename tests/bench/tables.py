@@ -34,16 +34,18 @@ def plan(job, table=None, folder=None):
     return json.loads(result.stdout)
 
 
-def prediction(job, table, measured_ms, folder=None):
-    """The plan's step beside the measured one: {predicted_ms, of that from rates of other kernels, how far off}; None
-    without a table."""
+def prediction(job, table, ours, folder=None):
+    """The plan's step beside ours, measured: {predicted_ms, of that from rates of other kernels, how far off from the median, from the
+    fastest}; None without a table."""
     step = plan(job, table, folder).get("predicted_step")
     if step is None:
         return None
     predicted = 1e3 * step["seconds"]
-    return {"predicted_ms": predicted, "estimated_ms": 1e3 * step["estimated"], "off": predicted / measured_ms - 1}
+    return {"predicted_ms": predicted, "estimated_ms": 1e3 * step["estimated"], "off": predicted / ours["median_ms"] - 1,
+            "off_fastest": predicted / ours["min_ms"] - 1}
 
 
-def prediction_text(predicted, measured_ms):
+def prediction_text(predicted, ours):
     guessed = f" ({predicted['estimated_ms']:.1f} of it by the rates of other kernels)" if predicted["estimated_ms"] > 0 else ""
-    return f"the plan predicts {predicted['predicted_ms']:.4g} ms{guessed}; measured {measured_ms:.4g}, off by {100 * predicted['off']:+.1f} %"
+    return (f"the plan predicts {predicted['predicted_ms']:.4g} ms{guessed}; off by {100 * predicted['off']:+.1f} % from the median of "
+            f"{ours['median_ms']:.4g}, by {100 * predicted['off_fastest']:+.1f} % from the fastest, {ours['min_ms']:.4g}")

@@ -31,15 +31,26 @@ class Reports(unittest.TestCase):
             path.write_text(json.dumps({**report, "versions": {"accel-gen": "def"}}))
             self.assertEqual(peers.report_of(options, peers="ours")["jobs"], {})
 
+    def test_limit(self):
+        """Medians over medians of the same round, and all over the fastest limit of all rounds."""
+        ours = peers.summary(types.SimpleNamespace(skipped=1), [types.SimpleNamespace(steps=steps, first=1, peak=1) for steps in
+                                                                ([99, 10, 12, 14], [99, 20, 30, 40])])
+        beside = peers.beside_limit(ours, [{"fastest": 8, "median": 10}, {"fastest": 9, "median": 20}])
+        self.assertEqual(beside["median_by_round"], [1.2, 1.5])
+        for what, ratio in (("min", 10 / 8), ("median", 1.35), ("median_over_fastest", 21 / 8)):
+            self.assertAlmostEqual(beside[what], ratio)
+
     def test_prediction(self):
         step = {"predicted_step": {"seconds": 0.011, "estimated": 0.002}}
         with mock.patch.object(tables, "plan", lambda job, table, folder: step):
-            predicted = tables.prediction([], "table", 10.0)
+            ours = {"median_ms": 10.0, "min_ms": 8.8}
+            predicted = tables.prediction([], "table", ours)
             self.assertAlmostEqual(predicted["off"], 0.1)
-            self.assertIn("11 ms (2.0 of it by the rates of other kernels); measured 10, off by +10.0 %",
-                          tables.prediction_text(predicted, 10.0))
+            self.assertAlmostEqual(predicted["off_fastest"], 0.25)
+            self.assertIn("11 ms (2.0 of it by the rates of other kernels); off by +10.0 % from the median of 10, by +25.0 % from the fastest, 8.8",
+                          tables.prediction_text(predicted, ours))
         with mock.patch.object(tables, "plan", lambda job, table, folder: {}):
-            self.assertIsNone(tables.prediction([], "table", 10.0))
+            self.assertIsNone(tables.prediction([], "table", ours))
 
 
 class Roofline(unittest.TestCase):
