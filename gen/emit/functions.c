@@ -248,7 +248,7 @@ static void push_operands(const struct program *program, const struct function *
     if (carried)
       jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], back ? 1 : 0));
     else if (stacked)
-      jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], 0));
+      jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], stacked_copy(&step->inputs[i], 0)));
     else
       jinja_push(arena, list, place_argument(program, function, &step->inputs[i]));
   }

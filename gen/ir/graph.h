@@ -100,9 +100,11 @@ struct call {
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
   /* Of a repeated call that is differentiated: behind the callee's results stand outputs that keep what a carried input
-   * was in each iteration, [count] + its shape. history[h] is that input. */
+   * was in each iteration, [count] + its shape. history[h] is that input; with after[h] (NULL: of none) it is kept as
+   * the iteration left it. */
   int n_histories;
   int *history;
+  bool *after;
   /* Of a call of a backward region: the call that it goes back over, in the forward region or, where that is run again,
    * before it in the same one. Iterations run from the last to the first, with that call's scopes and saved values; an
    * input with stacked[i] has a leading dimension, one slice an iteration. */

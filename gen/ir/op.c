@@ -67,6 +67,12 @@ const struct op_kind *op_cast_kind(enum dtype dtype) {
   return NULL;
 }
 
+bool op_is_sum(const struct node *node) {
+  if (!node->kind->adds) return false;
+  const struct shape shape = node->outputs[0]->shape;
+  return shape_equal(node->inputs[0]->shape, shape) && shape_equal(node->inputs[1]->shape, shape);
+}
+
 bool value_is_view(const struct value *value) {
   return value->producer != NULL && value->producer->kind->class == OP_VIEW;
 }

@@ -305,6 +305,9 @@ const struct op_kind *op_cast_kind(enum dtype dtype);
 /* The one operation that is not in gen/ops: a region's call. */
 extern const struct op_kind op_call;
 
+/* Whether a node adds two values of one shape. */
+bool op_is_sum(const struct node *node);
+
 /* Whether a value is another one's memory under other strides, by the operation that makes it. */
 bool value_is_view(const struct value *value);
 

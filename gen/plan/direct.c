@@ -153,6 +153,18 @@ static bool read_last(const struct layout_pass *pass, const struct node *call, i
   return read_up_to(pass, whole, region_position(call));
 }
 
+/* Where a row keeps what iterations left, its first copy is free behind the loop: a value that is kept lies there. */
+static void direct_behind(struct layout_pass *pass, const struct node *call, struct storage *row) {
+  for (int i = region_position(call) + 1; i < pass->region->nodes.count; i++) {
+    const struct node *node = pass->region->nodes.items[i];
+    for (int k = 0; k < node->n_outputs; k++) {
+      const struct value *value = node->outputs[k];
+      if (value->dtype != row->dtype || shape_count(value->shape) != row->count || !keeps_memory(pass, value)) continue;
+      if (direct(pass, value, dense_place(row, 0, value->shape), false)) return;
+    }
+  }
+}
+
 static void direct_carries(struct layout_pass *pass, struct node *node) {
   const struct call *call = node->call;
   for (int i = 0; i < call->callee->inputs.count; i++) {
@@ -166,7 +178,9 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
                                       name, formal->dtype, size, copies);
     row->carrier = node;
     row->carried_input = i;
-    if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, 0, kept->shape);
+    bool after = kept != NULL && call->after != NULL && call->after[history];
+    if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, after ? size : 0, kept->shape);
+    if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_behind(pass, node, row);
     const struct value *result = node->outputs[call->carry[i]];
     if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {
       struct place own = fresh_place(pass, result);

@@ -274,3 +274,7 @@ void place(struct program *program) {
         function->saved_bytes += arena_aligned(storage_bytes(function->storages.items[i]));
   }
 }
+
+int stacked_copy(const struct place *place, int iteration) {
+  return iteration + (int)(place->offset / place->storage->count);
+}

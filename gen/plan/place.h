@@ -21,4 +21,7 @@ int64_t storage_bytes(const struct storage *storage);
 /* Every member of the arena starts at a multiple of this. */
 int64_t arena_aligned(int64_t bytes);
 
+/* Which copy of a row of carried values an iteration takes of a stacked input. */
+int stacked_copy(const struct place *place, int iteration);
+
 #endif

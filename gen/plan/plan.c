@@ -145,7 +145,7 @@ static bool pass_epilogues(struct context *context) {
 }
 
 static bool pass_sums(struct context *context) {
-  if (context->program->target->takes_sums) take_sums(context->program->graph);
+  if (context->program->target->takes_sums) take_sums(context->builder);
   return true;
 }
 

@@ -31,13 +31,6 @@ static void take_outputs(struct pass *pass, struct node *joined, const struct no
   for (int i = from; i < node->n_outputs; i++) node_take_output(pass->graph, joined, node->outputs[i]);
 }
 
-/* An addition without broadcasting. */
-static bool is_sum(const struct node *node) {
-  if (!node->kind->adds) return false;
-  const struct shape shape = node->outputs[0]->shape;
-  return shape_equal(node->inputs[0]->shape, shape) && shape_equal(node->inputs[1]->shape, shape);
-}
-
 /* Whether a loop over elements makes the value, as a part of which it need not be written. */
 static bool comes_from_loop(const struct pass *pass, const struct region *region, const struct value *value) {
   return value->kind == VALUE_RESULT && value->region == region && value->producer->kind->class == OP_ELEMENTWISE &&
@@ -48,7 +41,8 @@ static bool take_before(struct pass *pass, struct node *node) {
   struct value *x = node->inputs[0];
   if (x->kind != VALUE_RESULT || x->region != node->region || x->id >= pass->n_values) return false;
   struct node *sum = x->producer;
-  if (!is_sum(sum) || sum->again != node->again || is_used_before(node->region, x, region_position(node))) return false;
+  if (!op_is_sum(sum) || sum->again != node->again || is_used_before(node->region, x, region_position(node)))
+    return false;
   struct value *inputs[8] = {sum->inputs[0], sum->inputs[1]};
   for (int i = 0; i < 2; i++)
     if (inputs[i]->id >= pass->n_values || comes_from_loop(pass, node->region, inputs[i])) return false;
@@ -61,7 +55,7 @@ static bool take_before(struct pass *pass, struct node *node) {
 
 /* The same, or of a value and what is repeated along its first dimensions. */
 static bool is_sum_with(const struct value *value, const struct node *node) {
-  if (is_sum(node)) return true;
+  if (op_is_sum(node)) return true;
   if (!node->kind->adds || !value->producer->kind->plus_repeated) return false;
   const struct shape whole = value->shape, other = node->inputs[node->inputs[0] == value]->shape;
   if (!shape_equal(whole, node->outputs[0]->shape) || other.rank < 1 || other.rank > whole.rank) return false;
@@ -138,7 +132,9 @@ static void take_all(struct graph *graph) {
   }
 }
 
-void take_sums(struct graph *graph) {
+void take_sums(struct builder *builder) {
+  struct graph *graph = builder_graph(builder);
   take_all(graph);
-  if (carry_copies(graph)) take_all(graph);
+  bool copies = carry_copies(graph), sums = carry_sums(builder);
+  if (copies || sums) take_all(graph);
 }

@@ -3,12 +3,12 @@
 #ifndef ACCEL_PLAN_SUMS_H
 #define ACCEL_PLAN_SUMS_H
 
-#include "gen/ir/graph.h"
+#include "gen/ir/builder.h"
 
 /* In all regions of a differentiated graph, by what kinds say of themselves (op_kind.of_sum, plus, with_low): input 0
  * that is a sum of two like it is made there; what output 0 alone is added to is added there, and a copy in 16 bits of
- * that is written beside it, also where the next turn of a loop begins with such a copy. An addition that a loop over
- * elements would do on its way stays. */
-void take_sums(struct graph *graph);
+ * that is written beside it; each also from one turn of a loop to the next (gen/plan/carry.h). An addition that a loop
+ * over elements would do on its way stays. */
+void take_sums(struct builder *builder);
 
 #endif

@@ -122,7 +122,7 @@ static struct spot input_spot(const struct walk *walk, const struct run *run, co
   const struct place *place = &step->inputs[input];
   if (call->count > 1 && call->carry[input] >= 0)
     return row_spot(walk, run, place, iteration + (call->forward != NULL ? 1 : 0));
-  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, place, iteration);
+  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, place, stacked_copy(place, iteration));
   return spot_at(walk, run, place, call->callee->inputs.items[input]->shape);
 }
 

@@ -174,7 +174,7 @@ static void run_iteration(struct machine *machine, const struct activation *run,
     if (!step->callee->uses_inputs[i]) continue;
     bool carried = many && call->carry[i] >= 0, stacked = call->stacked != NULL && call->stacked[i];
     inner.inputs[i] = carried   ? row_copy(machine, run, &step->inputs[i], k + (back ? 1 : 0))
-                      : stacked ? row_copy(machine, run, &step->inputs[i], k)
+                      : stacked ? row_copy(machine, run, &step->inputs[i], stacked_copy(&step->inputs[i], k))
                                 : memory_of(machine, run, &step->inputs[i]);
   }
   inner.results = arena_alloc(arena, ((size_t)callee->results.count + 1) * sizeof *inner.results);

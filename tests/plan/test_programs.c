@@ -131,10 +131,21 @@ static bool can_recompute(struct bench *bench, const struct model_case *at, cons
   return choose_recomputation(&draft, &diags);
 }
 
-/* How many programs keep values in memory of gradients, and how many of them took a loop apart for it. */
+/* How many programs keep values in memory of gradients, how many of them took a loop apart for it, and in how many a
+ * loop hands on the operands of a sum. */
 struct lending {
-  int programs, parted;
+  int programs, parted, carrying;
 };
+
+static bool carries_sums(const struct program *program) {
+  const struct graph *graph = program->graph;
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct call *call = graph->regions[r]->nodes.items[i]->call;
+      if (call != NULL && call->after != NULL) return true;
+    }
+  return false;
+}
 
 /* Whether a loop begins with another iteration than its first, though nothing is recomputed. */
 static bool is_parted(const struct program *program) {
@@ -172,6 +183,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   machine_run(&machine);
   lending->programs += program->n_loans > 0;
   lending->parted += is_parted(program);
+  lending->carrying += carries_sums(program);
   compare("loss", &machine.loss, &loss, 1, at->file);
   for (int i = 0; i < program->n_weights; i++) {
     const struct numbers *weight = weight_of(&bench, program->weights[i].path);
@@ -218,6 +230,7 @@ static void test_examples(void **state) {
       struct job job = job_number(number < 4 ? number : number + 1, 1 + (int)(number % 2), i < 2); /* none by name */
       check(&examples[i], i + 1, &job, &lending);
     }
+  assert_true(lending.carrying > 0);
 }
 
 /* ---- Random models ---- */
@@ -284,6 +297,20 @@ static void write_body(struct text *text, uint64_t *state, int given, int parts)
   text_printf(text, "  tensor last = add(x%d, x%d);\n", n - 1, pick(state, n));
 }
 
+/* A norm, something, a residual; and again: of the first tensor alone, so that a loop over such functions is one. */
+static void write_residuals(struct text *text, uint64_t *state) {
+  static const char *const between[] = {"tanh_of", "softmax", "gelu_tanh", "square"};
+  for (int k = 0; k < 2; k++) {
+    const char *x = k == 0 ? "x0" : "middle", *sum = k == 0 ? "middle" : "last";
+    text_printf(text, "  tensor made%d = linear(at(s, \"l%d\"), %s(layer_norm(at(s, \"n%d\"), %s)), %d);\n", k, k,
+                between[pick(state, 4)], k, x, COLUMNS);
+    if (pick(state, 2) == 0)
+      text_printf(text, "  tensor %s = add(%s, made%d);\n", sum, x, k);
+    else
+      text_printf(text, "  tensor %s = add(made%d, %s);\n", sum, k, x);
+  }
+}
+
 static const char *write_model(struct arena *arena, uint64_t seed) {
   struct text text = text_in(arena);
   uint64_t state = seed;
@@ -291,7 +318,10 @@ static const char *write_model(struct arena *arena, uint64_t seed) {
   int parts = 1 + pick(&state, 3);
   for (int part = 0; part < parts; part++) {
     text_printf(&text, "\nstatic tensor part%d(scope s, tensor x0, tensor x1) {\n", part);
-    write_body(&text, &state, 2, part);
+    if (pick(&state, 3) == 0)
+      write_residuals(&text, &state);
+    else
+      write_body(&text, &state, 2, part);
     text_puts(&text, "  return last;\n}\n");
   }
   text_puts(&text,
@@ -333,7 +363,8 @@ static void test_random(void **state) {
   }
   uint64_t models = count != NULL ? strtoull(count, NULL, 10) : 600;
   for (uint64_t seed = 1; seed <= models; seed++) check_random(seed, &lending);
-  print_message("%d programs lend memory of gradients, %d in loops apart\n", lending.programs, lending.parted);
+  print_message("%d programs lend memory of gradients, %d in loops apart; %d hand on operands of sums\n",
+                lending.programs, lending.parted, lending.carrying);
 }
 
 int main(void) {
