@@ -1,0 +1,182 @@
+/* The runtime's graphs of attention before cuDNN itself, which is told of a GPU that is not there by a descriptor of
+ * its properties: that its heuristic has engines for them, that it makes plans of these, and what they work in.
+ *
+ * usage: engines PROPERTIES.json ROOM BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF DETERMINISTIC BACKWARD
+ * Prints the bytes of the runtime's own, and of the engine. Status 1, and why, where there is none in ROOM bytes. */
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/state.h"
+
+#include <cudnn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cuda_device device;
+static cudnnBackendDescriptor_t properties, heuristics, plans[16];
+static int n_plans;
+
+/* ---- What needs a GPU ---- */
+
+static cudnnStatus_t no_handle(cudnnHandle_t *handle) {
+  *handle = (cudnnHandle_t)&device;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t create_noted(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *made) {
+  cudnnStatus_t status = cudnnBackendCreateDescriptor(type, made);
+  if (type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) heuristics = *made;
+  if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && n_plans < 16) plans[n_plans++] = *made;
+  return status;
+}
+
+/* A handle is of a GPU; the properties stand for it. */
+static cudnnStatus_t set_unless_handle(cudnnBackendDescriptor_t made, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count, const void *values) {
+  if (type == CUDNN_TYPE_HANDLE) return CUDNN_STATUS_SUCCESS;
+  return cudnnBackendSetAttribute(made, name, type, count, values);
+}
+
+static cudnnStatus_t finalize_with_properties(cudnnBackendDescriptor_t made) {
+  bool is_plan = false;
+  for (int i = 0; i < n_plans; i++) is_plan |= plans[i] == made;
+  if (is_plan || made == heuristics) {
+    cudnnBackendAttributeName_t name =
+        is_plan ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP;
+    cudnnStatus_t status = cudnnBackendSetAttribute(made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &properties);
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+  }
+  return cudnnBackendFinalize(made);
+}
+
+static cudaError_t allocate(void **address, size_t bytes) {
+  *address = malloc(bytes);
+  return *address != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  (void)kind;
+  memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+
+#define cudnnCreate no_handle
+#define cudnnBackendCreateDescriptor create_noted
+#define cudnnBackendSetAttribute set_unless_handle
+#define cudnnBackendFinalize finalize_with_properties
+#define cudaMalloc allocate
+#define cudaMemcpy copy
+#include "runtime/cuda/attention_graph.c"
+
+#include "runtime/cuda/attention.c"
+#undef cudnnBackendCreateDescriptor
+#undef cudnnBackendSetAttribute
+#undef cudnnBackendFinalize
+
+void (*rt_cuda_close_attention)(void);
+
+struct cuda_device *rt_cuda_device(void) {
+  return &device;
+}
+
+size_t rt_cuda_stride(size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
+void accel_cuda_zero(accel_stream stream, void *at, size_t bytes) {
+  (void)stream, (void)at, (void)bytes;
+}
+
+cudaError_t cudaFree(void *address) {
+  free(address);
+  return cudaSuccess;
+}
+
+void rt_cuda_check(cudaError_t error, const char *call, const char *file, int line) {
+  if (error == cudaSuccess) return;
+  printf("%s:%d: %s\n", file, line, call);
+  exit(1);
+}
+
+bool rt_problem(struct problem *problem, const char *format, ...) {
+  va_list arguments;
+  (void)problem;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool rt_help(struct problem *problem, const char *format, ...) {
+  (void)problem;
+  printf("; %s\n", format);
+  return false;
+}
+
+noreturn void rt_fail(const struct problem *problem, int status) {
+  (void)problem;
+  exit(status);
+}
+
+noreturn void rt_refused(const struct refusal *refusal, const char *help) {
+  char text[2048];
+  (void)help;
+  cudnnGetLastErrorString(text, sizeof text);
+  printf("%s: %s: %s\n", refusal->call, refusal->text, text);
+  exit(1);
+}
+
+/* ---- The cases ---- */
+
+static cudnnStatus_t read_properties(const char *path) {
+  static char text[8192];
+  FILE *in = fopen(path, "r");
+  size_t length = in != NULL ? fread(text, 1, sizeof text, in) : 0;
+  if (in != NULL) fclose(in);
+  cudnnStatus_t status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &properties);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  status = cudnnBackendSetAttribute(properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                    (int64_t)length, text);
+  return status == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(properties) : status;
+}
+
+int main(int count, char **words) {
+  long long number[13] = {0};
+  if (count != 13) return 2;
+  for (int i = 2; i < count; i++) number[i] = atoll(words[i]);
+  const int64_t heads = number[4], groups = number[5], length = number[6], size = number[7];
+  const int64_t row = (heads + 2 * groups) * size, wide = heads * size;
+  const struct accel_steps together = {length * row, size, row}, apart = {length * wide, size, wide};
+  struct accel_cuda_attention a = {.name = "attention",
+                                   .type = number[10] ? ACCEL_F16 : ACCEL_BF16,
+                                   .batch = number[3],
+                                   .heads = heads,
+                                   .groups = groups,
+                                   .queries = length,
+                                   .keys = length,
+                                   .head_size = size,
+                                   .scale = 0.125,
+                                   .causal = number[8],
+                                   .lengths = number[9],
+                                   .q = together,
+                                   .k = together,
+                                   .v = together,
+                                   .y = apart,
+                                   .d_q = together,
+                                   .d_k = together,
+                                   .d_v = together,
+                                   .d_y = apart};
+  cudnnStatus_t status = read_properties(words[1]);
+  if (status != CUDNN_STATUS_SUCCESS) {
+    printf("%s of the GPU's properties\n", cudnnGetErrorString(status));
+    return 3;
+  }
+  device.plan = (struct accel_cuda_plan){.workspace_bytes = (size_t)number[2], .deterministic = number[11]};
+  if (number[12])
+    accel_cuda_open_attention_backward(&a);
+  else
+    accel_cuda_open_attention(&a);
+  const struct accel_cuda_engine *engine = number[12] ? a.backward : a.forward;
+  printf("%zu %zu\n", engine->own, engine->workspace);
+  return 0;
+}
