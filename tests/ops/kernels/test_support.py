@@ -1,5 +1,5 @@
 """The polynomials of support.c.j2 against the C library in float64, in units in the last place, over a dense sample of
-all floats (every 97th; `--all`: each one)."""
+all floats (every 97th; `--all`: each one); and rounding of rows to bfloat16 against rounding by shifts."""
 
 import ctypes
 import sys
@@ -21,7 +21,7 @@ BOUNDS = {
 # The cubes of all others are no floats.
 RANGE = {"accel_gelu_slope": 1e12}
 ABSOLUTE = ("accel_normal", "accel_gelu_gate", "accel_gelu_slope")
-HELPERS = ["accel_exp_finite", *BOUNDS]
+HELPERS = ["accel_exp_finite", *BOUNDS, "accel_bf16", "accel_narrow_row"]
 
 TRUTHS = """
 static double normal(double x) {
@@ -75,6 +75,29 @@ double measure_%(name)s(uint32_t step, float *worst) {
 }
 """
 
+# How many floats a row rounds otherwise than accel_narrow; below the normal ones it may give 0, and any NaN of a NaN.
+ROUNDING = """
+uint64_t rounded_otherwise(uint32_t step);
+uint64_t rounded_otherwise(uint32_t step) {
+  uint64_t count = 0;
+  for (uint64_t first = 0; first <= UINT32_MAX; first += 32ull * step) {
+    float x[32];
+    accel_bf16 row[32];
+    for (uint32_t i = 0; i < 32; i++) {
+      const uint32_t bits = (uint32_t)(first + (uint64_t)i * step);
+      memcpy(&x[i], &bits, sizeof bits);
+    }
+    accel_narrow_row(x, row);
+    for (uint32_t i = 0; i < 32; i++) {
+      const bool zero = fabsf(x[i]) < 1.1754944e-38f && (row[i] & 0x7fff) == 0;
+      const bool nan = isnan(x[i]) && isnan(accel_widen(row[i]));
+      count += row[i] != accel_narrow(x[i]) && !zero && !nan;
+    }
+  }
+  return count;
+}
+"""
+
 
 def main():
     step = 1 if "--all" in sys.argv else 97
@@ -87,7 +110,11 @@ def main():
             text = kit.HEADERS + kit.support_text(HELPERS)
             text += TRUTHS + "".join(CODE % {"name": name, "truth": truth, "exponent": "-1" if name in ABSOLUTE else "ilogb(truth)",
                                               "most": RANGE.get(name, "INFINITY")} for name, (truth, _) in BOUNDS.items())
-            library = ctypes.CDLL(str(kit.compile_text(text, compiler, flags)))
+            library = ctypes.CDLL(str(kit.compile_text(text + ROUNDING, compiler, flags)))
+            library.rounded_otherwise.restype = ctypes.c_uint64
+            otherwise = library.rounded_otherwise(ctypes.c_uint32(step))
+            failures += otherwise != 0
+            print(f"{'not ok' if otherwise else 'ok'} accel_narrow_row {compiler} {how}: {otherwise} rounded otherwise", flush=True)
             for name, (_, bound) in BOUNDS.items():
                 measure = getattr(library, f"measure_{name}")
                 measure.restype = ctypes.c_double

@@ -427,7 +427,7 @@ enum { ACCEL_LANES = 4, ACCEL_TILE_ROWS = 4, ACCEL_TILE_COLUMNS = 16 };
 #if defined __AVX512BF16__
 #include <immintrin.h>
 #endif
-/* 32 numbers, rounded to bfloat16: by AVX512-BF16, which takes those below the normal ones as 0. */
+/* 32 numbers, rounded to bfloat16 as accel_narrow does it; AVX512-BF16 takes those below the normal ones as 0. */
 static inline void accel_narrow_row(const float from[static 32], accel_bf16 to[static 32]) {
 #if defined __AVX512BF16__
   _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
@@ -1202,12 +1202,17 @@ static void matmul_bf16_32x12x8(float y[static 32 * 8], const accel_bf16 a[stati
 
 static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const accel_bf16 x0[static 12 * 32],
                                            const accel_bf16 x1[static 12 * 32]) {
+  for (size_t first = 0; first < 384; first += 32) {
+    alignas(64) float y_row[32];
 #pragma omp simd
-  for (size_t i = 0; i < 384; i++) {
-    const float v0 = accel_widen(x0[i]);
-    const float v1 = accel_widen(x1[i]);
-    const float t0 = v0 * accel_gelu_slope(v1);
-    y[i] = accel_narrow(t0);
+    for (size_t r = 0; r < 32; r++) {
+      const size_t i = first + r;
+      const float v0 = accel_widen(x0[i]);
+      const float v1 = accel_widen(x1[i]);
+      const float t0 = v0 * accel_gelu_slope(v1);
+      y_row[r] = t0;
+    }
+    accel_narrow_row(y_row, y + first);
   }
 }
 
@@ -1264,11 +1269,16 @@ static void matmul_bf16_8x12x32(float y[static 8 * 32], const accel_bf16 a[stati
 }
 
 static void cast_bfloat16_bf16_3x4x8(accel_bf16 y[static 12 * 8], const float x[static 12 * 8]) {
+  for (size_t first = 0; first < 96; first += 32) {
+    alignas(64) float y_row[32];
 #pragma omp simd
-  for (size_t i = 0; i < 96; i++) {
-    const float v0 = x[i];
-    const float t0 = v0;
-    y[i] = accel_narrow(t0);
+    for (size_t r = 0; r < 32; r++) {
+      const size_t i = first + r;
+      const float v0 = x[i];
+      const float t0 = v0;
+      y_row[r] = t0;
+    }
+    accel_narrow_row(y_row, y + first);
   }
 }
 
@@ -1320,14 +1330,19 @@ static void layer_norm_backward_bf16_3x4x8(float dx[static 12 * 8], float dweigh
 
 static void add_cast_bfloat16_bf16_3x4x8(float y0[static 12 * 8], accel_bf16 y1[static 12 * 8],
                                          const float x0[static 12 * 8], const float x1[static 12 * 8]) {
+  for (size_t first = 0; first < 96; first += 32) {
+    alignas(64) float y1_row[32];
 #pragma omp simd
-  for (size_t i = 0; i < 96; i++) {
-    const float v0 = x0[i];
-    const float v1 = x1[i];
-    const float t0 = v0 + v1;
-    const float t1 = t0;
-    y0[i] = t0;
-    y1[i] = accel_narrow(t1);
+    for (size_t r = 0; r < 32; r++) {
+      const size_t i = first + r;
+      const float v0 = x0[i];
+      const float v1 = x1[i];
+      const float t0 = v0 + v1;
+      const float t1 = t0;
+      y0[i] = t0;
+      y1_row[r] = t1;
+    }
+    accel_narrow_row(y1_row, y1 + first);
   }
 }
 
