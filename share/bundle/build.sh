@@ -23,6 +23,8 @@ ar=${AR:-${tools}ar} pkg_config=${PKG_CONFIG:-${tools}pkg-config}
 # shellcheck disable=SC2154 # of settings.sh
 cflags=${CFLAGS:-$flags_of_program}
 fast="-ffp-contract=fast -fno-math-errno -fno-trapping-math"
+# gcc takes an address that members of a union share for the smallest one's, and clang does not know the names of that.
+quiet="-Wno-unknown-warning-option -Wno-stringop-overflow -Wno-stringop-overread"
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 
 fail() {
@@ -136,6 +138,6 @@ if [ "$kind" = cuda ]; then
   kernels=objects/$program.cu.o
 fi
 # shellcheck disable=SC2086
-"$cc" $cflags $fast -fopenmp $include $flags -o "$output" "$program.c" ${hooks:-} ${kernels:-} \
+"$cc" $cflags $fast $quiet -fopenmp $include $flags -o "$output" "$program.c" ${hooks:-} ${kernels:-} \
   -Wl,--start-group $archives -Wl,--end-group $libs $json_libs -fopenmp -lm -lpthread
 echo "built $output"
