@@ -27,19 +27,16 @@ double op_product_flops(const struct node *node) {
   return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
 }
 
-int op_thread_ways(int64_t count, const char **ways) {
-  enum { FEW = 1024, SHARED_FROM = 8192, MANY = 1 << 18 };
-  ways[0] = count < SHARED_FROM ? "one" : "all";
-  ways[1] = count < SHARED_FROM ? "all" : "one";
-  return count < FEW || count > MANY ? 1 : 2;
+int op_thread_ways(double work, const char **ways) {
+  enum { FEW = 1 << 10, SHARED_FROM = 1 << 14, MANY = 1 << 16 };
+  ways[0] = work < SHARED_FROM ? "one" : "all";
+  ways[1] = work < SHARED_FROM ? "all" : "one";
+  return work < FEW || work > MANY ? 1 : 2;
 }
 
 int op_threads(const struct node *node, const int64_t *const *strides, const char **ways) {
-  int64_t count = 0;
   (void)strides;
-  for (int i = 0; i < node->n_inputs; i++)
-    if (shape_count(node->inputs[i]->shape) > count) count = shape_count(node->inputs[i]->shape);
-  return op_thread_ways(count, ways);
+  return op_thread_ways(op_flops(node) / 4, ways);
 }
 
 /* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */

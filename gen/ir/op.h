@@ -294,9 +294,10 @@ double op_flops(const struct node *node);
 /* Those of them that are products of matrices. */
 double op_product_flops(const struct node *node);
 
-/* The ways of a loop over `count` elements, for op_kind.ways: "all" threads, and "one" where sharing it out would cost
- * more than running it; op_threads: of a kind that goes over its largest input. */
-int op_thread_ways(int64_t count, const char **ways);
+/* The ways of a loop, for op_kind.ways: "all" threads, and "one" where sharing it out may cost more than running it.
+ * `work`: the elements of a loop of a few operations each that would take as long; op_threads: a quarter of the kind's
+ * operations. */
+int op_thread_ways(double work, const char **ways);
 int op_threads(const struct node *node, const int64_t *const *strides, const char **ways);
 
 /* The kind that casts to a floating-point type. */

@@ -1,5 +1,6 @@
 #include "gen/plan/fuse.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gen/ir/region.h"
@@ -15,8 +16,9 @@ static double fused_flops(const struct node *node) {
 }
 
 static int fused_ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+  double count = (double)shape_count(node->body.items[node->body.count - 1]->outputs[0]->shape);
   (void)strides;
-  return op_thread_ways(shape_count(node->body.items[node->body.count - 1]->outputs[0]->shape), ways);
+  return op_thread_ways(fmax(count, fused_flops(node) / 4), ways);
 }
 
 const struct op_kind op_fused = {.name = "elementwise",
