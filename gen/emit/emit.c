@@ -67,7 +67,7 @@ static struct jinja_value device_value(const struct program *program) {
   set_text(arena, value, "name", program->target->name);
   set_int(arena, value, "progress", program->target->progress_bytes);
   set_int(arena, value, "workspace", program->workspace);
-  set_int(arena, value, "sums", program->target->sums);
+  set_int(arena, value, "sums", program->sums);
   set_int(arena, value, "lanes", processor_of(program->job)->lanes);
   set_bool(arena, value, "multiplies", processor_of(program->job)->multiplies);
   set_text(arena, value, "flags", processor_of(program->job)->flags);

@@ -139,7 +139,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "low", is_low(kernel));
-  set_int(arena, k, "sums", program->target->sums);
+  set_int(arena, k, "sums", program->sums);
   set_bool(arena, k, "tf32", program->job->precision.tf32);
   set_bool(arena, k, "by_library", program->job->devices.attention == ATTENTION_LIBRARY);
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);

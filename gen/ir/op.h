@@ -126,6 +126,10 @@ struct op_kind {
    * results are the same in every run. NULL: few. */
   int64_t (*library_room)(const struct node *node, bool deterministic);
 
+  /* 1 + the input for each element of which a device's kernel leaves a number in float32, which another kernel then
+   * adds up; 0: none. */
+  int noted_input;
+
   /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
    * of its inputs is an index. */
   int64_t (*index_limit)(const struct node *node, int input);

@@ -87,6 +87,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .flops_each = 4,
+    .noted_input = 1 + 1,
     .index_limit = index_limit,
     .ignores = true,
     .mean = op_mean_over_targets,

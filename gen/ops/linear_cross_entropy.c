@@ -174,8 +174,8 @@ static int64_t index_limit(const struct node *node, int input) {
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .accepts = accepts,        \
   .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops, .product_flops = product_flops,                    \
-  .products = products, .index_limit = index_limit, .ignores = true, .mean = op_mean_over_targets,                     \
-  .at_once = &kind_at_once, .share = share, .reference = reference
+  .products = products, .noted_input = 1 + 2, .index_limit = index_limit, .ignores = true,                             \
+  .mean = op_mean_over_targets, .at_once = &kind_at_once, .share = share, .reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .rooms = 8};
 static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
@@ -351,6 +351,7 @@ static const struct op_kind kind_at_once = {
     .flops = flops_at_once,
     .product_flops = product_flops_at_once,
     .products = products_at_once,
+    .noted_input = 1 + 4,
     .index_limit = index_limit_at_once,
     .ignores = true,
     .reference = reference_at_once,

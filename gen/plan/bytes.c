@@ -140,18 +140,30 @@ static int64_t workspace_of(const struct program *program) {
   return bytes > 0 ? arena_aligned(bytes) + 192 : 0;
 }
 
+/* As many as the device has, or as a kernel leaves. */
+static int64_t sums_of(const struct program *program) {
+  int64_t most = program->target->sums;
+  for (int i = 0; i < program->n_kernels && most > 0; i++) {
+    const struct node *node = program->kernels[i]->node;
+    int64_t noted = node->kind->noted_input > 0 ? shape_count(node->inputs[node->kind->noted_input - 1]->shape) : 0;
+    if (noted > most) most = noted;
+  }
+  return most;
+}
+
 /* One function of a step runs at a time: the most that any of them needs. */
 static int64_t scratch_bytes(const struct program *program) {
   const struct function *functions[] = {program->forward, program->backward, program->second};
   int64_t most = program->update_scratch;
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
     if (functions[i] != NULL && functions[i]->scratch_bytes > most) most = functions[i]->scratch_bytes;
-  return most + program->workspace + array_bytes(program->target->sums, DTYPE_FLOAT32);
+  return most + program->workspace + array_bytes(program->sums, DTYPE_FLOAT32);
 }
 
 void count_bytes(struct program *program) {
   struct memory_bytes *bytes = &program->bytes;
   program->workspace = workspace_of(program);
+  program->sums = sums_of(program);
   bytes->weights = weight_bytes(program);
   bytes->cache = cache_bytes(program);
   bytes->gradients = gradient_bytes(program);

@@ -318,6 +318,7 @@ struct program {
   struct span_list tensors; /* each stepped as a whole */
   int64_t packed;           /* bytes of weights that products keep packed */
   int64_t workspace;        /* bytes that a device's libraries need to work in */
+  int64_t sums;             /* numbers of float32 that a device's kernels keep before they are added up */
   int64_t update_scratch;   /* bytes that the update needs beside */
   struct {
     struct adapter *items;

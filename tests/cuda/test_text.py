@@ -50,6 +50,10 @@ def check(folder, job, words, settings):
             yield from ((f"{what}: {half}", why) for what, why in unused(text, calls))
 
 
+# A number for each of 2^23 rows, where kernels have room for 2^22 sums.
+MANY_ROWS = test_training.case("gpt2", {"n_layer": 1, "n_head": 1, "n_embd": 8, "vocab_size": 16, "block_size": 1024},
+                               {**test_training.TEXT, "batch_size": 8192, "sequence_length": 1024})
+
 # A recursion, an inline function, a kernel under its launcher's name, and a launcher that nobody calls.
 ALONE = """static int recurs(int x) {
   return recurs(x);
@@ -75,6 +79,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         for name, *described in jobs():
             failed += tell(name, list(check(pathlib.Path(folder), *described)))
+        failed += tell("many rows", list(check(pathlib.Path(folder), MANY_ROWS, [], [])))
+        sums = "float sums[8388608];" in (pathlib.Path(folder) / "trainer.c").read_text()
+        failed += tell("many rows", [("have room for their losses", None if sums else "less than 2^23 numbers")])
     return 1 if failed else 0
 
 
