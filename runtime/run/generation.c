@@ -88,13 +88,8 @@ static void add_prompt(struct accel_generation *run, const struct asked *asked) 
   free(prompt.items);
 }
 
-struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
-  struct problem problem;
-  struct accel_generation *run = calloc(1, sizeof *run);
-  if (run == NULL) fail("no memory to start", "", 1);
-  run->program = program;
-  run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
-  struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
+/* Sets what the flags say, in `run` and `asked`. */
+static void read_flags(struct accel_generation *run, struct asked *asked, int argc, char **argv) {
   const struct flag flags[] = {
       {"--weights",
        "FILE",
@@ -102,10 +97,10 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
        FLAG_TEXT,
        0,
        {.text = &run->weights_path}},
-      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked.prompt}},
-      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked.file}},
-      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked.tokens}},
-      {"--stop", "TEXT", "end behind this: a text, or token numbers in a row", FLAG_TEXT, 0, {.text = &asked.stop}},
+      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked->prompt}},
+      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked->file}},
+      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked->tokens}},
+      {"--stop", "TEXT", "end behind this: a text, or token numbers in a row", FLAG_TEXT, 0, {.text = &asked->stop}},
       {"--temperature",
        "T",
        "below 1 more likely, above 1 more varied text; 0: the likeliest (default: 1)",
@@ -143,7 +138,17 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
        0,
        {.seed = &run->sampler.seed}},
   };
-  rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  rt_flags_read(run->program, flags, sizeof flags / sizeof *flags, argc, argv);
+}
+
+struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
+  struct problem problem;
+  struct accel_generation *run = calloc(1, sizeof *run);
+  if (run == NULL) fail("no memory to start", "", 1);
+  run->program = program;
+  run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
+  struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
+  read_flags(run, &asked, argc, argv);
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
