@@ -2,6 +2,7 @@
 
 #include "gen/plan/fold.h"
 #include "gen/plan/groups.h"
+#include "gen/plan/target.h"
 
 bool is_divided(const struct program *program) {
   return program->kind == PROGRAM_TRAIN && program->job->parallelism.axes[AXIS_DP_SHARD] > 1;
@@ -87,7 +88,7 @@ bool shard_adds_up(const struct program *program) {
 }
 
 bool shard_arrives_apart(const struct program *program) {
-  return shard_adds_up(program) && program->job->devices.kind != DEVICE_CUDA;
+  return shard_adds_up(program) && program->target->receives_apart;
 }
 
 bool shard_sends_otherwise(const struct program *program) {

@@ -3,6 +3,7 @@
 #include "gen/plan/collectives.h"
 #include "gen/plan/report.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/target.h"
 #include "gen/plan/weights.h"
 
 bool is_within_machine(const struct job *job, enum axis axis) {
@@ -35,7 +36,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
   const struct job *job = program->job;
   struct shared_bytes bytes = {0};
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  if (program->collectives.count == 0 || job->devices.kind == DEVICE_CUDA) return bytes;
+  if (program->collectives.count == 0 || !program->target->shares) return bytes;
   int64_t weights = weights_type(program)->bytes;
   int64_t gradients = weights_type(program->trained)->bytes;
   if (is_divided(program)) add_gathers(program, &bytes, weights);
@@ -54,7 +55,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
 
 const char *sharing_text(const struct program *program) {
   struct shared_bytes bytes = shared_bytes(program);
-  if (program->collectives.count == 0 || program->job->devices.kind == DEVICE_CUDA) return "";
+  if (program->collectives.count == 0 || !program->target->shares) return "";
   if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
   return arena_printf(program->arena,
                       "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",

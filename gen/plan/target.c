@@ -3,7 +3,13 @@
 #include "gen/ir/op.h"
 #include "gen/plan/processor.h"
 
-static const struct target cpu = {.name = "cpu", .suffixes = {".c"}, .n_texts = 1, .chooses = true, .lends = true};
+static const struct target cpu = {.name = "cpu",
+                                  .suffixes = {".c"},
+                                  .n_texts = 1,
+                                  .chooses = true,
+                                  .lends = true,
+                                  .shares = true,
+                                  .receives_apart = true};
 
 static const char *const architectures[] = {"80", "90a", "100", NULL};
 

@@ -22,6 +22,8 @@ struct target {
   int64_t chunk_rows;      /* such chunks are its own way, of no fewer rows unless the job says so; 0: they are not */
   int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a product, which can be measured */
+  bool shares;             /* ranks of one machine exchange through memory that they share */
+  bool receives_apart;     /* gradients of a micro-batch arrive beside those of others; else they are sent with them */
   bool traces;             /* its runtime sees what runs when: a profile need not measure parts unless it rates them */
   int64_t progress_bytes;  /* of a trainer's arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
