@@ -283,6 +283,7 @@ struct value walk_evaluate(struct walk *walk, struct syntax *node) {
     return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_LIST:
     if (node->type->kind == TYPE_RECORD) return walk_record(walk, node);
+    if (node->type->kind == TYPE_ARRAY && node->type->element->kind == TYPE_POINTER) return walk_pointers(walk, node);
     return value_of_type(node->type, evaluate_parts(walk, node));
   case SYNTAX_DESIGNATED:
     return value_of_type(node->type, evaluate_parts(walk, node));

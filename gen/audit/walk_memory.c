@@ -302,6 +302,27 @@ static const struct value *known_member(const struct walk *walk, struct place pl
   return exact ? walk_field(whole->fields, place.at.base + place.at.low, place.type->size) : NULL;
 }
 
+/* One of several pointers of such a record, all to parts of one object: any of them, as one that may begin where any of
+ * them does. False when they are not known. */
+static bool any_of_members(const struct walk *walk, struct place place, struct value *any) {
+  const struct value *whole = &walk->states[place.at.object].value;
+  int64_t first = place.at.base + place.at.low, last = place.at.base + place.at.high;
+  if (place.type->kind != TYPE_POINTER || place.at.base_width > 0 || first == last) return false;
+  for (int64_t at = first; at <= last; at += place.type->size) {
+    const struct value *one = walk_field(whole->fields, at, place.type->size);
+    if (one == NULL || one->kind != VALUE_POINTER || one->object < 0 || one->low != one->high) return false;
+    if (at == first) *any = *one;
+    if (one->object != any->object || one->low != any->low || one->span != any->span) return false;
+    int64_t end = any->base + any->base_width, other = one->base + one->base_width;
+    if (one->base < any->base) any->base = one->base;
+    any->base_width = (end > other ? end : other) - any->base;
+  }
+  any->path = NULL;
+  any->loops |= place.at.loops;
+  any->blame |= place.at.blame;
+  return true;
+}
+
 struct value walk_load(struct walk *walk, struct place place, const struct syntax *node) {
   if (place.type->kind == TYPE_ARRAY) return place.at; /* decays */
   walk_check_side(walk, place.at, node);
@@ -322,6 +343,8 @@ struct value walk_load(struct walk *walk, struct place place, const struct synta
   bool good = walk_access(walk, place.at, place.type->size, false, node);
   if (good && walk->objects[place.at.object].kind == OBJECT_LASTING) return load_lasting(walk, place, node);
   if (good && !is_whole_record(walk, place) && known_member(walk, place) != NULL) return *known_member(walk, place);
+  struct value any;
+  if (good && any_of_members(walk, place, &any)) return any;
   struct value value = value_of_type(place.type, origin_of_part(walk, place, good, node));
   if (good && is_whole_record(walk, place)) value.fields = walk->states[place.at.object].value.fields;
   struct content content = good ? walk_content(walk, place.at) : (struct content){0};

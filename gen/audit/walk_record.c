@@ -45,6 +45,30 @@ static bool read_part(struct walk *walk, const struct type *record, struct synta
   return *member >= 0 && *member < record->n_members;
 }
 
+/* Members of a member. */
+static const struct field *add_inner(struct walk *walk, const struct field *fields, int64_t offset,
+                                     struct value inner) {
+  const struct field *from = inner.kind == VALUE_NUMBER ? inner.fields : NULL;
+  for (; from != NULL; from = from->next)
+    if (from->offset != FIELD_ALL) fields = add(walk, fields, offset + from->offset, from->size, from->value);
+  return fields;
+}
+
+struct value walk_pointers(struct walk *walk, struct syntax *list) {
+  const struct type *element = list->type->element;
+  struct value whole = value_number(0);
+  bool in_order = true;
+  for (int i = 0; i < list->n_parts; i++) {
+    struct value value = walk_evaluate(walk, list->parts[i]);
+    whole.origin |= value.origin;
+    in_order = in_order && list->parts[i]->kind != SYNTAX_DESIGNATED;
+    if (in_order)
+      whole.fields = add(walk, whole.fields, i * element->size, element->size, value_convert(value, element));
+  }
+  if (!in_order) whole.fields = NULL;
+  return whole;
+}
+
 struct value walk_record(struct walk *walk, struct syntax *list) {
   const struct type *record = list->type;
   struct value whole = value_number(0);
@@ -61,6 +85,8 @@ struct value walk_record(struct walk *walk, struct syntax *list) {
     named[next++] = true;
     if (is_followed(member->type) && member->offset >= 0)
       whole.fields = add(walk, whole.fields, member->offset, member->type->size, value_convert(value, member->type));
+    else if (member->offset >= 0)
+      whole.fields = add_inner(walk, whole.fields, member->offset, value);
   }
   for (int i = 0; all && i < record->n_members; i++)
     if (!named[i] && is_followed(record->members[i].type) && record->members[i].offset >= 0)

@@ -15,11 +15,21 @@ from matrix import CASES  # noqa: E402
 from ranks import job_of  # noqa: E402
 from test_matrix import check  # noqa: E402
 
+EXPERTS = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 24, "num_experts": 3,
+           "num_experts_per_tok": 2, "moe_intermediate_size": 72, "vocab_size": 256}
+# Products whose rows are known on the device alone: program, precision, capacity.
+GROUPED = [("generate", {}, 0), ("generate", {"mixed_precision": "bf16"}, 0), ("train", {"tf32": True}, 1.0)]
 RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}]
 
 
 def on_device(job):
     return {**job, "devices": {**job.get("devices", {}), "kind": "cuda"}}
+
+
+def experts(precision, capacity):
+    return {"model": {"source": str(TREE / "examples" / "models" / "qwen_moe.c"), "config": {**EXPERTS, "capacity_factor": capacity}},
+            "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 2, "sequence_length": 9},
+            "training": {"steps": 2}, "precision": precision}
 
 
 def generate(job, folder, program):
@@ -40,6 +50,7 @@ def main():
     failed = taken = 0
     jobs = [(case.name, case.job, case.program) for case in CASES]
     jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in enumerate(RANKS)]
+    jobs += [(f"experts, {program} {precision}", experts(precision, capacity), program) for program, precision, capacity in GROUPED]
     with tempfile.TemporaryDirectory(prefix="accel-device-") as name:
         folder = pathlib.Path(name)
         for name, job, program in jobs:
