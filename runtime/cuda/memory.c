@@ -73,32 +73,49 @@ static bool fits(const struct cuda_device *device, size_t bytes, struct problem 
                  "memory.activation_checkpointing)");
 }
 
-/* GPUDirect RDMA lets the network's adapters of other machines reach the arena, the handle other processes here. Not
- * each GPU that has it has it for memory of this kind. The device's number is that of the driver's too. */
+/* The device's number is that of the driver's too. What a driver does not know, no device of it has. */
+static bool has(CUdevice_attribute what, int number) {
+  int value = 0;
+  return driver()->attribute(&value, what, number) == CUDA_SUCCESS && value != 0;
+}
+
+/* As ncclMemAlloc makes it, so that NCCL may use it where it lies: GPUDirect RDMA lets the network's adapters of other
+ * machines reach it, where the GPU has that for memory of this kind; handles other processes here, and over NVLink
+ * those of other machines. */
 static CUmemAllocationProp kind_of_memory(int number) {
+  int handles = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  if (has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, number)) handles |= CU_MEM_HANDLE_TYPE_FABRIC;
   CUmemAllocationProp kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                              .requestedHandleTypes = (CUmemAllocationHandleType)handles,
                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
-  int rdma = 0;
-  CHECK(driver()->attribute(&rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, number),
-        "cuDeviceGetAttribute");
-  kind.allocFlags.gpuDirectRDMACapable = rdma != 0;
+  kind.allocFlags.gpuDirectRDMACapable = has(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, number);
   return kind;
+}
+
+/* A GPU that has such handles may still not give them: where nobody set up the exchange between machines. */
+static CUmemGenericAllocationHandle create(size_t bytes, CUmemAllocationProp kind) {
+  CUmemGenericAllocationHandle memory = 0;
+  CUresult code = driver()->create(&memory, bytes, &kind, 0);
+  if (code == CUDA_ERROR_NOT_PERMITTED || code == CUDA_ERROR_NOT_SUPPORTED) {
+    kind.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    code = driver()->create(&memory, bytes, &kind, 0);
+  }
+  CHECK(code, "cuMemCreate");
+  return memory;
 }
 
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem) {
   const struct driver *call = driver();
   const CUmemAllocationProp kind = kind_of_memory(device->number);
   const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  CUmemGenericAllocationHandle memory;
   CUdeviceptr range;
   size_t piece;
   CHECK(call->granularity(&piece, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
   if (piece < huge_page) piece = huge_page;
   size_t mapped = (bytes + piece - 1) / piece * piece;
   if (!fits(device, mapped, problem)) return false;
-  CHECK(call->reserve(&range, mapped, huge_page, 0, 0), "cuMemAddressReserve");
-  CHECK(call->create(&memory, mapped, &kind, 0), "cuMemCreate");
+  CHECK(call->reserve(&range, mapped, piece, 0, 0), "cuMemAddressReserve");
+  const CUmemGenericAllocationHandle memory = create(mapped, kind);
   CHECK(call->map(range, mapped, 0, memory, 0), "cuMemMap");
   CHECK(call->access(range, mapped, &access, 1), "cuMemSetAccess");
   CHECK(call->release(memory), "cuMemRelease"); /* it lives as long as it is mapped */

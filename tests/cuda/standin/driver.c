@@ -37,6 +37,9 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes, const
                        unsigned long long flags) {
   if (kind->type != CU_MEM_ALLOCATION_TYPE_PINNED || kind->location.type != CU_MEM_LOCATION_TYPE_DEVICE || flags != 0)
     fault("cuMemCreate of memory that is not the device's");
+  bool fabric = (kind->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0;
+  if (fabric && setting("STANDIN_FABRIC", 2) == 0) fault("cuMemCreate with handles for a fabric");
+  if (fabric && setting("STANDIN_FABRIC", 2) == 1) return CUDA_ERROR_NOT_PERMITTED;
   if (kind->allocFlags.gpuDirectRDMACapable && !setting("STANDIN_RDMA", 1)) fault("cuMemCreate for GPUDirect RDMA");
   if (bytes % GRANULARITY != 0) fault("cuMemCreate of %zu bytes, not a multiple of the granularity", bytes);
   if (call("cuMemCreate")) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -86,12 +89,16 @@ static CUresult free_range(CUdeviceptr address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-/* GPUDirect RDMA for memory of the driver's own interface; no other attribute is asked for. */
+/* What memory of the driver's own interface may be for; no other attribute is asked for. */
 static CUresult attribute(int *value, CUdevice_attribute which, CUdevice number) {
-  if (which != CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
-    fault("cuDeviceGetAttribute of %d", (int)which);
   (void)number;
-  *value = setting("STANDIN_RDMA", 1) != 0;
+  if (call("cuDeviceGetAttribute")) return CUDA_ERROR_INVALID_VALUE;
+  if (which == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
+    *value = setting("STANDIN_RDMA", 1) != 0;
+  else if (which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED)
+    *value = setting("STANDIN_FABRIC", 2) > 0;
+  else
+    fault("cuDeviceGetAttribute of %d", (int)which);
   return CUDA_SUCCESS;
 }
 
