@@ -53,6 +53,13 @@ report() {
   fi
 }
 
+# What a file leaves in its folder for temporary files goes when it ends; others than its user may look for theirs there.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/accel-XXXXXX")
+export TMPDIR
+chmod 755 "$TMPDIR"
+trap 'rm -rf "$TMPDIR"' EXIT
+trap 'exit 143' TERM INT
+
 start=$(now)
 timeout 900 "$@" >"$log.log" 2>&1 </dev/null || status=$?
 time=$(awk "BEGIN { printf \"%.2f\", ($(now) - $start) / 1e9 }")

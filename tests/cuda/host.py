@@ -1,12 +1,16 @@
 """CUDA programs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
 the place of the toolkit's. What runs is the text that nvcc would compile."""
 
+import atexit
+import functools
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HOST = TREE / "tests" / "cuda" / "host"
@@ -14,30 +18,27 @@ sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
 from ranks import GENERATOR, Ranks, Trainer, free_port  # noqa: E402
 
-OUT = TREE / "build" / "tests" / "cuda"
+OUT = pathlib.Path(tempfile.mkdtemp(prefix="accel-cuda-"))  # of this Python: others make the same beside it
+atexit.register(shutil.rmtree, OUT, ignore_errors=True)
 C = ["-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # A kernel gets all operands of its launcher, used or not.
 CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
        "-Wno-maybe-uninitialized"]  # gcc does not see that both loops end at the same column
 
 
+@functools.cache
 def headers():
     """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
     folder = OUT / "host" / "include" / "accel"
-    (folder / "cuda").mkdir(parents=True, exist_ok=True)
+    (folder / "cuda").mkdir(parents=True)
     wanted = {path.name: path for path in (TREE / "runtime").glob("*.h")}
     wanted |= {f"cuda/{path.name}": path for path in (TREE / "runtime" / "cuda").glob("*.h")}
     wanted["hooks.h"] = TREE / "include" / "accel" / "hooks.h"
     wanted["cuda/launch.h"] = HOST / "accel" / "cuda" / "launch.h"
     for name, path in wanted.items():
-        link = folder / name
-        if not link.is_symlink() or os.readlink(link) != str(path):
-            link.unlink(missing_ok=True)
-            link.symlink_to(path)
+        (folder / name).symlink_to(path)
     for path in HOST.glob("*.h"):
-        link = folder.parent / path.name
-        link.unlink(missing_ok=True)
-        link.symlink_to(path)
+        (folder.parent / path.name).symlink_to(path)
     return f"-I{folder.parent}"
 
 
@@ -48,10 +49,10 @@ def compile_all(*commands):
             raise AssertionError(f"failed: {' '.join(map(str, command))}")
 
 
+@functools.cache
 def objects():
     """What stands for the GPU: threads, launches; and for the libraries of CUDA, below the runtime's own device part."""
     include, out = headers(), OUT / "host"
-    out.mkdir(exist_ok=True)
     sources = [HOST / "threads.cc", HOST / "launches.cc"]
     compile_all(*(["g++", *CXX, "-O2", include, "-c", source, "-o", out / (source.name + ".o")] for source in sources))
     built = TREE / "build"
@@ -103,7 +104,7 @@ class HostTrainer(Trainer):
         running = [subprocess.Popen([self.folder / "trainer", *flags], cwd=self.folder, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True,
                                     env={**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
-        said = [process.communicate(timeout=120)[0] for process in running]
+        said = [process.communicate(timeout=300)[0] for process in running]
         if any(process.returncode != 0 for process in running):
             raise AssertionError("the ranks failed:\n" + "\n".join(said))
         return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]

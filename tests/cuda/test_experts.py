@@ -12,7 +12,7 @@ import sys
 import unittest
 
 import numpy as np
-from host import CXX, HOST, OUT, HostTrainer, compile_all, headers
+from host import CXX, HOST, HostTrainer, compile_all, headers
 from test_training import HEADS, TEXT, case, write_data
 
 MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 72,

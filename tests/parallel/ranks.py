@@ -12,22 +12,31 @@ import unittest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import GENERATOR, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
+from harness import FAST, GENERATOR, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
 
 # As root in a container, on few processors, without a network.
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none",
        "OMP_NUM_THREADS": "1"}
 CORPUS = bytes(range(97, 123)) * 60 + open(MODELS / "gpt2.c", "rb").read()[:6000]
-FAST = "-std=c17 -O1 -march=native"  # to compile, not to run
 HELD = []  # ports
+PATIENCE = 300  # seconds for what always comes, on a machine with much other work
 CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
 
 
-def start(program, ranks, *flags, cwd=None, timeout=60, **environment):
+def start(program, ranks, *flags, cwd=None, **environment):
     """What mpirun leaves behind when all have ended."""
     return subprocess.run(["mpirun", "-n", str(ranks), program, *flags], cwd=cwd, capture_output=True, text=True,
-                          timeout=timeout, env={**os.environ, **MPI, **environment})
+                          timeout=PATIENCE, env={**os.environ, **MPI, **environment})
+
+
+def wait_for(is_so, what, told=str):
+    """Fails with what told() adds when it is not so in the end."""
+    limit = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > limit:
+            raise AssertionError(f"{what} did not come within {PATIENCE} s {told()}")
+        time.sleep(0.1)
 
 
 def free_ports(count):
@@ -110,9 +119,7 @@ class Running:
                                        cwd=trainer.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        env=environment)
         lines = trainer.folder / "run" / "metrics.jsonl"
-        limit = time.monotonic() + 60
-        while not (lines.exists() and lines.read_text().count("\n") > 2) and time.monotonic() < limit:
-            time.sleep(0.02)
+        wait_for(lambda: lines.exists() and lines.read_text().count("\n") > 2, "steps")
         self.ranks = self.find()
 
     @classmethod
@@ -141,8 +148,8 @@ class Running:
         words = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
         return int(next(word for word in words if word.startswith(b"OMPI_COMM_WORLD_RANK=")).split(b"=")[1])
 
-    def end(self, timeout=40):
-        out, err = self.mpirun.communicate(timeout=timeout)
+    def end(self):
+        out, err = self.mpirun.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess([], self.mpirun.returncode, out, err)
 
 
@@ -189,5 +196,5 @@ class BesideOne(unittest.TestCase):
         return several, lines
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "Ranks", "Running", "TREE", "free_port",
-           "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained"]
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "Ranks", "Running", "TREE", "free_port",
+           "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained", "wait_for"]

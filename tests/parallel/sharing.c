@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
   if (argc != 3) return 2;
   rt_world_join();
   rank = rt_world()->rank, ranks = rt_world()->ranks;
-  const struct accel_program program = {.mesh = {1, ranks}, .timeout = 20};
+  const struct accel_program program = {.mesh = {1, ranks}, .timeout = 200};
   struct problem problem;
   common = strtoull(argv[1], NULL, 10) * 2 + 1, alone = common + 1000003 * (uint64_t)(rank + 1);
   arena = aligned_alloc(HUGE_PAGE, (sizeof *arena + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);

@@ -7,9 +7,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 
-from ranks import MPI, free_ports
+from ranks import MPI, PATIENCE, free_ports, wait_for
 
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "unshare")
 NODES = ("node1", "node2")
@@ -89,15 +88,10 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, *command, **more):
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120, **more)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, **more)
 
     def read(self, *command, **more):
         return self.run(*command, **more).stdout.strip()
 
     def wait_for(self, is_so, what):
-        limit = time.monotonic() + 120  # a machine with other work is slow
-        while not is_so():
-            if time.monotonic() > limit:
-                raise AssertionError(f"{what}: {self.read('scontrol', 'show', 'jobs')}\n"
-                                     + (self.folder / "controller.log").read_text()[-3000:])
-            time.sleep(0.1)
+        wait_for(is_so, what, lambda: self.read("scontrol", "show", "jobs") + "\n" + (self.folder / "controller.log").read_text()[-3000:])

@@ -1,5 +1,6 @@
 """What the plan predicts of collectives on a network, beside what they take between hosts on links of that latency and
 rate: within ERROR, by each method."""
+# long
 
 import json
 import os
@@ -7,7 +8,7 @@ import subprocess
 import unittest
 
 from hosts import Hosts, missing
-from ranks import CORPUS, GENERATOR, TREE, Ranks, job_of, main_unless
+from ranks import CORPUS, GENERATOR, PATIENCE, TREE, Ranks, job_of, main_unless
 
 LATENCY, BANDWIDTH, ERROR = 0.04, 1.2e6, 0.25
 SWITCH = 0.01  # seconds until a process that is due has a processor
@@ -42,7 +43,7 @@ class Cost(unittest.TestCase):
     def measured(self, nodes, what):
         names = ",".join(f"host{i}:1" for i in range(nodes))
         result = subprocess.run(self.hosts.on(0, "mpirun", "-n", nodes, "--host", names, self.timing, 4, *what),
-                                env=self.hosts.environment(), capture_output=True, text=True, timeout=60)
+                                env=self.hosts.environment(), capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         return {line.split()[0]: float(line.split()[1]) for line in result.stdout.splitlines()}
 
@@ -129,7 +130,7 @@ class Cost(unittest.TestCase):
             self.hosts.shape(host, **link)
         words = ["mpirun", "-n", 2, "--host", "host0:1,host1:1", "-wdir", trainer.folder, "chrt", "-f", 1, trainer.folder / "trainer"]
         result = subprocess.run(self.hosts.on(0, *words),
-                                env=self.hosts.environment(), capture_output=True, text=True, timeout=60)
+                                env=self.hosts.environment(), capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
         return min(json.loads(line)["step_ms"] for line in lines[2:]) / 1000

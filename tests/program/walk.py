@@ -222,7 +222,7 @@ def generate(job, folder, name="job"):
     path, out = folder / f"{name}.yaml", folder / f"{name}.c"
     places = write(job, path)
     out.unlink(missing_ok=True)
-    result = subprocess.run([GENERATOR, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=60)
+    result = subprocess.run([GENERATOR, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=300)
     if result.returncode == 0:
         return out.read_text()
     if result.returncode != 2:

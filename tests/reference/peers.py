@@ -131,7 +131,7 @@ def trained(rows, ranks):
     rows.trainer.build(CFLAGS=FAST)
     if ranks == 1:
         return rows.trainer.run(OMP_NUM_THREADS="1")
-    result = start(rows.trainer.folder / "trainer", ranks, cwd=rows.trainer.folder, timeout=300)
+    result = start(rows.trainer.folder / "trainer", ranks, cwd=rows.trainer.folder)
     if result.returncode != 0:
         raise AssertionError(result.stderr)
     return json_lines(rows.trainer.folder / "run")

@@ -10,7 +10,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
 from accelerate.utils import operations
-from values import (DTYPES, FLOATING, SEED, Draw, Program, free_port, from_torch, ragged, rows, tensor, to_torch,
+from values import (DTYPES, FLOATING, PATIENCE, SEED, Draw, Program, free_port, from_torch, ragged, rows, tensor, to_torch,
                     without)
 
 
@@ -131,7 +131,7 @@ def peers(ranks, cases):
     processes = [context.Process(target=peer, args=(rank, ranks, port, cases, out), daemon=True) for rank in range(ranks)]
     for process in processes:
         process.start()
-    answers = sorted(out.get(timeout=60) for _ in processes)
+    answers = sorted(out.get(timeout=PATIENCE) for _ in processes)
     for process in processes:
         process.join()
     return [answer[1] for answer in answers], [answer[2] for answer in answers]

@@ -17,7 +17,7 @@ from accelerate.utils import operations
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
-from ranks import free_port, library_flags, start  # noqa: E402
+from ranks import PATIENCE, free_port, library_flags, start  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "1"))
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
@@ -152,18 +152,18 @@ class Program:
             subprocess.run([*compiler, *sanitizers, *self.folder.glob("*.o"), "-o", self.folder / name,
                             *library_flags("--libs", package=package)], check=True)
 
-    def run(self, ranks, cases, timeout=60):
+    def run(self, ranks, cases):
         (self.folder / "cases.json").write_text(json.dumps(cases))
         environment = {"ASAN_OPTIONS": f"detect_leaks={int(ranks == 1)}", "UBSAN_OPTIONS": "print_stacktrace=1"}
         words = [str(self.folder / "cases.json"), str(self.folder / "out")]
         if ranks == 1:
             done = subprocess.run([self.folder / "alone", *words], capture_output=True, text=True, env={**os.environ, **environment})
         else:
-            done = start(self.folder / "ranks", ranks, *words, timeout=timeout, **environment)
+            done = start(self.folder / "ranks", ranks, *words, **environment)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
         return [json.loads((self.folder / f"out.{rank}").read_text()) for rank in range(ranks)]
 
 
-__all__ = ["DTYPES", "Draw", "FLOATING", "Program", "SEED", "free_port", "from_torch", "ragged", "rows", "tensor", "to_torch",
+__all__ = ["DTYPES", "Draw", "FLOATING", "PATIENCE", "Program", "SEED", "free_port", "from_torch", "ragged", "rows", "tensor", "to_torch",
            "without"]

@@ -58,7 +58,7 @@ class Folder(unittest.TestCase):
             cwd=self.folder,
             env={**os.environ, **variables},
             capture_output=True,
-            timeout=120,
+            timeout=300,
         )
 
     def train(self, *arguments, **environment):

@@ -149,7 +149,7 @@ class Checkpoints(support.Folder):
             process = self.start("--resume", "auto")
             self.wait_for_steps(process)
             process.send_signal(number)
-            output = process.communicate(timeout=60)[0].decode()
+            output = process.communicate(timeout=300)[0].decode()
             if "go on with" in output or process.returncode != 0:
                 break
             shutil.rmtree(self.folder / "runs")
@@ -172,7 +172,7 @@ class Checkpoints(support.Folder):
         process = self.start()
         self.wait_for_steps(process)
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         self.assertEqual(process.returncode, -signal.SIGTERM)
 
     def test_kills(self):

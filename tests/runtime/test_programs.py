@@ -158,7 +158,7 @@ class Training(support.Folder):
         while not (self.folder / "runs/fake/metrics.jsonl").exists():
             time.sleep(0.01)
         os.truncate(self.folder / "corpus.txt", 0)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"became shorter while it was being read", error)
 

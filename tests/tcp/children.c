@@ -26,7 +26,7 @@ static pid_t start(void (*body)(void), const char *environment, int said) {
   dup2(said, STDERR_FILENO);
   close(said);
   set_environment(environment);
-  alarm(60); /* a case that hangs fails */
+  alarm(300); /* a case that hangs fails */
   body();
   exit(0);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct accel_program eight = {.mesh = {2, 4}, .timeout = 20};
+static const struct accel_program eight = {.mesh = {2, 4}, .timeout = 100};
 
 static void start_of(const struct accel_program *program) {
   struct problem problem;
@@ -108,7 +108,7 @@ static void test_alone(void **state) {
 
 /* Places on machines: as starters say, else by the names of hosts. */
 static void places(void) {
-  start_of(&(struct accel_program){.mesh = {4}, .timeout = 20});
+  start_of(&(struct accel_program){.mesh = {4}, .timeout = 100});
   const struct world *world = rt_world();
   require(world->local_ranks == 2 && world->local_rank == world->rank % 2);
   rt_world_leave();
@@ -125,7 +125,7 @@ static void test_places(void **state) {
 
 static void start_four(void) {
   if (getenv("ABSENT") != NULL) exit(1);
-  start_of(&(struct accel_program){.mesh = {4}, .timeout = 30});
+  start_of(&(struct accel_program){.mesh = {4}, .timeout = 100});
   rt_world_leave();
 }
 
@@ -134,19 +134,20 @@ static void test_start(void **state) {
   static const char *const other[] = {"", "", "WORLD_SIZE=5", ""};
   static const char *const twice[] = {"", "", "RANK=1", ""};
   (void)state;
-  struct ends ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=3", missing);
-  expect_all(&ends, 4, 1, "rank 0: error: 1 of 4 ranks did not come within 3 s: 2");
+  struct ends ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=8", missing);
+  expect_all(&ends, 4, 1, "rank 0: error: 1 of 4 ranks did not come within 8 s: 2");
+  /* A rank that comes when rank 0 has told already knocks for as long as it may. */
   ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=30", other);
   expect_all(&ends, 4, 1, "rank 2 was started as one of 5 ranks, rank 0 as one of 4");
   ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=30", twice);
   expect_all(&ends, 4, 1, "two processes say that they are rank 1");
-  ends = in_ranks(start_four, 3, "ACCEL_START_TIMEOUT=30", NULL);
+  ends = in_ranks(start_four, 3, "ACCEL_START_TIMEOUT=100", NULL);
   expect_all(&ends, 3, 2, "3 processes started, but this program is for 4 ranks");
   assert_int_equal(count_of(ends.text, "error"), 1);
   ends = in_child(start_four, "RANK=1 WORLD_SIZE=2 ACCEL_START_TIMEOUT=1 MASTER_PORT=1");
   expect_all(&ends, 1, 1,
              "rank 1: error: rank 0 was not to be reached at 127.0.0.1, port 1, within 1 s: Connection refused");
-  ends = in_child(start_four, "RANK=1 WORLD_SIZE=2 MASTER_ADDR=no-such-machine.invalid");
+  ends = in_child(start_four, "RANK=1 WORLD_SIZE=2 MASTER_ADDR=no-such-machine.invalid RES_OPTIONS=timeout:1");
   expect_all(&ends, 1, 1, "MASTER_ADDR no-such-machine.invalid, MASTER_PORT 29500:");
   ends = in_child(start_four, "RANK=x WORLD_SIZE=2");
   expect_all(&ends, 1, 1, "RANK is 'x', which is no number of a rank");
@@ -179,8 +180,8 @@ static void with_strangers(void) {
   if (atoi(getenv("RANK")) == 3) {
     for (int i = 0; i < 3; i++) {
       struct problem problem;
-      int socket = rt_connect("127.0.0.1", getenv("MASTER_PORT"), rt_now() + 30, &problem);
-      rt_send_all(socket, sayings[i], i == 2 ? 24 : strlen(sayings[i]), rt_now() + 30);
+      int socket = rt_connect("127.0.0.1", getenv("MASTER_PORT"), rt_now() + 100, &problem);
+      rt_send_all(socket, sayings[i], i == 2 ? 24 : strlen(sayings[i]), rt_now() + 100);
       if (i < 2) close(socket);
     }
   }
@@ -189,7 +190,7 @@ static void with_strangers(void) {
 
 static void test_strangers(void **state) {
   (void)state;
-  struct ends ends = in_ranks(with_strangers, 4, "ACCEL_START_TIMEOUT=20", NULL);
+  struct ends ends = in_ranks(with_strangers, 4, "ACCEL_START_TIMEOUT=100", NULL);
   expect_all(&ends, 4, 0, "rank 0: warning: what came is no message of a rank");
 }
 
@@ -231,14 +232,14 @@ static void one_is_bad(void) {
 }
 
 static void one_stays(void) {
-  start_of(&(struct accel_program){.mesh = {4}, .timeout = 4});
+  start_of(&(struct accel_program){.mesh = {4}, .timeout = 8});
   if (chosen()) sleep(30);
   rt_world_largest(1);
 }
 
 static void one_is_elsewhere(void) {
   int64_t value = 0;
-  start_of(&(struct accel_program){.mesh = {4}, .timeout = 30});
+  start_of(&(struct accel_program){.mesh = {4}, .timeout = 100});
   if (chosen()) rt_world_share(&value, sizeof value);
   rt_world_largest(1);
 }
@@ -266,7 +267,7 @@ static void test_ends(void **state) {
   ends.status[0] = 1;
   expect_all(&ends, 8, 1, "rank 0 has ended without a word");
   ends = in_ranks(one_stays, 4, "CHOSEN=2", NULL);
-  expect_all(&ends, 4, 1, "rank 2 did not come within 4 s");
+  expect_all(&ends, 4, 1, "rank 2 did not come within 8 s");
   ends = in_ranks(one_is_elsewhere, 4, "CHOSEN=0", NULL);
   expect_all(&ends, 4, 1, "is at another place of the program");
 }

@@ -56,7 +56,7 @@ static int goes_wrong(const char *name, const char *path) {
   if (at < 0 || call < at || call > number("FAULT_UNTIL", at)) return 0;
   errno = (int)number("FAULT_ERRNO", EIO);
   if (errno == -1) kill(getpid(), SIGKILL);
-  if (errno == -2) sleep(30);
+  if (errno == -2) sleep(300);
   return errno != -2;
 }
 
