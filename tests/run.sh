@@ -3,7 +3,7 @@
 #
 # usage: sh tests/run.sh [--fast] [GROUP or GROUP/NAME]...
 #   --fast  the C programs and the short scripts alone, on what is built (`ninja test`)
-#   TEST_JOBS=N runs N files at a time, else as many as there are processors
+#   TEST_JOBS=N runs N files at a time, else one more than there are processors, as some wait most of their time
 #
 # What is a test: in each folder tests/GROUP the programs test_NAME (from test_NAME.c), the scripts test_NAME.sh and
 # the Python files test_NAME.py; tests/README.md has the rules. Prints a line a test and closes with
@@ -67,7 +67,16 @@ list() {
   done
 }
 
-list | xargs -r -P "${TEST_JOBS:-$(nproc)}" -L 1 sh tests/run_one.sh
+# The same, those with a line "# long" first, so that none of them runs alone at the end.
+long_first() {
+  while read -r name command; do
+    place=2
+    case $command in *tests/*.py | *tests/*.sh) if grep -q '^# long' "${command##* }"; then place=1; fi ;; esac
+    echo "$place $name $command"
+  done | sort -s -k 1,1 | cut -d ' ' -f 2-
+}
+
+list | long_first | xargs -r -P "${TEST_JOBS:-$(($(nproc) + 1))}" -L 1 sh tests/run_one.sh
 find "$logs" -name '*.counts' -exec cat {} + |
   awk -v failed="$failed" '{ passed += $1; failed += $2; skipped += $3 }
        END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }'

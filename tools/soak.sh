@@ -30,7 +30,15 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try gradients env SEED="$seed" build/tests/ops/test_gradients
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
+  try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_low_kernels.py --all
+  for models in decoders encoders experts images recurrent; do
+    try "$models beside PyTorch's" env SEED="$seed" DRAWS=8 "$PYTHON" "tests/models/test_$models.py"
+  done
   try "polynomials over all floats" "$PYTHON" tests/ops/kernels/test_support.py --all
+  try "programs of all cases, optimized by both compilers" "$PYTHON" tests/program/test_compile.py --all
+  try "programs of all optimizers, optimized by both compilers" "$PYTHON" tests/optimizer/test_programs.py --all
+  try "random jobs" env SEED="$seed" COUNT=10000 RUNS=500 "$PYTHON" tests/program/test_walk.py
+  try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
   try "500 kills" env SEED="$seed" KILLS=500 "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_kills
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py

@@ -16,7 +16,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
-from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
+from harness import FAST, GENERATOR, MODELS, TRAIN, Order, Trainer, windows  # noqa: E402
 from order import masked  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from transformers.utils import logging  # noqa: E402
@@ -24,16 +24,16 @@ from transformers.utils import logging  # noqa: E402
 torch.set_num_threads(2)
 logging.disable_progress_bar()
 STEPS, LR, DECAY = 20, 1e-3, 0.1
-QUICKLY = "-std=c17 -O1 -fopenmp"  # to compile a program that runs for a step
 SEED = int(os.environ.get("SEED", random.randrange(1_000_000)))
+DRAWS = int(os.environ.get("DRAWS", 2))
 
 
-def three(test):
-    """Three random configurations of a model a run; bits and the steps of AdamW of the first."""
+def drawn(test):
+    """DRAWS random configurations of a model a run; bits and the steps of AdamW of the first."""
 
     @functools.wraps(test)
     def run(self):
-        for i in range(3):
+        for i in range(DRAWS):
             with self.subTest(seed=SEED + i):
                 self.draw(SEED + i)
                 self.first = i == 0
@@ -94,7 +94,7 @@ class Peer(unittest.TestCase):
 
     def bits(self, source, config, data, buffers):
         """What is loaded comes back bit for bit: a rate that moves nothing leaves the file that theirs saved."""
-        self.trained(source, config, data, {"name": "sgd", "lr": 1e-300, "weight_decay": 0}, 1, CFLAGS=QUICKLY)
+        self.trained(source, config, data, {"name": "sgd", "lr": 1e-300, "weight_decay": 0}, 1, CFLAGS=FAST)
         ours = load_file(self.saved)
         for name, tensor in load_file(self.folder / "model.safetensors").items():
             if name not in buffers:
@@ -103,8 +103,7 @@ class Peer(unittest.TestCase):
     def gradients(self, source, config, data, batches, loss_of, start, tolerance):
         """One step of plain descent: what the weights moved by is the gradient."""
         rate = 10.0
-        metrics, after = self.trained(source, config, data, {"name": "sgd", "lr": rate, "weight_decay": 0}, 1,
-                                      **({} if self.first else {"CFLAGS": QUICKLY}))
+        metrics, after = self.trained(source, config, data, {"name": "sgd", "lr": rate, "weight_decay": 0}, 1, CFLAGS=FAST)
         loss = loss_of(self.theirs, *batches(0))
         loss.backward()
         self.assertLess(abs(metrics[0]["loss"] / loss.item() - 1), 1e-5, "loss")
@@ -179,4 +178,4 @@ class Images(Peer):
                    lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
 
 
-__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "TRAIN", "Text", "Trainer", "masked", "SEED", "three"]
+__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "TRAIN", "Text", "Trainer", "masked", "SEED", "drawn"]

@@ -1,10 +1,11 @@
 """Decoders with rotary embeddings beside their classes of transformers: examples/models/llama.c, qwen3.c, mistral.c,
 mixtral.c, gemma.c and gpt_neox.c."""
+# long
 
 import unittest
 
 import torch.nn.functional as F
-from peer import Text, three
+from peer import Text, drawn
 from transformers import (GemmaConfig, GemmaForCausalLM, GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
                           MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 
@@ -27,7 +28,7 @@ class Decoders(Text):
         ties = {} if source == "gemma.c" else {"tie_word_embeddings": tied}
         self.causal(source, theirs, {**same, **ties, **(ours or {})}, length)
 
-    @three
+    @drawn
     def test_llama(self):
         self.compare("llama.c", LlamaForCausalLM, LlamaConfig, self.random.randint(3, 40))
 
@@ -46,16 +47,16 @@ class Decoders(Text):
         ours = {"rope.kind": "ROPE_LINEAR", "rope.factor": 2}
         self.compare("llama.c", LlamaForCausalLM, LlamaConfig, 20, {"rope_type": "linear", "factor": 2.0}, ours)
 
-    @three
+    @drawn
     def test_qwen3(self):
         self.compare("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.random.randint(3, 40), ours={"rope.theta": 10000})
 
-    @three
+    @drawn
     def test_mistral(self):
         window = self.random.randint(1, 12)
         self.compare("mistral.c", MistralForCausalLM, MistralConfig, 40, ours={"sliding_window": window}, sliding_window=window)
 
-    @three
+    @drawn
     def test_mixtral(self):
         length = self.random.randint(3, 40)
         shape = self.shape()
@@ -72,11 +73,11 @@ class Decoders(Text):
 
         self.check("mixtral.c", theirs, {**same, "router_aux_loss_coef": 0.1}, data, batches, loss_of)
 
-    @three
+    @drawn
     def test_gemma(self):
         self.compare("gemma.c", GemmaForCausalLM, GemmaConfig, self.random.randint(3, 40), tied=True)
 
-    @three
+    @drawn
     def test_gpt_neox(self):
         heads, length = self.random.randint(1, 4), self.random.randint(3, 40)
         same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * 8 * self.random.randint(1, 3),

@@ -5,13 +5,13 @@ import unittest
 
 import numpy as np
 import torch
-from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked, three
+from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked, drawn
 from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
 
 class Bert(Text):
-    @three
+    @drawn
     def test_bert(self):
         heads, length = self.random.randint(1, 3), self.random.randint(3, 30)
         same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(8, 16),
@@ -56,7 +56,7 @@ class Bert(Text):
 
 
 class BertClassifier(Images):
-    @three
+    @drawn
     def test_bert_classifier(self):
         """Rows of tokens of which some end in padding, which is token 0."""
         heads, length, classes = self.random.randint(1, 3), self.random.randint(3, 20), self.random.randint(2, 5)
@@ -75,7 +75,7 @@ class BertClassifier(Images):
 
 
 class Vit(Images):
-    @three
+    @drawn
     def test_vit(self):
         heads, patch, along = self.random.randint(1, 3), self.random.randint(2, 4), self.random.randint(2, 3)
         channels, classes = self.random.randint(1, 3), 4
@@ -96,7 +96,7 @@ class T5(Text):
         self.check("t5.c", theirs, {**same, "gated": gated}, data, batches,
                    lambda model, tokens, targets: model(input_ids=tokens, labels=targets).loss)
 
-    @three
+    @drawn
     def test_t5(self):
         self.compare(self.random.randint(3, 30), False)
 

@@ -6,7 +6,7 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from peer import Text, three
+from peer import Text, drawn
 from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SwitchTransformersConfig
 from transformers.models.switch_transformers.modeling_switch_transformers import SwitchTransformersTop1Router
 
@@ -65,11 +65,11 @@ class Experts(Text):
         theirs = {**same, "intermediate_size": 8, "mlp_only_layers": []}
         self.compare(Qwen3MoeForCausalLM, Qwen3MoeConfig, length, theirs, same, limit)
 
-    @three
+    @drawn
     def test_qwen3(self):
         self.qwen3(self.random.randint(3, 40))
 
-    @three
+    @drawn
     def test_qwen2(self):
         same = {**self.shape(), "norm_topk_prob": self.random.choice([True, False]), "intermediate_size": 20, "qkv_bias": True,
                 "decoder_sparse_step": self.random.choice([1, 2]), "shared_expert_intermediate_size": self.random.randint(5, 30)}

@@ -3,7 +3,7 @@ comes out the same."""
 
 import unittest
 
-from peer import Images, three
+from peer import Images, drawn
 from transformers import ResNetConfig, ResNetForImageClassification
 
 
@@ -20,11 +20,11 @@ class ResNet(Images):
             ours |= {f"hidden_sizes.{i}": width, f"depths.{i}": depth}
         self.classifier("resnet.c", theirs, ours, channels, size, classes, training=True)
 
-    @three
+    @drawn
     def test_basic(self):
         self.compare("BASIC", [8, 16], [1, 2], 16)
 
-    @three
+    @drawn
     def test_bottleneck(self):
         self.compare("BOTTLENECK", [16, 32], [2, 1], 20, downsample_in_bottleneck=self.random.choice([True, False]))
 

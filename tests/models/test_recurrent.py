@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 import torch
-from peer import MODELS, SEED, Peer, Text, three
+from peer import MODELS, SEED, Peer, Text, drawn
 from safetensors.torch import load_file, save_file
 from transformers import MambaConfig, MambaForCausalLM
 
@@ -40,14 +40,14 @@ class Memory(Saved):
 
 
 class Recurrent(Text):
-    @three
+    @drawn
     def test_lstm(self):
         same = {"num_layers": 2, "n_embd": self.random.randint(3, 20), "hidden_size": self.random.randint(3, 40), "vocab_size": 256}
         data, batches = self.text(self.random.randint(2, 30))
         self.check("lstm.c", Memory(**same), same, data, batches, lambda model, tokens, targets: torch.nn.functional.cross_entropy(
             model(tokens).flatten(0, 1), targets.flatten()))
 
-    @three
+    @drawn
     def test_mamba(self):
         same = {"num_hidden_layers": 2, "hidden_size": self.random.randint(5, 24), "state_size": self.random.randint(3, 17),
                 "conv_kernel": self.random.randint(2, 4), "time_step_rank": self.random.randint(1, 5), "vocab_size": 256}
@@ -75,7 +75,7 @@ class Graph(Saved):
 
 
 class Convolved(Peer):
-    @three
+    @drawn
     def test_gcn(self):
         """Citations as Cora has them: sparse rows of words, and papers that mostly cite their own subject."""
         rng = np.random.default_rng(SEED)

@@ -23,7 +23,7 @@ import torch
 from parts import WARNINGS, generate, make_job, plan
 from rules import LR, RULES, first_match, keys_of, own_name, peer_of
 
-from harness import relative  # tests/program
+from harness import FAST, relative  # tests/program
 from matrix import library_flags
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
@@ -312,7 +312,7 @@ class Memory(unittest.TestCase):
 class WholeTrainer(unittest.TestCase):
     def check(self, name, **more):
         rate = RATES.get(own_name(name), 1e-3)
-        trainer, weights, batches = prepare("gpt2", keys_of(name, **{"lr": rate, **more}), STEPS)
+        trainer, weights, batches = prepare("gpt2", keys_of(name, **{"lr": rate, **more}), STEPS, FAST)
         metrics = trainer.run()
         peer = Gpt(weights, {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}, "gpt2")
         groups = [first_match(more.get("param_groups", []), key) for key in peer.w]

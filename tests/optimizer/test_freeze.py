@@ -9,7 +9,7 @@ from rules import first_match, keys_of, peer_of
 from test_against_torch import without_keys
 
 import numpy as np
-from harness import relative  # tests/program
+from harness import FAST, relative  # tests/program
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
 
@@ -25,7 +25,7 @@ def is_frozen(patterns, name):
 class Parity(unittest.TestCase):
     def check(self, patterns, name="adamw", **more):
         keys = keys_of(name, **{"lr": 1e-3, **more})
-        trainer, weights, batches = prepare("gpt2", keys, STEPS, model={"freeze": patterns})
+        trainer, weights, batches = prepare("gpt2", keys, STEPS, FAST, model={"freeze": patterns})
         metrics = trainer.run()
         peer = Gpt(weights, CONFIG, "gpt2")
         trained = {key: w for key, w in peer.w.items() if not is_frozen(patterns, key)}

@@ -11,7 +11,7 @@ from parts import generate, make_job, plan
 from rules import AdaLomo
 
 import numpy as np
-from harness import load_file, relative  # tests/program
+from harness import FAST, load_file, relative  # tests/program
 from test_figures import MIB, make, peak
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
@@ -49,7 +49,7 @@ def peer_of(keys, weights):
 
 class Parity(unittest.TestCase):
     def check(self, keys, kind="gpt2", frozen=(), **more):
-        trainer, weights, batches = prepare(kind, keys, STEPS, **more)
+        trainer, weights, batches = prepare(kind, keys, STEPS, FAST, **more)
         metrics = trainer.run()
         peer = Gpt(weights, CONFIG, kind, torch.float64)
         trained = {key: w for key, w in peer.w.items() if key not in frozen}

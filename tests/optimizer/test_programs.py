@@ -58,12 +58,12 @@ JOBS |= {
 
 
 def main():
-    failed = 0
+    failed, names = 0, [word for word in sys.argv[1:] if word != "--all"]
     for number, (name, groups) in enumerate(JOBS.items()):
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        if names and name not in names:
             continue
         text = generate(make_job(steps=999999999999, **groups))
-        failed += tell(name, [*compiles(text, number), *formatted(text)])
+        failed += tell(name, [*compiles(text, number, "--all" in sys.argv), *formatted(text)])
     return 1 if failed else 0
 
 

@@ -13,7 +13,7 @@ import combinations
 import walk
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-COUNT = int(os.environ.get("COUNT", 200))
+COUNT = int(os.environ.get("COUNT", 120))
 
 
 class Combinations(unittest.TestCase):

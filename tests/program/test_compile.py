@@ -1,5 +1,7 @@
 """Every emitted program of the matrix: no warning under gcc and clang, no function that nothing calls, no finding of the
-sanitizers, and as clang-format would have written it. TAP."""
+sanitizers, and as clang-format would have written it. TAP. `test_compile.py [--all] [CASE...]`; --all, as `ninja soak`
+has it: every case as those of BOTH."""
+# long
 
 import json
 import os
@@ -15,7 +17,7 @@ from matrix import CASES, library_flags
 
 # Without optimization: the compiler takes away nothing that a sanitizer would see, and clang takes a tenth of the time.
 # It says of each loop that it does not vectorize that it does not.
-SANITIZERS = ["-std=c17", "-O0", "-g", "-Wno-pass-failed", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = ["-std=c17", "-O0", "-g1", "-Wno-pass-failed", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # libgomp and the OpenMP runtime of LLVM keep their thread pools at exit, which is not our leak.
 ENVIRONMENT = {"OMP_NUM_THREADS": "2", "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 # Of each model and each family of kernels and of steps one: these go through both optimizers and both compilers' sanitizers.
@@ -37,7 +39,7 @@ def check(case, folder):
     if result.returncode != 0:
         return
     text = (folder / "program.c").read_text()
-    both = case.name in BOTH
+    both = case.name in BOTH or "--all" in sys.argv
     yield from compiles(text, CASES.index(case), both)
     yield from formatted(text)
     yield from unused(text)
@@ -71,7 +73,8 @@ def all_checks(case):
 
 
 def main():
-    wanted = [case for case in CASES if len(sys.argv) < 2 or case.name in sys.argv[1:]]
+    names = [word for word in sys.argv[1:] if word != "--all"]
+    wanted = [case for case in CASES if not names or case.name in names]
     failed = 0
     with ThreadPoolExecutor(max_workers=2) as pool:
         for name, results in pool.map(all_checks, wanted):

@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 import torch
-from harness import GENERATOR, MODELS, Trainer, relative, save_file
+from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file
 from matrix import library_flags
 from test_figures import peak
 
@@ -78,10 +78,10 @@ def make(name, memory, **groups):
     return trainer
 
 
-def train(name, memory, **groups):
+def train(name, memory, cflags=None, **groups):
     """The losses of 20 steps, the weights behind them and the plan."""
     trainer = make(name, memory, **groups)
-    trainer.build()
+    trainer.build(cflags=cflags)
     return [line["loss"] for line in trainer.run()], trainer.weights(), trainer.plan()
 
 
@@ -185,10 +185,10 @@ class Chunks(unittest.TestCase):
     SGD = {"name": "sgd", "lr": 0.1, "momentum": 0.9, "clip_grad_norm": 1.0}
 
     def check(self, name, chunks, **groups):
-        losses, weights, plain = train(name, {}, optimizer=self.SGD, **groups)
+        losses, weights, plain = train(name, {}, FAST, optimizer=self.SGD, **groups)
         for memory in chunks:
             with self.subTest(model=name, **memory):
-                again, others, plan = train(name, memory, optimizer=self.SGD, **groups)
+                again, others, plan = train(name, memory, FAST, optimizer=self.SGD, **groups)
                 np.testing.assert_allclose(again, losses, rtol=1e-6)
                 for key in weights:
                     self.assertLess(relative(others[key], weights[key]), 1e-6, key)

@@ -28,13 +28,13 @@ def make_job(kind, weights_path, optimizer, steps, **more):
     return job
 
 
-def prepare(kind, optimizer, steps, **more):
+def prepare(kind, optimizer, steps, cflags=None, **more):
     """A built trainer with random weights and the corpus beside it; the weights; the batches."""
     weights = random_weights(CONFIG, kind, seed=3)
     trainer = Trainer(make_job(kind, "start.safetensors", optimizer, steps, **more))
     (trainer.folder / "corpus.txt").write_bytes(CORPUS)
     save_file(weights, trainer.folder / "start.safetensors")
-    trainer.build()
+    trainer.build(cflags=cflags)
     batches = windows(CORPUS, CONFIG["block_size"], 5, SEED, more.get("data", {}).get("shuffle", True), 0.1)
     return trainer, weights, batches
 

@@ -2,6 +2,7 @@
 points at must lead to a job that works; some of those are compiled and run for ten steps.
 
 SEED=N repeats a run, COUNT=N walks through so many combinations, RUNS=N of them are run."""
+# long
 
 import concurrent.futures
 import json
@@ -17,8 +18,8 @@ import walk
 from matrix import library_flags
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-COUNT = int(os.environ.get("COUNT", 2000))
-RUNS = int(os.environ.get("RUNS", 100))
+COUNT = int(os.environ.get("COUNT", 1000))
+RUNS = int(os.environ.get("RUNS", 60))
 WORKERS = 2
 TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s")
 
@@ -79,7 +80,7 @@ def run(item):
     result = subprocess.run(command, capture_output=True, text=True, cwd=place)
     if result.returncode == 0:
         environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-        result = subprocess.run(["./trainer"], capture_output=True, text=True, cwd=place, timeout=120, env=environment)
+        result = subprocess.run(["./trainer"], capture_output=True, text=True, cwd=place, timeout=300, env=environment)
     if result.returncode != 0:
         return f"status {result.returncode}:\n{(place / 'job.yaml').read_text()}{result.stdout}{result.stderr}"
     lines = (place / "run" / "metrics.jsonl").read_text().splitlines()
@@ -105,7 +106,7 @@ def go_on(place, environment):
         return None
     first = min(folders, key=lambda folder: int(folder.name.rsplit("_")[1]))
     wanted = left(place)
-    result = subprocess.run(["./trainer", "--resume", first], capture_output=True, text=True, cwd=place, timeout=120,
+    result = subprocess.run(["./trainer", "--resume", first], capture_output=True, text=True, cwd=place, timeout=300,
                             env=environment)
     if result.returncode == 0 and left(place) == wanted:
         return None

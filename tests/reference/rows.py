@@ -1,6 +1,7 @@
 """A classifier of rows, twice: the emitted trainer of a job and the same model in PyTorch, from the same weights over the
 same rows. For tests of what happens at a step's border."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import GENERATOR, MODELS, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
+from harness import FAST, GENERATOR, MODELS, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
 
 SEED, FEATURES, WIDTH, CLASSES = 1337, 6, 9, 3
 torch.set_num_threads(1)
@@ -83,8 +84,8 @@ class Rows:
 
     def run(self, *flags):
         """The metrics, a dict a step."""
-        generator = subprocess.run([TREE / "build" / "accel-gen", "build", self.trainer.path, "-o", "trainer"],
-                                   cwd=self.trainer.folder, capture_output=True, text=True)
+        generator = subprocess.run([GENERATOR, "build", self.trainer.path, "-o", "trainer"], cwd=self.trainer.folder,
+                                   capture_output=True, text=True, env={**os.environ, "CFLAGS": FAST})
         if generator.returncode != 0:
             raise AssertionError(generator.stderr)
         return self.trainer.run(*flags)

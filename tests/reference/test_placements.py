@@ -8,6 +8,7 @@ but for three ranks under a scaler: its gradients are those of a rank's batch be
 programs round elsewhere all the time, so the measure is how far PyTorch's own losses in 16 bits are from its own in float32: ours may be
 twice as far from these. There the optimizer is SGD, which carries a rounding on as it is: AdamW makes a step of any gradient, so that
 runs part by chance alone."""
+# long
 
 import os
 import unittest

@@ -3,6 +3,7 @@ for speed and without, for AVX2, with one thread and three, and under the saniti
 [--seed N] [--rounds N] [KIND ...]`; without --how: all but plain and sse2. gcc with the flags for speed takes every case. A
 kernel is long in the compiler, so that each other way takes a share of them, not the same as the others; with --all, as
 `ninja soak` has it, every one."""
+# long
 
 import argparse
 import ctypes

@@ -1,6 +1,9 @@
 """Every kernel template over elements of 16 bits beside itself over float32, which test_kernels.py holds to float64, on
 the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results are low; or results
-alone; or of products the inputs, of norms all but the parameters. `test_low_kernels.py [--how HOW] [KIND ...]`."""
+alone; or of products the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
+written, what is low is all. `test_low_kernels.py [--how HOW] [--all] [KIND ...]`; --all, as `ninja soak` has it: all of a kind's cases, and
+in float16, too, each choice of what is low."""
+# long
 
 import argparse
 import sys
@@ -36,8 +39,9 @@ def patterns(case, kind):
 
 
 def pair(kind, arguments, name, number, dtype):
-    """The case with its chosen operands low, and the same over float32, of numbers that both have."""
-    low, wide = (cases.build(kind, arguments, name + end, np.random.default_rng(7)) for end in ("", "_wide"))
+    """The case with its chosen operands low, and the same over float32, of numbers that both have; the latter's kernel is that of
+    every choice."""
+    low, wide = (cases.build(kind, arguments, f"{name}_{end}", np.random.default_rng(7)) for end in (number, "wide"))
     chosen = list(patterns(low, kind))[number]
     for operand in low.kernel.outputs + low.kernel.inputs:
         if operand.name in chosen:
@@ -65,14 +69,15 @@ def difference(low, wide, functions, dtype):
     return None
 
 
-def check(how, dtype, kind):
+def check(how, dtype, kind, everything):
     compiler, flags = HOW[how]
     made = []
-    for index, arguments in enumerate(list(cases.fixed(kind))[:: EACH[how]]):
+    for index, arguments in enumerate(list(cases.fixed(kind))[:: 1 if everything else EACH[how]]):
         probe = cases.build(kind, arguments, "probe", np.random.default_rng(7))
-        for number in range(len(list(patterns(probe, kind)))):
-            made.append(pair(kind, arguments, f"{kind}_{index}_{number}", number, dtype))
-    functions = kit.load([case.kernel for _, _, *both in made for case in both], compiler, tuple(flags))
+        for number in range(len(list(patterns(probe, kind))) if everything or dtype == "accel_bf16" else 1):
+            made.append(pair(kind, arguments, f"{kind}_{index}", number, dtype))
+    kernels = {case.kernel.name: case.kernel for _, _, *both in made for case in both}
+    functions = kit.load(list(kernels.values()), compiler, tuple(flags))
     messages = []
     for arguments, chosen, low, wide in made:
         message = difference(low, wide, functions, dtype)
@@ -85,6 +90,7 @@ def check(how, dtype, kind):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--how", choices=WAYS, action="append")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("kinds", nargs="*")
     options = parser.parse_args()
     good = True
@@ -95,7 +101,7 @@ def main():
         for dtype in WAYS[how]:
             for kind in options.kinds or [kind for kind in cases.KINDS if kind not in WITHOUT]:
                 if how != "avx2" or kind in BY_PROCESSOR:
-                    good &= check(how, dtype, kind)
+                    good &= check(how, dtype, kind, options.all)
     return 0 if good else 1
 
 
