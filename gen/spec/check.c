@@ -76,12 +76,21 @@ static void help(struct check *c, const char *before, const char *text, const ch
   if (c->diags != NULL && text != NULL) diag_help(c->diags, "%s%s%s", before, text, after);
 }
 
-void check_missing(struct check *c, const struct subject *group, const char *key) {
+/* The key, or, of a group that a condition asks for because of one key in it, that one: "devices.memory". */
+static const char *innermost(const struct check *c, const json_t *schema, const char *key) {
+  const json_t *inner = json_object_get(json_object_get(schema, "properties"), key);
+  const json_t *required = json_object_get(inner, "required");
+  if (c->cause.path == NULL || json_array_size(required) != 1) return key;
+  const char *one = json_string_value(json_array_get(required, 0));
+  return arena_printf(c->arena, "%s.%s", key, innermost(c, inner, one));
+}
+
+void check_missing(struct check *c, const struct subject *group, const json_t *schema, const char *key) {
   if (c->diags == NULL) return;
+  key = innermost(c, schema, key);
   check_report(c, group->key_where, "missing key '%s' in %s", key, group_words(c, group));
   const char *path = group->path[0] == '\0' ? key : arena_printf(c->arena, "%s.%s", group->path, key);
-  const json_t *schema = schema_find(c->root, path);
-  const char *sentence = json_string_value(schema_keyword(c->root, schema, "description"));
+  const char *sentence = json_string_value(schema_keyword(c->root, schema_find(c->root, path), "description"));
   if (sentence != NULL) diag_help(c->diags, "%s: %s", key, sentence);
 }
 

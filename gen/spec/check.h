@@ -34,8 +34,9 @@ struct subject {
 void check_report(struct check *c, struct location where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reports that a required key is not there, that a key is unknown, that a condition forbids one. */
-void check_missing(struct check *c, const struct subject *group, const char *key);
+/* Reports that a key is not there which `schema` requires of the group, that a key is unknown, that a condition forbids
+ * one. */
+void check_missing(struct check *c, const struct subject *group, const json_t *schema, const char *key);
 void check_unknown(struct check *c, const struct subject *group, const json_t *properties,
                    const struct spec_entry *entry);
 void check_forbidden(struct check *c, const struct subject *s);

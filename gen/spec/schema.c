@@ -117,7 +117,7 @@ static bool check_required(struct check *c, const json_t *schema, const struct s
   bool good = true;
   json_array_foreach(json_object_get(schema, "required"), i, key) {
     if (spec_entry(s->node, json_string_value(key)) != NULL) continue;
-    check_missing(c, s, json_string_value(key));
+    check_missing(c, s, schema, json_string_value(key));
     good = false;
   }
   return good;
