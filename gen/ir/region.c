@@ -173,6 +173,12 @@ bool node_makes(const struct node *node, const struct value *value) {
   return false;
 }
 
+int history_index(const struct call *call, int input) {
+  for (int h = 0; h < call->n_histories; h++)
+    if (call->history[h] == input) return h;
+  return -1;
+}
+
 /* ---- Equality ---- */
 
 static bool same_initializer(struct initializer a, struct initializer b) {

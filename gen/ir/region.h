@@ -63,6 +63,9 @@ void region_replace(struct region *region, const struct value *old, struct value
  * value (NULL: the value itself) and learns the new outputs. */
 struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map);
 
+/* Which of a repeated call's histories keeps this input; -1 when none does. */
+int history_index(const struct call *call, int input);
+
 /* Whether two paths are equal, or differ in one number between dots; then *end is where it ends in `a`, else -1. */
 bool paths_progress(const char *a, const char *b, int *end);
 

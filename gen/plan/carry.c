@@ -124,12 +124,6 @@ static struct region *backward_of(const struct graph *graph, const struct region
   return NULL;
 }
 
-static int history_of(const struct call *call, int input) {
-  for (int h = 0; h < call->n_histories; h++)
-    if (call->history[h] == input) return h;
-  return -1;
-}
-
 /* What the backward's region has for a history of the loop, where nobody else takes that; NULL where others do. */
 static struct value *taken_back(const struct graph *graph, const struct node *loop, const struct value *history) {
   struct value *found = NULL;
@@ -169,7 +163,7 @@ static bool is_written(const int *uses, const struct region *region, const struc
 static bool suits_backward(const struct graph *graph, struct loop_sum *found, const int *uses) {
   const struct call *call = found->loop->call;
   const struct value *kept = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
-  int history = history_of(call, found->input);
+  int history = history_index(call, found->input);
   found->back = backward_of(graph, call->callee);
   if (uses[other->id] != 1) return false;
   if (found->back == NULL) return history < 0;
@@ -240,7 +234,7 @@ static void carry_sum(struct builder *builder, const struct loop_sum *found) {
   callee->results.items[call->carry[found->input]] = kept;
   region_remove(callee, found->sum);
   if (found->back != NULL) {
-    int history = history_of(call, found->input);
+    int history = history_index(call, found->input);
     region_replace(found->back, found->history, sum);
     region_replace(found->back, kept, found->history);
     found->history->name = kept->name;

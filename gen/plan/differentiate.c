@@ -70,8 +70,8 @@ static struct value *gradient_of(struct pass *pass, const struct value *value) {
 /* The output of a repeated call that keeps a carried input of each iteration; made at the first request. */
 static struct value *history_of(struct pass *pass, struct node *node, int input) {
   struct call *call = node->call;
-  for (int h = 0; h < call->n_histories; h++)
-    if (call->history[h] == input) return node->outputs[call->callee->results.count + h];
+  int found = history_index(call, input);
+  if (found >= 0) return node->outputs[call->callee->results.count + found];
   const struct value *formal = call->callee->inputs.items[input];
   struct shape shape = {.rank = formal->shape.rank + 1, .dim = {call->count}};
   for (int i = 0; i < formal->shape.rank; i++) shape.dim[i + 1] = formal->shape.dim[i];

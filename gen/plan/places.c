@@ -89,9 +89,3 @@ int first_copy(const struct call *call, int copies) {
 int final_copy(const struct call *call, int copies) {
   return call->forward != NULL ? 0 : call->count % copies;
 }
-
-int history_index(const struct call *call, int input) {
-  for (int h = 0; h < call->n_histories; h++)
-    if (call->history[h] == input) return h;
-  return -1;
-}

@@ -42,7 +42,4 @@ bool is_local(const struct layout_pass *pass, const struct value *value);
 int first_copy(const struct call *call, int copies);
 int final_copy(const struct call *call, int copies);
 
-/* Which of the call's histories keeps this carried input; -1 when none does. */
-int history_index(const struct call *call, int input);
-
 #endif

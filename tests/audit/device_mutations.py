@@ -32,15 +32,14 @@ def fewer_blocks(match, rng):
 
 
 def own_memory(text, rng):
-    """A kernel is handed an array of the host's."""
-    found = list(re.finditer(r"  accel_launch\(device::\w+(?:<\d+>)?, \w+(?:\([^)]*\))?, \d+, (\w+)", text))
-    found = [m for m in found if m[1] != "sums"]
+    """A kernel is handed an array of the host's, by whichever of its launches runs."""
+    launch = re.compile(r"(  accel_launch\(device::\w+(?:<\d+>)?, \w+(?:\([^)]*\))?, \d+, )(?!sums\b)\w+")
+    found = list(launch.finditer(text))
     if not found:
         return None
-    match = rng.choice(found)
-    text = text[:match.start(1)] + "here" + text[match.end(1):]
-    start = text.rindex('extern "C"', 0, match.start())
-    return insert(text, text.index("{\n", start) + 2, "  float here[1 << 16];")
+    start = text.index("{\n", text.rindex('extern "C"', 0, rng.choice(found).start())) + 2
+    end = text.index("\n}\n", start)
+    return insert(text[:start] + launch.sub(r"\1here", text[start:end]) + text[end:], start, "  float here[1 << 16];")
 
 
 def lost(pattern):
