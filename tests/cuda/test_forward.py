@@ -57,6 +57,8 @@ def write_weights(trainer, text):
         shape = [int(word) for word in dims.split(",")][:int(rank)]
         numbers = rng.normal(size=shape) * 0.2 + (init == "ONES")
         weights[name] = (np.abs(numbers) if name.endswith("running_var") else numbers).astype(np.float32)
+        if name == "cls.predictions.bias":
+            weights[name][:8] = -np.inf  # tokens that are never there, and of which a row of logits begins
     weights |= {name: np.array(3, np.int64) for name in COUNTER.findall(text)}
     assert weights, "no parameter in the program's text"
     save_file(weights, trainer.folder / "weights.safetensors")
