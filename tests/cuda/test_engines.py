@@ -41,12 +41,12 @@ def build():
     """The program, and in the place of the driver's library one whose kernels load and do nothing; False without cuDNN."""
     flags, libraries = tool("--cflags", "cudnn"), tool("--libs", "cudnn")
     headers = [pathlib.Path(word) for word in flags if word.startswith("/")]
-    version = next((path.read_text() for path in (folder / "cudnn_version.h" for folder in headers) if path.exists()), "")
+    version, driver = (next((path.read_text() for path in (folder / name for folder in headers) if path.exists()), "")
+                       for name in ("cudnn_version.h", "cuda.h"))
     numbers = [int(number) for number in re.findall(r"#define CUDNN_(?:MAJOR|MINOR) (\d+)", version)]
-    if not libraries or numbers < [9, 11]:
+    if not libraries or not driver or numbers < [9, 11]:
         return False
     (OUT / "driver").mkdir(parents=True, exist_ok=True)
-    driver = next(path.read_text() for path in (folder / "cuda.h" for folder in headers) if path.exists())
     names = set(re.findall(r"CUDAAPI\s+(cu\w+)\s*\(", driver)) | set(re.findall(r"#define cu\w+ +(cu\w+_v\d)\b", driver))
     loads = {name for name in names if re.match("cu(LibraryLoadData|LibraryGetKernel|KernelGetFunction|Module(LoadData|GetFunction))", name)}
     sets = {name for name in names if re.match("cu(Func|Kernel)Set|cu(Library|Module)Unload", name)}
