@@ -117,10 +117,9 @@ static void add_savings(struct text *text, const struct program *program) {
   for (int i = 0; i < program->n_savings; i++) {
     const struct saving *saving = &program->savings[i];
     double share = 100 * saving->flops / (program->flops_per_step - saving->flops);
-    const char *sign = saving->bytes < 0 ? "-" : "";
     int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
-    text_printf(text, "saved     %s%s by %s, for %s more a step (%.0f %%)\n", sign, bytes_text(text->arena, size),
-                saving->measure, flops_text(text->arena, saving->flops), share);
+    text_printf(text, "%-9s %s by %s, for %s more a step (%.0f %%)\n", saving->bytes < 0 ? "lost" : "saved",
+                bytes_text(text->arena, size), saving->measure, flops_text(text->arena, saving->flops), share);
   }
 }
 

@@ -66,9 +66,10 @@ const char *target_products(const struct program *program) {
   if (program->job->training.deterministic)
     return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
   const struct processor *processor = processor_of(program->job);
-  const char *whose = processor->lanes > 0 ? arena_printf(arena, "one with %s", processor->title) : "one like this";
+  const char *whose =
+      processor->lanes > 0 ? arena_printf(arena, "a processor with %s", processor->title) : "this processor";
   if (multiplies(processor, program->low))
-    return arena_printf(arena, "products  %s, native: a processor such as %s has AVX512-BF16\n", name, whose);
-  return arena_printf(arena, "products  %s, emulated: blocks are widened to float32 on a processor such as %s\n", name,
+    return arena_printf(arena, "products  %s, native: %s has AVX512-BF16\n", name, whose);
+  return arena_printf(arena, "products  %s, emulated: %s does not multiply it, blocks are widened to float32\n", name,
                       whose);
 }
