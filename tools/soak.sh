@@ -1,6 +1,6 @@
 #!/bin/sh
-# Random tests, again and again with new seeds, and tests of all combinations of ranks, until SOAK_MINUTES (30) are over or
-# one fails. A failure prints its seed.
+# Random tests, again and again with new seeds and more draws, and tests of all cases of kernels and programs and of all
+# combinations of ranks, until SOAK_MINUTES (30) are over or one fails. A failure prints its seed.
 set -eu
 export LC_ALL=C
 end=$(($(date +%s) + 60 * ${SOAK_MINUTES:-30}))
