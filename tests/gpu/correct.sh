@@ -48,7 +48,7 @@ curve() { # JOB
     return 0
   fi
   compared correctness "$job" "$(difference "$job" "references/$job/metrics.jsonl")" "$most" "the processor's"
-  case $job in grouped | recompute | experts | states8 | adalomo) return 0 ;; esac
+  case $job in grouped | recompute | experts | experts16 | states8 | adalomo) return 0 ;; esac
   if [ ! -s runs/torch ] || [ ! -f batches.bin ]; then
     tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
   elif there_is_time 45 pytorch "$job"; then
