@@ -158,7 +158,8 @@ def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
     x = normal(rng, *shape)
     kept = [n for i, n in enumerate(shape) if i not in axes]
     kernel = Kernel("sum", [Operand("y", kept, accumulate=accumulate)], [Operand("x", shape)], name, axes=list(axes))
-    return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))})
+    spread = np.sqrt(np.square(x.astype(np.float64)).sum(tuple(axes))).max()  # the sum itself may be near 0 by chance
+    return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))}, scales={"y": spread})
 
 
 def build_dropout(name, rng, shape=(1,), p=0.1, site=0, in_place=False):
