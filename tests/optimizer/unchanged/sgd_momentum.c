@@ -9,7 +9,6 @@ static double learning_rate(int64_t at) {
 /* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
 static double gradient_norm(void) {
   static double sums[1];
-#pragma omp parallel for
   for (size_t chunk = 0; chunk < 1; chunk++) {
     const float *g = arena->all_gradients + chunk * 16384;
     const size_t count = 64;
