@@ -11,6 +11,7 @@ SIZES = {
     "resnet18": ("resnet", {"data": {"features": 3 * 32 * 32, "batch_size": 32},
                             "model": {"config": {"image_size": 32, "num_channels": 3, "embedding_size": 64, "stages": 4,
                                                  **{f"hidden_sizes.{i}": 64 << i for i in range(4)}, **{f"depths.{i}": 2 for i in range(4)}}}}),
+    "gru512": ("gru", {"data": {"batch_size": 64}, "model": {"config": {"n_embd": 256, "width": 512}}}),
 }
 
 
