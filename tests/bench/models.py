@@ -4,8 +4,8 @@ interleaved rounds. Every run is a process of its own, of which the first steps 
 usage: models.py [--rounds 3] [--steps 20] [--seconds 1] [--threads 2] [--tune-rounds 3] [--peers ours,eager,compile] [--precision no|bf16]
                  [--json FILE] [--resume] [NAME ...]
 
-A run has as many steps as take so many seconds, at least --steps: a machine may be slower for a second. `mlp` and `resnet18` are the models of
-`table` and `resnet` at sizes at which people train.
+A run has as many steps as take so many seconds, at least --steps: a machine may be slower for a second. `mlp`, `gru512` and `resnet18` are the
+models of `table`, `gru` and `resnet` at sizes at which people train.
 
 Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
 machine's own time for a step: its products and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
