@@ -265,6 +265,24 @@ struct region *graph_find_equal(const struct graph *graph, const struct region *
   return NULL;
 }
 
+struct region *graph_backward_of(const struct graph *graph, const struct region *region) {
+  for (int r = 0; r < graph->n_regions; r++)
+    if (graph->regions[r]->forward == region) return graph->regions[r];
+  return NULL;
+}
+
+const struct node *graph_only_call(const struct graph *graph, const struct region *callee) {
+  const struct node *found = NULL;
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct node *node = graph->regions[r]->nodes.items[i];
+      if (node->call == NULL || node->call->callee != callee) continue;
+      if (found != NULL) return NULL;
+      found = node;
+    }
+  return found;
+}
+
 /* ---- Scopes of a loop ---- */
 
 /* The bounds of the digits in which two paths differ first; false when they differ in anything else. */

@@ -16,6 +16,12 @@ bool region_equal(const struct region *a, const struct region *b);
 /* A region of the graph that is `region` in all but identity: name, inputs, parameters, nodes, results; or NULL. */
 struct region *graph_find_equal(const struct graph *graph, const struct region *region);
 
+/* The region that goes back over `region`; NULL where none does. */
+struct region *graph_backward_of(const struct graph *graph, const struct region *region);
+
+/* The only node that calls `callee`, in one iteration or several; NULL where several nodes do, or none. */
+const struct node *graph_only_call(const struct graph *graph, const struct region *callee);
+
 /* A value of `region`; the caller enters it into the list that `kind` names. */
 struct value *value_new(struct graph *graph, struct region *region, enum value_kind kind, int index, struct shape shape,
                         enum dtype dtype);

@@ -140,7 +140,7 @@ static int find(struct pass *pass, struct node **nodes, struct node **gradients)
 
 void take_at_once(struct program *program, struct builder *builder) {
   struct graph *graph = program->graph;
-  const struct region *backward = entry_backward(graph);
+  const struct region *backward = graph_backward_of(graph, graph->entry);
   if (backward == NULL || graph->entry->recompute || job_optimizer(program->job)->in_backward) return;
   struct pass pass = {
       .graph = graph, .builder = builder, .forward = graph->entry, .backward = graph->regions[backward->id]};
@@ -164,7 +164,7 @@ struct value_list step_results(const struct program *program) {
   struct value_list list = {0};
   const struct value_list *forward = &program->graph->entry->results;
   for (int i = 0; i < forward->count; i++) ARENA_PUSH(program->arena, list, forward->items[i]);
-  const struct region *backward = entry_backward(program->graph);
+  const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
   for (int i = 0; program->loss_in_backward && i < backward->results.count; i++)
     ARENA_PUSH(program->arena, list, backward->results.items[i]);
   return list;

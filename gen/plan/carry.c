@@ -8,16 +8,6 @@
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/uses.h"
 
-static int count_calls(const struct graph *graph, const struct region *callee) {
-  int count = 0;
-  for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
-      const struct call *call = graph->regions[r]->nodes.items[i]->call;
-      count += call != NULL && call->callee == callee;
-    }
-  return count;
-}
-
 /* The copy in 16 bits that a region makes of one of its values; NULL where it makes none, or loops over elements take
  * it, which read the value as well as a copy. */
 static struct node *copy_of(const struct region *region, const struct value *value) {
@@ -80,7 +70,8 @@ static void carry(struct graph *graph, struct node *node, struct value *first, s
 static bool carry_in(struct graph *graph, struct node *node) {
   const struct call *call = node->call;
   bool any = false;
-  if (call == NULL || call->count == 1 || call->n_histories > 0 || count_calls(graph, call->callee) > 1) return false;
+  if (call == NULL || call->count == 1 || call->n_histories > 0) return false;
+  if (graph_only_call(graph, call->callee) != node) return false;
   struct region *callee = call->callee;
   for (int i = node->n_inputs - 1; i >= 0; i--) {
     if (call->carry[i] < 0) continue;
@@ -117,12 +108,6 @@ struct loop_sum {
   struct region *back;   /* the callee's backward; NULL: none */
   struct value *history; /* of the carried value, as the backward takes it in its turns; NULL: none */
 };
-
-static struct region *backward_of(const struct graph *graph, const struct region *region) {
-  for (int r = 0; r < graph->n_regions; r++)
-    if (graph->regions[r]->forward == region) return graph->regions[r];
-  return NULL;
-}
 
 /* What the backward's region has for a history of the loop, where nobody else takes that; NULL where others do. */
 static struct value *taken_back(const struct graph *graph, const struct node *loop, const struct value *history) {
@@ -164,7 +149,7 @@ static bool suits_backward(const struct graph *graph, struct loop_sum *found, co
   const struct call *call = found->loop->call;
   const struct value *kept = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
   int history = history_index(call, found->input);
-  found->back = backward_of(graph, call->callee);
+  found->back = graph_backward_of(graph, call->callee);
   if (uses[other->id] != 1) return false;
   if (found->back == NULL) return history < 0;
   if (history < 0 || !value_is_used(found->back, kept, NULL)) return false;
@@ -247,7 +232,7 @@ static void carry_sum(struct builder *builder, const struct loop_sum *found) {
       add_again(graph, found, last, loop->outputs[callee->results.count - 1], region, region_position(loop) + 1);
   last->name = kept->name;
   loop->outputs[callee->results.count - 1]->name = other->name;
-  struct region *back = backward_of(graph, region);
+  struct region *back = graph_backward_of(graph, region);
   if (back != NULL) region_replace(back, last, whole);
   name_values(arena, callee);
   name_values(arena, region);
@@ -259,7 +244,7 @@ static bool carry_sum_in(struct builder *builder, struct node *loop) {
   const struct call *call = loop->call;
   struct loop_sum found;
   if (call == NULL || call->count == 1 || call->forward != NULL || call->callee->recompute) return false;
-  if (count_calls(graph, call->callee) > 1) return false;
+  if (graph_only_call(graph, call->callee) != loop) return false;
   const int *uses = count_uses(graph->arena, graph);
   for (int i = 0; i < loop->n_inputs; i++) {
     if (call->carry[i] < 0 || !find_sum(graph, loop, i, uses, &found)) continue;

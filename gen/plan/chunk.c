@@ -24,23 +24,13 @@ struct pass {
 
 /* ---- The product that makes a value ---- */
 
-static int count_calls(const struct graph *graph, const struct region *callee) {
-  int calls = 0;
-  for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
-      const struct call *call = graph->regions[r]->nodes.items[i]->call;
-      if (call != NULL && call->callee == callee) calls += call->count;
-    }
-  return calls;
-}
-
 /* The product with one matrix that makes a value which one operation alone uses, in its region or as the result of a
  * function that is called once; NULL when there is none. Conversions between the two do not count. */
 static const struct node *find_product(const struct pass *pass, const struct value *value) {
   if (value->kind != VALUE_RESULT || value->id >= pass->n_values || pass->uses[value->id] != 1) return NULL;
   const struct node *node = value->producer;
   if (node->call != NULL)
-    return count_calls(pass->graph, node->call->callee) == 1
+    return node->call->count == 1 && graph_only_call(pass->graph, node->call->callee) == node
                ? find_product(pass, node->call->callee->results.items[value->index])
                : NULL;
   if (node->kind->converts) return find_product(pass, node->inputs[0]);

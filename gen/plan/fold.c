@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/ir/region.h"
 #include "gen/plan/match.h"
 #include "gen/plan/recompute.h"
 #include "gen/plan/weight_walk.h"
@@ -193,7 +194,7 @@ static bool check_ignored(const struct program *program, struct diagnostics *dia
 bool fold(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
   struct folding folding = {.program = program, .newest = -1};
-  const struct region *backward = entry_backward(program->graph);
+  const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
   if (program->kind != PROGRAM_TRAIN || !job_folds(program->job) || backward == NULL) return true;
   if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
     return false;

@@ -102,7 +102,7 @@ static void choose_in_backward(struct program *program, struct weight_walk *walk
 
 void plan_gradients(struct program *program) {
   const struct graph *graph = program->graph;
-  const struct region *backward = entry_backward(graph);
+  const struct region *backward = graph_backward_of(graph, graph->entry);
   if (backward == NULL) return;
   struct counts counts = {0};
   struct weight_walk walk = {.program = program, .visit = visit_gradients, .context = &counts};

@@ -1,5 +1,7 @@
 #include "gen/plan/weight_walk.h"
 
+#include "gen/ir/region.h"
+
 const char *weight_path(struct arena *arena, const char *prefix, const char *path) {
   if (prefix[0] == '\0') return path;
   return path[0] == '\0' ? prefix : arena_printf(arena, "%s.%s", prefix, path);
@@ -39,14 +41,8 @@ void weight_walk_from(struct weight_walk *walk, const struct region *entry) {
   walk_region(walk, entry, root);
 }
 
-const struct region *entry_backward(const struct graph *graph) {
-  for (int r = 0; r < graph->n_regions; r++)
-    if (graph->regions[r]->forward == graph->entry) return graph->regions[r];
-  return NULL;
-}
-
 void weight_walk_entries(struct weight_walk *walk) {
-  const struct region *backward = entry_backward(walk->program->graph);
+  const struct region *backward = graph_backward_of(walk->program->graph, walk->program->graph->entry);
   weight_walk_from(walk, walk->program->graph->entry);
   if (walk->program->second_entry != NULL) weight_walk_from(walk, walk->program->second_entry);
   if (backward != NULL) weight_walk_from(walk, backward);

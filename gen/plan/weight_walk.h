@@ -22,9 +22,6 @@ void weight_walk_from(struct weight_walk *walk, const struct region *entry);
 /* From the entry, from its copy for evaluation, and from its backward, which may run forward regions of its own. */
 void weight_walk_entries(struct weight_walk *walk);
 
-/* The backward of the entry; NULL where there is none. */
-const struct region *entry_backward(const struct graph *graph);
-
 /* The name of what is `path` below the scope `prefix`. */
 const char *weight_path(struct arena *arena, const char *prefix, const char *path);
 
