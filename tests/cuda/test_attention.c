@@ -3,6 +3,7 @@
  * for them can be seen on a GPU alone. */
 #include "runtime/cuda/attention.h"
 #include "runtime/values/half.h"
+#include "tests/cuda/packed_attention.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"
@@ -198,27 +199,11 @@ static void run(void) {
   type = asked("HALF", 0) ? ACCEL_F16 : ACCEL_BF16;
   plan.deterministic = asked("DETERMINISTIC", 0);
   if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
-  const int64_t row = (HEADS + 2 * groups) * SIZE;
-  const struct accel_steps packed = {LENGTH * row, SIZE, row}, apart = {LENGTH * HEADS * SIZE, SIZE, HEADS * SIZE};
-  attention = (struct accel_cuda_attention){.name = "attn",
-                                            .type = type,
-                                            .batch = BATCH,
-                                            .heads = HEADS,
-                                            .groups = groups,
-                                            .queries = LENGTH,
-                                            .keys = LENGTH,
-                                            .head_size = SIZE,
-                                            .scale = 0.35,
-                                            .causal = causal,
-                                            .lengths = lengths,
-                                            .q = packed,
-                                            .k = packed,
-                                            .v = packed,
-                                            .y = apart,
-                                            .d_q = packed,
-                                            .d_k = packed,
-                                            .d_v = packed,
-                                            .d_y = apart};
+  attention = packed_attention(type, BATCH, HEADS, groups, LENGTH, SIZE);
+  attention.name = "attn";
+  attention.scale = 0.35;
+  attention.causal = causal;
+  attention.lengths = lengths;
   accel_cuda_open(&program, &plan);
   arena = accel_cuda_arena();
   accel_cuda_open_attention(&attention);

@@ -5,6 +5,7 @@
  * Prints the bytes of the runtime's own, and of the engine. Status 1, and why, where there is none in ROOM bytes. */
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/state.h"
+#include "tests/cuda/packed_attention.h"
 
 #include <cudnn.h>
 #include <stdarg.h>
@@ -144,28 +145,12 @@ int main(int count, char **words) {
   long long number[13] = {0};
   if (count != 13) return 2;
   for (int i = 2; i < count; i++) number[i] = atoll(words[i]);
-  const int64_t heads = number[4], groups = number[5], length = number[6], size = number[7];
-  const int64_t row = (heads + 2 * groups) * size, wide = heads * size;
-  const struct accel_steps together = {length * row, size, row}, apart = {length * wide, size, wide};
-  struct accel_cuda_attention a = {.name = "attention",
-                                   .type = number[10] ? ACCEL_F16 : ACCEL_BF16,
-                                   .batch = number[3],
-                                   .heads = heads,
-                                   .groups = groups,
-                                   .queries = length,
-                                   .keys = length,
-                                   .head_size = size,
-                                   .scale = 0.125,
-                                   .causal = number[8],
-                                   .lengths = number[9],
-                                   .q = together,
-                                   .k = together,
-                                   .v = together,
-                                   .y = apart,
-                                   .d_q = together,
-                                   .d_k = together,
-                                   .d_v = together,
-                                   .d_y = apart};
+  struct accel_cuda_attention a =
+      packed_attention(number[10] ? ACCEL_F16 : ACCEL_BF16, number[3], number[4], number[5], number[6], number[7]);
+  a.name = "attention";
+  a.scale = 0.125;
+  a.causal = number[8];
+  a.lengths = number[9];
   cudnnStatus_t status = read_properties(words[1]);
   if (status != CUDNN_STATUS_SUCCESS) {
     printf("%s of the GPU's properties\n", cudnnGetErrorString(status));
