@@ -54,7 +54,7 @@ report() {
 }
 
 # What a file leaves in its folder for temporary files goes when it ends; others than its user may look for theirs there.
-TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/accel-XXXXXX")
+TMPDIR=$(mktemp -d)
 export TMPDIR
 chmod 755 "$TMPDIR"
 trap 'rm -rf "$TMPDIR"' EXIT
