@@ -1,6 +1,6 @@
 #!/bin/sh
 # From nothing to a trained model: builds the generator, writes a trainer from a job and a GPT in C, trains it on the
-# C sources of this project (or on FILE), and prints text that it wrote.
+# C sources of this project (or on FILE), and prints three short texts that the model writes.
 #
 # usage: sh examples/quickstart.sh [FILE]
 set -eu
@@ -10,8 +10,12 @@ cd "$(dirname "$0")/.."
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || say() { printf '\n%s\n' "$*"; }
-show() { # prints a command and runs it
-  echo "\$ $*"
+show() { # prints a command, as one would type it, and runs it
+  printf '$'
+  for word; do
+    case $word in *' '*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+  done
+  echo
   "$@"
 }
 
@@ -24,8 +28,11 @@ work=build/quickstart
 mkdir -p "$work"
 if [ -n "$text" ]; then
   cp "$text" "$work/corpus.txt"
+  prompt=$(awk 'NF { print $1; exit }' "$text")
 else
-  find gen runtime tools examples templates tests -name '*.[ch]' -o -name '*.j2' | LC_ALL=C sort | xargs cat >"$work/corpus.txt"
+  # What people wrote: no templates, no tests and none of their expected programs, whose long lines are mostly blanks.
+  find gen runtime include examples -name '*.[ch]' | LC_ALL=C sort | xargs cat >"$work/corpus.txt"
+  prompt='static int '
 fi
 echo "$work/corpus.txt: $(wc -c <"$work/corpus.txt") bytes"
 
@@ -43,4 +50,7 @@ show "$work/trainer"
 
 say "5. What it writes now"
 show build/accel-gen build examples/jobs/quickstart.yaml --program generate -o "$work/writer"
-show "$work/writer" --prompt 'static int ' --tokens 600 --temperature 0.7 --seed 3
+for seed in 1 2 3; do
+  show "$work/writer" --prompt "$prompt" --tokens 240 --temperature 0.7 --seed "$seed"
+  echo
+done
