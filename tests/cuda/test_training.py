@@ -50,6 +50,10 @@ CASES = {
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
 }
 
+# Rows of several warps, their last one in part, and rows whose packs have one element.
+CASES["wide"] = case("gpt2", {**GPT, "n_layer": 1, "n_head": 4, "n_embd": 260}, TEXT, optimizer={"name": "sgd", "lr": 1e-3}, training={"steps": 2, "seed": 3})
+CASES["narrow"] = case("gpt2", {**GPT, "n_layer": 1, "n_head": 2, "n_embd": 34}, TEXT, training={"steps": 2, "seed": 3})
+
 # Every other example, and rules and types that are left.
 MORE = {
     "resnet": case("resnet", {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10,
@@ -59,6 +63,8 @@ MORE = {
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
     "chunk": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3},
                   precision={"mixed_precision": "bf16"}, devices={"attention": "own"}),
+    "block": case("llama", {**HEADS, "num_hidden_layers": 1, "hidden_size": 1032}, TEXT, precision={"mixed_precision": "bf16"},
+                  devices={"attention": "own"}, training={"steps": 2, "seed": 3}),
     "radam": case("gpt2", GPT, TEXT, optimizer={"name": "radam", "lr": 1e-3}),
     "fp16": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, precision={"mixed_precision": "fp16"}, devices={"attention": "own"}, optimizer=CLIPPED,
                  accumulation={"num_steps": 2}, training={"steps": 6, "seed": 3}),
