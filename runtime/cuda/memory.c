@@ -1,5 +1,6 @@
 /* The device's arena: one range of addresses with physical memory behind all of it. */
 #include "runtime/cuda/state.h"
+#include "runtime/process/world.h"
 
 #include <cuda.h>
 
@@ -79,24 +80,26 @@ static bool has(CUdevice_attribute what, int number) {
   return driver()->attribute(&value, what, number) == CUDA_SUCCESS && value != 0;
 }
 
-/* As ncclMemAlloc makes it, so that NCCL may use it where it lies: GPUDirect RDMA lets the network's adapters of other
- * machines reach it, where the GPU has that for memory of this kind; handles other processes here, and over NVLink
- * those of other machines. */
+/* Of one rank plain memory; of several as ncclMemAlloc makes it, so that NCCL may use it where it lies: GPUDirect RDMA
+ * lets the network's adapters of other machines reach it, where the GPU has that for memory of this kind; handles other
+ * processes here, and over NVLink those of other machines. */
 static CUmemAllocationProp kind_of_memory(int number) {
-  int handles = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  if (has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, number)) handles |= CU_MEM_HANDLE_TYPE_FABRIC;
   CUmemAllocationProp kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                              .requestedHandleTypes = (CUmemAllocationHandleType)handles,
                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
+  int handles = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  if (rt_world()->ranks == 1) return kind;
+  if (has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, number)) handles |= CU_MEM_HANDLE_TYPE_FABRIC;
+  kind.requestedHandleTypes = (CUmemAllocationHandleType)handles;
   kind.allocFlags.gpuDirectRDMACapable = has(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, number);
   return kind;
 }
 
-/* A GPU that has such handles may still not give them: where nobody set up the exchange between machines. */
+/* A GPU that has handles for other machines may still not give them: where nobody set up the exchange between machines,
+ * or a container leaves it out. */
 static CUmemGenericAllocationHandle create(size_t bytes, CUmemAllocationProp kind) {
   CUmemGenericAllocationHandle memory = 0;
   CUresult code = driver()->create(&memory, bytes, &kind, 0);
-  if (code == CUDA_ERROR_NOT_PERMITTED || code == CUDA_ERROR_NOT_SUPPORTED) {
+  if (code != CUDA_SUCCESS && (kind.requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0) {
     kind.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     code = driver()->create(&memory, bytes, &kind, 0);
   }

@@ -231,6 +231,17 @@ static void test_collectives(void **state) {
   expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclCommWindowRegister", NULL), "", &good, 0);
 }
 
+/* GPUs that have not all that memory for several ranks is asked for, or have it and do not give it. */
+static void test_memory(void **state) {
+  static const char *const machines[] = {"STANDIN_RDMA=0 STANDIN_FABRIC=0", "STANDIN_FABRIC=1",
+                                         "STANDIN_FAIL=cuDeviceGetAttribute"};
+  const int good = 0, told = 1;
+  (void)state;
+  for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+    expect(in_ranks(sums, 8, machines[i], NULL), "", &good, 0);
+  expect(in_ranks(sums, 8, "STANDIN_HANDLES=0", NULL), "cuMemCreate of CUDA's driver", &told, 1);
+}
+
 static void test_breaks(void **state) {
   const int found = STANDIN_STATUS, told = 1;
   (void)state;
@@ -246,6 +257,7 @@ static void test_breaks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_breaks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_breaks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,7 @@ static void test_start(void **state) {
   } cases[] = {
       {"STANDIN_GPUS=1", NULL},
       {"STANDIN_ARCH=86", NULL},
-      {"STANDIN_RDMA=0 STANDIN_FABRIC=0", NULL},
-      {"STANDIN_FABRIC=1", NULL},
-      {"STANDIN_FAIL=cuDeviceGetAttribute", NULL},
+      {"STANDIN_HANDLES=0 STANDIN_RDMA=0 STANDIN_FABRIC=0", NULL}, /* which one rank does not ask for */
       {"STANDIN_DRIVER=0", "error: no NVIDIA driver on this machine"},
       {"STANDIN_DRIVER=11080", "the NVIDIA driver is for CUDA 11.8, older than the CUDA"},
       {"STANDIN_GPUS=0", "error: no GPU on this machine"},

@@ -39,7 +39,8 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes, const
     fault("cuMemCreate of memory that is not the device's");
   bool fabric = (kind->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0;
   if (fabric && setting("STANDIN_FABRIC", 2) == 0) fault("cuMemCreate with handles for a fabric");
-  if (fabric && setting("STANDIN_FABRIC", 2) == 1) return CUDA_ERROR_NOT_PERMITTED;
+  if (fabric && setting("STANDIN_FABRIC", 2) == 1) return CUDA_ERROR_OPERATING_SYSTEM;
+  if (kind->requestedHandleTypes != 0 && !setting("STANDIN_HANDLES", 1)) return CUDA_ERROR_NOT_SUPPORTED;
   if (kind->allocFlags.gpuDirectRDMACapable && !setting("STANDIN_RDMA", 1)) fault("cuMemCreate for GPUDirect RDMA");
   if (bytes % GRANULARITY != 0) fault("cuMemCreate of %zu bytes, not a multiple of the granularity", bytes);
   if (call("cuMemCreate")) return CUDA_ERROR_OUT_OF_MEMORY;
