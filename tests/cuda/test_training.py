@@ -146,7 +146,17 @@ class Comparison(unittest.TestCase):
         for key in left:
             away = np.abs(right[key].astype(np.float64) - left[key])
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
+        self.turn_round(name, trainers[1], found, right)
         return found, *((trainers[1].folder / f"trainer.{ending}").read_text() for ending in ("c", "cu"))
+
+    def turn_round(self, name, trainer, lines, weights):
+        """The same bits where the threads of a block, and the blocks, take turns from the last to the first: none reads what
+        another writes without a barrier between them."""
+        for one, other in zip(lines, trainer.run(HOST_ORDER="reversed"), strict=True):
+            for key in one.keys() & {*KEYS}:
+                self.assertEqual(one[key], other[key], f"{name}: {key} of {one['step']}, threads in another order")
+        for key, value in trainer.weights().items():
+            np.testing.assert_array_equal(value, weights[key], f"{name}: {key}, threads in another order")
 
 
 class Training(Comparison):

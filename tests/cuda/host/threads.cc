@@ -41,6 +41,18 @@ void *scheduler; /* the stack of whoever launched */
 void (*body)(const void *);
 const void *given;
 
+/* Whether blocks, warps and lanes take turns from the last to the first: what one reads that another writes, without a
+ * barrier between them, is then read on the other side of the write. HOST_ORDER=reversed in the environment asks for it. */
+bool is_reversed() {
+  static const char *const order = getenv("HOST_ORDER");
+  return order != NULL && strcmp(order, "reversed") == 0;
+}
+
+/* Of `count` that take turns, the one whose turn is the i-th. */
+unsigned turn(unsigned i, unsigned count) {
+  return is_reversed() ? count - 1 - i : i;
+}
+
 void run_thread(void) {
   body(given);
   threads[current].state = ENDED;
@@ -71,7 +83,8 @@ bool run_warp(unsigned first) {
   for (bool again = true; again;) {
     bool all_wait = true;
     again = false;
-    for (unsigned t = first; t < end; t++) {
+    for (unsigned i = 0; i < end - first; i++) {
+      const unsigned t = first + turn(i, end - first);
       if (threads[t].state == READY) {
         current = t;
         threadIdx = threads[t].index;
@@ -92,7 +105,8 @@ bool run_warp(unsigned first) {
 void run_block(const char *call) {
   for (;;) {
     bool moved = false, ended = true, all_at_block = true;
-    for (unsigned first = 0; first < n_threads; first += WARP) moved |= run_warp(first);
+    const unsigned warps = (n_threads + WARP - 1) / WARP;
+    for (unsigned i = 0; i < warps; i++) moved |= run_warp(turn(i, warps) * WARP);
     for (unsigned t = 0; t < n_threads; t++) {
       ended &= threads[t].state == ENDED;
       all_at_block &= threads[t].state == ENDED || threads[t].state == AT_BLOCK;
@@ -133,7 +147,9 @@ void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *a
   given = arguments;
   gridDim = grid;
   blockDim = block;
-  for (unsigned b = 0; b < grid.x * grid.y * grid.z; b++) {
+  const unsigned blocks = grid.x * grid.y * grid.z;
+  for (unsigned i = 0; i < blocks; i++) {
+    const unsigned b = turn(i, blocks);
     blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
     for (unsigned t = 0; t < n_threads; t++) prepare(t, block);
     run_block(call);
