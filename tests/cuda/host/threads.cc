@@ -127,6 +127,17 @@ void __syncthreads(void) {
   wait(AT_BLOCK);
 }
 
+int __syncthreads_or(int predicate) {
+  static int any;
+  any |= predicate != 0;
+  __syncthreads();
+  const int found = any;
+  __syncthreads();
+  any = 0;
+  __syncthreads();
+  return found;
+}
+
 void __syncwarp(unsigned) {
   wait(AT_WARP);
 }

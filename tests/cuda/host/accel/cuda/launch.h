@@ -38,6 +38,9 @@ extern dim3 blockDim, gridDim;
 /* Waits for all threads of the block that have not ended. */
 void __syncthreads(void);
 
+/* The same; whether one of them has a predicate that is not 0. */
+int __syncthreads_or(int predicate);
+
 /* Waits for all threads of the warp that have not ended. */
 void __syncwarp(unsigned mask = 0xffffffffu);
 
