@@ -73,6 +73,17 @@ class Keys(unittest.TestCase):
             self.assertEqual(set(re.findall(r"\.tf32 = (\w+),", text)), {json.dumps(wanted)})
         self.assertEqual(set(re.findall(r"\.tf32 = (\w+),", self.text(precision={"tf32": True, "mixed_precision": "bf16"}))), {"false"})
 
+    def test_blocks(self):
+        """The update of many weights has blocks enough for all multiprocessors to be full, whatever the rows it goes by."""
+        bias = [{"match": "*.bias", "weight_decay": 0}]
+        for keys in ({}, {"state_dtype": "bf16"}, {"state_dtype": "bf16", "param_groups": [{"match": "wte.*", "weight_decay": 0}]}, {"param_groups": bias}):
+            trainer = HostTrainer(job(optimizer={"name": "adamw", "lr": 1e-3, **keys}), [])
+            trainer.job["model"]["config"] = {**GPT, "vocab_size": 50257}
+            trainer.write()
+            trainer.generate()
+            grid = re.search(r"accel_launch\(device::update, (?:dim3\((\d+), (\d+)\)|(\d+)),", (trainer.folder / "trainer.cu").read_text())
+            self.assertGreaterEqual(int(grid[3] or int(grid[1]) * int(grid[2])), 1056, keys)
+
     def test_memory(self):
         """What does not fit is refused where the program is made."""
         trainer = HostTrainer(job(devices={"memory": "40MiB"}), [])
