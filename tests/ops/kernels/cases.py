@@ -120,8 +120,10 @@ def entropy_inputs(rng, shape, v, ignored):
     return logits, targets
 
 
-def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False, smoothing=0.0, z=0.0):
+def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False, smoothing=0.0, z=0.0, nan=False):
     logits, targets = entropy_inputs(rng, shape, v, ignored)
+    if nan:  # in a place that is not the target's
+        logits[0, (targets[0] + 1) % v] = np.nan
     x, t, lse, counts, picked = entropy64(logits, targets, -1)
     picked = (1 - smoothing) * picked + np.where(counts, smoothing * (lse - x.mean(-1)) + z * lse**2, 0)
     rows = len(t)
@@ -148,8 +150,9 @@ def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_p
                 scales={"dlogits": 0.7 / counts.sum()})  # a probability near 1, less 1
 
 
-def build_log_sum_exp(name, rng, shape=(1,)):
+def build_log_sum_exp(name, rng, shape=(1,), nan=False):
     x = normal(rng, *shape) * 3
+    x[0, 1:2] = np.nan if nan else x[0, 1:2]
     truth = np.log(np.exp(x.astype(np.float64)).sum(-1))
     return Case(Kernel("log_sum_exp", [Operand("y", shape[:-1])], [Operand("x", shape)], name), {"x": x}, {"y": truth})
 

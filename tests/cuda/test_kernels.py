@@ -1,0 +1,88 @@
+"""Kernels of templates/cuda, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
+here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
+
+usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: more random cases (ninja soak)"""
+
+import argparse
+import ctypes
+import os
+import sys
+
+import numpy as np
+from host import CXX, HOST, OUT, TREE, compile_all, headers
+
+sys.path.insert(0, str(TREE / "tests" / "ops" / "kernels"))
+
+import cases  # noqa: E402
+from compilers import formatted  # noqa: E402; tests/program
+import kernels as kit  # noqa: E402
+
+SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/plan/target.h has it
+# Of libraries, or with random numbers whose key the device makes: what programs of test_training.py run.
+WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
+           "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "grouped_matmul", "grouped_matmul_weight"}
+# Extents that those of a processor do not come to.
+LARGE = {
+    "log_sum_exp": [dict(shape=(3, 5), nan=True)],
+    "cross_entropy": [dict(shape=(3,), v=5, nan=True), dict(shape=(3,), v=300, nan=True)],
+    "sum": [dict(shape=(64, 3, 300), axes=(0, 2)), dict(shape=(9, 5, 70), axes=(0, 2), accumulate=True), dict(shape=(2, 1100, 3), axes=(0, 2))],
+    "batch_norm": [dict(shape=(3, 2, 3000)), dict(shape=(8, 3, 2048)), dict(shape=(90, 2, 19, 10)), dict(shape=(2, 3, 4096))],
+    "batch_norm_backward": [dict(shape=(3, 2, 3000), in_place=True), dict(shape=(8, 3, 2048), accumulate=True)],
+}
+SUPPORT = kit.ENVIRONMENT.get_template("cuda/support.c.j2").make_module()
+HEAD = """#include <accel/cuda/launch.h>
+#include <assert.h>
+
+void host_launch(const char *, void (*run)(const void *), const void *arguments, size_t) {
+  run(arguments);
+}
+static float room[%d];
+static float *const sums = room;
+
+"""
+
+
+def template_of(kind):
+    return kit.template_of(kind).replace("cpu/", "cuda/")
+
+
+def kernel_text(kernel):
+    kernel.sums, kernel.by_library, kernel.low = SUMS, False, ""
+    return str(getattr(kit.ENVIRONMENT.get_template(template_of(kernel.kind)).make_module(), kernel.kind)(kernel)) + "\n"
+
+
+def load(kind, made):
+    """The launchers, each of which is done when it returns."""
+    body = "".join(kernel_text(case.kernel) for case in made)
+    source, library = OUT / f"{kind}.cc", OUT / f"{kind}.so"
+    source.write_text(HEAD % SUMS + str(kit.NAMED.helpers(SUPPORT, body)) + body.rstrip() + "\n")
+    compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", headers(), source,
+                 HOST / "threads.cc", "-o", library])
+    functions = ctypes.CDLL(str(library))
+    return [lambda *arrays, call=functions[case.kernel.name]: call(*(ctypes.c_void_p(a.ctypes.data) for a in arrays)) for case in made]
+
+
+def check(kind, rounds, seed):
+    rng = np.random.default_rng(seed)
+    chosen = [*cases.fixed(kind), *LARGE.get(kind, []), *(cases.fuzzed(kind, rng) for _ in range(rounds))]
+    made = [cases.build(kind, arguments, f"{kind}_{i}", rng) for i, arguments in enumerate(chosen)]
+    told = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, load(kind, made))]
+    wrong = [f"#   {arguments}: {message}" for arguments, message in told if message]
+    wrong += [f"#   {what}: {why}" for what, why in formatted((OUT / f"{kind}.cc").read_text()) if why]
+    print(f"{'not ok' if wrong else 'ok'} {kind} ({len(made)} kernels)", *wrong, sep="\n", flush=True)
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", 1)))
+    parser.add_argument("kinds", nargs="*")
+    options = parser.parse_args()
+    print(f"# seed {options.seed}")
+    kinds = options.kinds or [kind for kind in cases.KINDS if kind not in WITHOUT]
+    return 0 if all([check(kind, 12 if options.all else 2, options.seed) for kind in kinds]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
