@@ -113,7 +113,6 @@ static struct jinja_value floats_value(struct arena *arena, const double *values
 }
 
 static void set_own_keys(struct arena *arena, struct jinja_value value, const struct job *job) {
-  static const char *const adjustments[] = {"original", "match_rms_adamw", "spectral_unclamped"};
   set_real(arena, value, "dampening", job->optimizer.dampening);
   set_bool(arena, value, "nesterov", job->optimizer.nesterov);
   set_real(arena, value, "alpha", job->optimizer.alpha);
@@ -125,7 +124,7 @@ static void set_own_keys(struct arena *arena, struct jinja_value value, const st
   set_real(arena, value, "least_scale", job->optimizer.least_scale);
   set_real(arena, value, "clip_threshold", job->optimizer.clip_threshold);
   set_int(arena, value, "ns_steps", job->optimizer.ns_steps);
-  set_text(arena, value, "adjust_lr_fn", adjustments[job->optimizer.adjust_lr_fn]);
+  set_text(arena, value, "adjust_lr_fn", job_word(job, "optimizer.adjust_lr_fn"));
   jinja_set(arena, value, "ns_coefficients", floats_value(arena, job->optimizer.ns_coefficients, 3));
 }
 
@@ -193,7 +192,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_numbers(arena, value, spans, row, &job->optimizer.numbers);
   set_own_keys(arena, value, job);
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
-  set_text(arena, value, "norm_type", job->optimizer.norm_type == NORM_INF ? "inf" : "2");
+  set_text(arena, value, "norm_type", job_word(job, "optimizer.norm_type"));
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", program->border.factor);
   set_bool(arena, value, "unscales", program->border.unscales);
@@ -248,20 +247,15 @@ struct jinja_value optimizer_value(const struct program *program) {
 }
 
 struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
-  static const char *const names[] = {"constant",   "linear",       "cosine",      "cosine_with_restarts",
-                                      "polynomial", "inverse_sqrt", "exponential", "step",
-                                      "one_cycle",  "wsd"};
-  static const char *const growths[] = {"constant", "linear", "cosine"};
-  static const char *const anneals[] = {"cosine", "linear"}, *const decays[] = {"linear", "cosine", "sqrt"};
   struct jinja_value value = jinja_map(arena);
   struct schedule_steps steps = schedule_steps(job);
-  set_text(arena, value, "name", names[job->schedule.name]);
+  set_text(arena, value, "name", job_word(job, "schedule.name"));
   set_int(arena, value, "warmup_steps", steps.warmup);
   set_int(arena, value, "stable_until", steps.stable);
   set_int(arena, value, "decay_steps", steps.decay);
   set_int(arena, value, "per_step", steps.per_step);
   set_int(arena, value, "steps", job->training.steps);
-  set_text(arena, value, "wd_incr_style", growths[job->schedule.wd_incr_style]);
+  set_text(arena, value, "wd_incr_style", job_word(job, "schedule.wd_incr_style"));
   set_real(arena, value, "start_weight_decay", job->schedule.start_weight_decay);
   set_real(arena, value, "end_weight_decay", job->optimizer.numbers.weight_decay);
   set_real(arena, value, "min_lr", job->schedule.min_lr);
@@ -270,10 +264,10 @@ struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
   set_int(arena, value, "timescale", steps.timescale);
   set_real(arena, value, "gamma", job->schedule.gamma);
   set_int(arena, value, "step_size", job->schedule.step_size);
-  set_text(arena, value, "anneal", anneals[job->schedule.anneal]);
+  set_text(arena, value, "anneal", job_word(job, "schedule.anneal"));
   set_real(arena, value, "peak", steps.peak);
   set_real(arena, value, "div_factor", job->schedule.div_factor);
   set_real(arena, value, "final_div_factor", job->schedule.final_div_factor);
-  set_text(arena, value, "decay_type", decays[job->schedule.decay_type]);
+  set_text(arena, value, "decay_type", job_word(job, "schedule.decay_type"));
   return value;
 }

@@ -47,7 +47,7 @@ static bool check_rest(const struct program *program, struct diagnostics *diags)
              packed ? "the last token of a document" : "a batch that samples do not fill");
   if (packed)
     diag_note(diags, job_where(program->job, "data.packing"), "'data.packing' is %s here",
-              program->job->data.packing == PACKING_PAD ? "pad" : "documents");
+              job_word(program->job, "data.packing"));
   else
     diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
   diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set %s",

@@ -27,12 +27,14 @@ static int64_t runs_in(const struct function *from, const struct function *funct
   return runs;
 }
 
+/* What parameters start as, by enum initializer_kind. */
+static const char *const start_names[] = {"zeros", "zeros", "ones", "normal", "uniform"};
+
 /* ---- For people ---- */
 
 static const char *start_text(struct arena *arena, struct initializer init) {
-  static const char *const names[] = {"zeros", "zeros", "ones", "normal", "uniform"};
-  if (init.kind < INIT_NORMAL) return names[init.kind];
-  return arena_printf(arena, "%s(%g, %g)", names[init.kind], init.a, init.b);
+  if (init.kind < INIT_NORMAL) return start_names[init.kind];
+  return arena_printf(arena, "%s(%g, %g)", start_names[init.kind], init.a, init.b);
 }
 
 static int longest_name(const struct program *program) {
@@ -102,13 +104,12 @@ static json_t *shape_json(struct shape shape) {
 }
 
 static json_t *parameters_json(const struct program *program) {
-  static const char *const names[] = {"zeros", "zeros", "ones", "normal", "uniform"};
   json_t *list = json_array();
   for (int i = 0; i < program->n_weights; i++) {
     const struct parameter *p = program->weights[i].parameter;
     json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:I, s:b}", "name", program->weights[i].path,
                                           "shape", shape_json(p->shape), "dtype", dtype_name(p->dtype), "init",
-                                          names[p->init.kind], "a", p->init.a, "b", p->init.b, "count",
+                                          start_names[p->init.kind], "a", p->init.a, "b", p->init.b, "count",
                                           (json_int_t)shape_count(p->shape), "buffer", p->buffer));
   }
   return list;

@@ -141,29 +141,24 @@ static void put_number(struct arena *arena, struct job_override *found, int *cou
   put(found, count, key, arena_printf(arena, "%lld", (long long)number));
 }
 
-static const char *checkpointing_text(struct arena *arena, const struct job *job) {
-  switch (job->memory.activation_checkpointing) {
-  case CHECKPOINTING_ALL:
-    return "all";
+/* What the job file would say of a way. */
+static const char *checkpointing_text(struct arena *arena, const struct job *way) {
+  const char *word = job_word(way, "memory.activation_checkpointing");
+  switch (way->memory.activation_checkpointing) {
   case CHECKPOINTING_EVERY:
-    return arena_printf(arena, "every, checkpoint_every: %d", job->memory.checkpoint_every);
+    return arena_printf(arena, "%s, checkpoint_every: %d", word, way->memory.checkpoint_every);
   case CHECKPOINTING_LAYERS:
-    return arena_printf(arena, "layers, checkpoint_layers: %d", job->memory.checkpoint_layers);
+    return arena_printf(arena, "%s, checkpoint_layers: %d", word, way->memory.checkpoint_layers);
   case CHECKPOINTING_FUNCTIONS:
-    return arena_printf(arena, "functions, checkpoint_functions: [%s]", job->memory.functions[0].name);
+    return arena_printf(arena, "%s, checkpoint_functions: [%s]", word, way->memory.functions[0].name);
   default:
-    return "none";
+    return word;
   }
 }
 
 static void put_checkpointing(struct arena *arena, const struct job *way, struct job_override *found, int *count) {
-  static const char *const words[] = {[CHECKPOINTING_NONE] = "none",
-                                      [CHECKPOINTING_ALL] = "all",
-                                      [CHECKPOINTING_EVERY] = "every",
-                                      [CHECKPOINTING_LAYERS] = "layers",
-                                      [CHECKPOINTING_FUNCTIONS] = "functions"};
   enum checkpointing chosen = way->memory.activation_checkpointing;
-  put(found, count, "memory.activation_checkpointing", words[chosen]);
+  put(found, count, "memory.activation_checkpointing", job_word(way, "memory.activation_checkpointing"));
   if (chosen == CHECKPOINTING_EVERY)
     put_number(arena, found, count, "memory.checkpoint_every", way->memory.checkpoint_every);
   if (chosen == CHECKPOINTING_LAYERS)

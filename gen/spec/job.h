@@ -335,6 +335,9 @@ int64_t job_adding_ranks(const struct job *job);
 /* Batches of which an epoch is a multiple: one for each rank, with a tree those of a whole step. */
 int64_t job_round(const struct job *job);
 
+/* The word of a key that has one of several, such as "schedule.name": as the job file writes what its member holds. */
+const char *job_word(const struct job *job, const char *key);
+
 /* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */
 struct location job_where(const struct job *job, const char *key);

@@ -11,15 +11,13 @@ struct key {
 };
 
 /* The compiler refuses a member of another type. */
-#define MEMBER(path, type)                                                                                             \
-  { #path, _Generic(((struct job *)NULL)->path, type : offsetof(struct job, path)) }
+#define MEMBER(path, type) {#path, _Generic(((struct job *)NULL)->path, type: offsetof(struct job, path))}
 #define REAL(path) MEMBER(path, double)
 #define WHOLE(path) MEMBER(path, int64_t)
 #define INT(path) MEMBER(path, int)
 #define FLAG(path) MEMBER(path, bool)
 #define STRING(path) MEMBER(path, const char *)
-#define CHOICE(path)                                                                                                   \
-  { #path, offsetof(struct job, path) }
+#define CHOICE(path) {#path, offsetof(struct job, path)}
 
 static const struct key reals[] = {
     REAL(model.lora.alpha),
@@ -168,6 +166,14 @@ static int position(const struct enumeration *enumeration, const char *word) {
   for (int i = 0; i < MOST_WORDS && enumeration->words[i] != NULL; i++)
     if (strcmp(enumeration->words[i], word) == 0) return i;
   return 0;
+}
+
+const char *job_word(const struct job *job, const char *key) {
+  int at;
+  size_t i = 0;
+  while (strcmp(enumerations[i].key.name, key) != 0) i++;
+  memcpy(&at, (const char *)job + enumerations[i].key.member, sizeof at);
+  return enumerations[i].words[at];
 }
 
 void bind_members(struct job *job) {
