@@ -89,6 +89,18 @@ class Cost(unittest.TestCase):
             self.assertEqual(exposed, 0)
         self.assertGreater(sums[-1][0], 0)
 
+    def test_micro_batches(self):
+        """Weights of a layer come in each micro-batch and are waited for in each; gradients that all ranks hold are sent
+        in a step's last one, beside its backward alone."""
+        for what, flags, waits in [
+                ("weights for a layer", ("--set", "parallelism.dp_shard=4", "--set", "parallelism.zero_stage=3"), 3),
+                ("gradients", (), 1)]:
+            one = self.exposures(flags, what, 2000)
+            three = self.exposures((*flags, "--set", "accumulation.num_steps=3"), what, 6000)
+            self.assertTrue(any(0 < exposed < seconds for exposed, seconds in one), one)
+            for (exposed, _), (of_three, _) in zip(one, three, strict=True):  # gradients that add up take a little longer
+                self.assertAlmostEqual(of_three, waits * exposed, delta=0.05 * exposed)
+
     def exposures(self, flags, what, step):
         """(seconds that a step waits, seconds) of what is so called, in its order."""
         plan = self.plan(4, *flags, "--step", str(step))
