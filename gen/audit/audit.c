@@ -21,6 +21,15 @@ static bool is_readable(const struct tree *tree, struct diagnostics *diags) {
   return !tree_has_errors(tree) && tree->deep.line == 0;
 }
 
+/* The host's half of a program names the functions of the device's, which is read with it. */
+static bool is_device_half(const char *file, struct diagnostics *diags) {
+  if (!has_ending(file, ".cu")) return false;
+  diag_error(diags, (struct location){.file = file},
+             "this is the device's half of a program, which is audited as a whole");
+  diag_help(diags, "accel-gen audit %.*s.c reads both", (int)strlen(file) - 3, file);
+  return true;
+}
+
 static struct tree *read_program(struct arena *arena, const char *file, const struct audit_options *options,
                                  struct diagnostics *diags) {
   static const char *const own_flags[] = {"-std=gnu17", "-Wno-everything"};
@@ -30,6 +39,7 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   if (options->n_flags > 0) memcpy(flags + OWN_FLAGS, options->flags, (size_t)options->n_flags * sizeof *flags);
   struct parse_request request = {
       .file = file, .text = options->text, .flags = flags, .n_flags = OWN_FLAGS + options->n_flags, .tokens = true};
+  if (is_device_half(file, diags)) return NULL;
   struct tree *tree = tree_parse(arena, &request, diags);
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }

@@ -100,6 +100,10 @@ static struct value run_body(struct walk *walk, struct function *function, struc
 
 /* ---- Arguments ---- */
 
+static int64_t clamp(int64_t number, int64_t low, int64_t high) {
+  return number < low ? low : number > high ? high : number;
+}
+
 /* A pointer that is passed for a parameter with an extent: the parameter is its own slot of that many elements. */
 static struct value narrow_argument(struct walk *walk, struct syntax *call, const struct function *function, int which,
                                     struct value value) {
@@ -119,6 +123,8 @@ static struct value narrow_argument(struct walk *walk, struct syntax *call, cons
               function->name, (long long)parameter->type->count, walk_slot_name(walk, value),
               (long long)(behind < 0 ? 0 : behind / size));
   }
+  value.low = clamp(value.low, 0, value.span); /* what lies inside is followed all the same */
+  value.high = clamp(value.high, value.low, value.span);
   int64_t left = value.span - value.high;
   value.base += value.low;
   value.base_width += value.high - value.low;

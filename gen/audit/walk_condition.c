@@ -34,25 +34,36 @@ static struct state *variable_of(struct walk *walk, struct syntax *node, int64_t
   return state->value.kind == VALUE_INTEGER ? state : NULL;
 }
 
+/* The last of low, low + step, ... up to most, which is not below low. Distances of two numbers fit without a sign. */
+static int64_t step_down(int64_t low, int64_t most, int64_t step) {
+  return most - (int64_t)(((uint64_t)most - (uint64_t)low) % (uint64_t)step);
+}
+
+/* The first of low, low + step, ... from least on, which is not below low. */
+static int64_t step_up(int64_t low, int64_t least, int64_t step) {
+  int64_t beyond = (int64_t)(((uint64_t)least - (uint64_t)low) % (uint64_t)step);
+  return bounded_add(least, beyond == 0 ? 0 : step - beyond);
+}
+
 /* Narrows `subject` by subject operator other. */
 static bool narrow(struct walk *walk, struct syntax *subject, enum operator_kind operation, struct value other) {
   int64_t added;
   struct state *state = variable_of(walk, subject, &added);
   if (state == NULL || other.kind != VALUE_INTEGER) return true;
   struct value *value = &state->value;
-  int64_t low = value->low, high = value->high;
+  int64_t low = value->low, high = value->high, step = value->step > 1 ? value->step : 1;
   int64_t most = bounded_add(other.high, -added), least = bounded_add(other.low, -added);
   if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
   if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
   bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
-  if (operation == OPERATOR_NOT_EQUAL && other.low == other.high) { /* an end of the range */
-    if (low + added == other.low && low < high) low++;
-    if (high + added == other.low && low < high) high--;
+  int64_t end;
+  if (operation == OPERATOR_NOT_EQUAL && other.low == other.high && !__builtin_sub_overflow(other.low, added, &end)) {
+    if (low == end && low < high) low = bounded_add(low, step);
+    if (high == end && low < high) high = step_down(low, high - 1, step);
   }
   bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
-  int64_t step = value->step > 1 && low > VALUE_LEAST / 2 ? value->step : 1;
-  if (upper && most < high) high = most < low ? most : low + (most - low) / step * step;
-  if (lower && least > low) low = least > high ? least : low + (least - low + step - 1) / step * step;
+  if (upper && most < high) high = most < low ? most : step_down(low, most, step);
+  if (lower && least > low) low = least > high ? least : step_up(low, least, step);
   if (low > high) return false;
   if (value->low != low || value->high != high) {
     value->loops |= other.loops;

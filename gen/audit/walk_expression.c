@@ -75,7 +75,7 @@ static bool stands_at_multiple(struct walk *walk, struct syntax *address, struct
   bool power = unit.kind == VALUE_INTEGER && unit.low == unit.high && unit.low > 0 && unit.low <= 64 &&
                (unit.low & (unit.low - 1)) == 0;
   return power && at.kind == VALUE_POINTER && at.object == walk->arena_object && at.base_width == 0 &&
-         at.low == at.high && (at.base + at.low) % unit.low == 0;
+         at.low == at.high && bounded_add(at.base, at.low) % unit.low == 0;
 }
 
 /* a && b, a || b: the second is looked at under what the first says. */

@@ -172,6 +172,7 @@ static void fill_below(const struct call *call, int which, int64_t count, int64_
   external_touch(call, which, bytes, true);
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
+  if (at.object < 0 || at.low < 0 || at.low >= at.span) return; /* told of already */
   if (bytes > at.span - at.low) bytes = at.span - at.low;
   walk_set_content(call->walk, at, bytes, (struct content){below > 0, true, least, below - 1});
 }
@@ -300,7 +301,8 @@ static struct value call_unknown(const struct call *call) {
     const struct syntax *argument = call->node->parts[i + 1];
     bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
     if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.span < 0 || at.low < 0) continue;
-    if (at.low < at.span) external_touch(call, i, at.span - at.high, true);
+    if (at.low >= at.span) continue;
+    external_touch(call, i, at.span - at.high, true);
     walk_set_content(call->walk, at, at.span - at.low, (struct content){0});
   }
   return value_of_type(call->node->type, origin);

@@ -94,7 +94,7 @@ static bool is_unbounded(struct value at, int64_t unit) {
 static void fail_bounds(struct walk *walk, struct value at, int64_t size, const struct syntax *node) {
   if (at.origin & ORIGIN_TOLD) return;
   const char *what = walk_spell(walk, node), *slot = walk_slot_name(walk, at);
-  long long unit = size > 0 ? size : 1, reached = at.low < 0 ? (at.low - unit + 1) / unit : at.high / unit;
+  long long unit = size > 0 ? size : 1, reached = at.low < 0 ? bounded_add(at.low, 1 - unit) / unit : at.high / unit;
   uint64_t doubt = walk_doubt(walk, at);
   bool certain = doubt == 0;
   if (at.object < 0 && walk->hot && walk->lost == NULL) walk->lost = node;
@@ -227,7 +227,8 @@ struct content walk_content(const struct walk *walk, struct value at) {
   if (walk->objects[at.object].kind != OBJECT_ARENA) return walk->states[at.object].content;
   const struct map *map = &walk->map;
   for (int i = 0; i < map->n_contents; i++)
-    if (map->contents[i].from <= at.base + at.low && map->contents[i].to > at.base + at.base_width + at.high)
+    if (map->contents[i].from <= bounded_add(at.base, at.low) &&
+        map->contents[i].to > bounded_add(at.base + at.base_width, at.high))
       return (struct content){true, map->contents[i].exact, map->contents[i].low, map->contents[i].high};
   return none;
 }
@@ -260,11 +261,11 @@ static struct value load_lasting(struct walk *walk, struct place place, const st
 static void check_alignment(struct walk *walk, struct place place, const struct syntax *node) {
   int64_t needed = place.type->alignment;
   if (needed <= 1 || place.at.object < 0 || walk->objects[place.at.object].type == NULL) return;
+  if (place.at.low < 0 || bounded_add(place.at.high, place.type->size) > place.at.span) return; /* told of already */
   const struct object *object = &walk->objects[place.at.object];
   int64_t given = object->kind == OBJECT_PARAMETER ? object->type->element->alignment : object->type->alignment;
   int64_t from = place.at.base + place.at.low, width = place.at.base_width + place.at.high - place.at.low;
   int64_t wrong = from % needed != 0 ? from : from + width;
-  if (place.at.low < 0 || bounded_add(place.at.high, place.type->size) > place.at.span) return; /* told of already */
   uint64_t doubt = walk_doubt(walk, place.at);
   if (wrong % needed != 0)
     walk_fail(walk, FAILURE_ALIGNMENT, doubt == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, doubt,
@@ -292,7 +293,7 @@ static bool is_whole_record(const struct walk *walk, struct place place) {
   if (place.at.object < 0 || place.type->kind != TYPE_RECORD) return false;
   const struct object *object = &walk->objects[place.at.object];
   return object->kind == OBJECT_LOCAL && object->type->kind == TYPE_RECORD && object->size == place.type->size &&
-         place.at.base + place.at.low == 0 && place.at.base_width + place.at.high - place.at.low == 0;
+         place.at.low == -place.at.base && place.at.high == place.at.low && place.at.base_width == 0;
 }
 
 /* What is known of a member of such a record; NULL: nothing. */

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "gen/base/file.h"
 #include "gen/base/text.h"
 #include "gen/c/import.h"
 
@@ -177,7 +177,8 @@ struct tree *tree_parse(struct arena *arena, const struct parse_request *request
   CXIndex index = clang_createIndex(0, 0);
   enum CXErrorCode error = run_clang(importer, index, request);
   struct tree *tree = importer->unit == NULL ? NULL : importer->tree;
-  if (tree == NULL && request->text == NULL && access(request->file, R_OK) != 0) {
+  size_t length;
+  if (tree == NULL && request->text == NULL && read_bytes(arena, request->file, &length) == NULL) {
     diag_error(diags, (struct location){.file = request->file}, "cannot read it: %s", strerror(errno));
   } else if (tree == NULL) {
     diag_error(diags, (struct location){.file = request->file}, "the C parser gave up on this file (libclang error %d)",

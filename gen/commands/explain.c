@@ -139,20 +139,29 @@ static void put_line_json(struct explainer *e, int number) {
   json_add_indented(&e->out, object);
 }
 
+/* Where ":812" begins at the end of text[0..length), behind a name; 0 where it ends otherwise. */
+static size_t number_behind(const char *text, size_t length) {
+  size_t at = length;
+  while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9') at--;
+  return at > 1 && at < length && text[at - 1] == ':' ? at - 1 : 0;
+}
+
+/* A line is named as "trainer.c:812", or with a column, "trainer.c:812:36", as messages have it. */
 static int explain_line(struct explainer *e) {
-  const char *argument = e->options->argument, *colon = strrchr(argument, ':');
-  char *end = NULL;
-  long number = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-  if (colon == NULL || end == colon + 1 || *end != '\0') {
+  const char *argument = e->options->argument;
+  size_t last = number_behind(argument, strlen(argument)), first = number_behind(argument, last);
+  size_t colon = first > 0 ? first : last;
+  if (colon == 0) {
     diag_error(&e->diags, (struct location){0}, "'%s' names no line", argument);
     diag_help(&e->diags, "write PROGRAM.c:LINE, or --key KEY PROGRAM.c");
     return STATUS_BAD_JOB;
   }
-  const char *program = arena_copy(e->arena, argument, (size_t)(colon - argument));
+  const char *program = arena_copy(e->arena, argument, colon), *line_number = argument + colon + 1;
+  long number = strtol(line_number, NULL, 10);
   if (!recorded_read(e->arena, program, &e->program, &e->diags)) return STATUS_CANNOT;
   if (number < 1 || number > e->program.lines.count) {
-    diag_error(&e->diags, (struct location){.file = program}, "there is no line %ld; there are %d", number,
-               e->program.lines.count);
+    diag_error(&e->diags, (struct location){.file = program}, "there is no line %.*s; there are %d",
+               (int)strcspn(line_number, ":"), line_number, e->program.lines.count);
     return STATUS_BAD_JOB;
   }
   const struct manifest_line *line = &e->program.manifest->lines[number - 1];

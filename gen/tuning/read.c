@@ -118,7 +118,8 @@ struct tuning *tuning_read(struct arena *arena, const char *file, const struct t
   size_t length = 0;
   const char *text = read_bytes(arena, file, &length);
   if (text != NULL) return tuning_parse(arena, file, text, length, machine, diags);
+  bool missing = errno == ENOENT;
   diag_error(diags, where, "cannot read the table of measurements '%s': %s", file, strerror(errno));
-  diag_help(diags, "accel-gen tune JOB -o %s writes it", file);
+  if (missing) diag_help(diags, "accel-gen tune JOB -o %s writes it", file);
   return NULL;
 }

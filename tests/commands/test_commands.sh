@@ -90,6 +90,9 @@ if grep -q "$(printf '\033')" "$work/plain"; then echo "not ok no colours in a f
 "$gen" "$job" -o "$work/one.c" >/dev/null 2>&1 && "$gen" "$job" -o "$work/two.c" >/dev/null 2>&1
 expect "audit" 0 '0 broken' "$gen" audit "$work/one.c"
 expect "audit of nothing" 2 'a program in C is missing' "$gen" audit
+expect "audit of a folder" 2 'cannot read it: Is a directory' "$gen" audit "$work"
+expect "audit of the device's half" 2 "accel-gen audit $work/two.c reads both" "$gen" audit "$work/two.cu"
+expect "a table of measurements without an end" 2 "dev/zero': File too large" "$gen" plan "$job" --tuning /dev/zero
 expect "audit of no C" 2 'error' "$gen" audit "$job"
 expect "audit --fail-on of nothing" 2 'is broken, unproved or never' "$gen" audit "$work/one.c" --fail-on maybe
 expect "generate with a manifest" 0 '' "$gen" "$job" -o "$work/kept.c" --manifest
@@ -100,7 +103,11 @@ expect "explain --key" 0 'optimizer.lr = ' "$gen" explain --key optimizer.lr "$w
 expect "explain --key of a group" 0 '"key": "training.seed"' "$gen" explain --key training "$work/kept.c" --json
 expect "explain --key of nothing" 2 "did you mean 'optimizer.lr'" "$gen" explain --key optimizer.lrr "$work/kept.c"
 expect "explain of no line" 2 'names no line' "$gen" explain "$work/kept.c"
+expect "explain of a line with its column" 0 'kept.c:3: ' "$gen" explain "$work/kept.c:3:14"
 expect "explain of a line that is not there" 2 'there is no line 99999' "$gen" explain "$work/kept.c:99999"
+expect "explain of a line beyond all numbers" 2 'there is no line 99999999999999999999;' "$gen" explain "$work/kept.c:99999999999999999999:3"
+expect "explain of a line of no program" 2 "':3' names no line" "$gen" explain :3
+expect "explain of a line and no number" 2 "names no line" "$gen" explain "$work/kept.c:3x"
 expect "explain without a manifest" 1 'writes the program and its manifest' "$gen" explain "$work/one.c:3"
 echo >>"$work/kept.c"
 expect "explain of a changed program" 1 'not the program that its manifest describes' "$gen" explain "$work/kept.c:3"
