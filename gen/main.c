@@ -105,14 +105,17 @@ static const char *own_folder(struct arena *arena) {
   return slash == NULL ? NULL : arena_copy(arena, path, (size_t)(slash - path));
 }
 
+static int run(struct options *options, int argc, char **argv) {
+  const struct command *command = options_read(options, argc, argv);
+  return command != NULL ? command->run(options) : STATUS_BAD_JOB;
+}
+
 int main(int argc, char **argv) {
   struct options options = {.arena = arena_new(), .commands = commands};
   options.binary = own_folder(options.arena);
   const struct command *own = argc > 1 ? command_find(&options, argv[1]) : NULL;
-  if (own != NULL && own->run_words != NULL) return own->run_words(argc - 1, argv + 1);
-  const struct command *command = options_read(&options, argc, argv);
-  int status = command != NULL ? command->run(&options) : STATUS_BAD_JOB;
-  if (fflush(stdout) != 0 && status == STATUS_OK) {
+  int status = own != NULL && own->run_words != NULL ? own->run_words(argc - 1, argv + 1) : run(&options, argc, argv);
+  if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_OK) {
     perror("accel-gen: standard output");
     status = STATUS_CANNOT;
   }

@@ -1,4 +1,5 @@
 /* The claims that the walk supports: branches, loops, bounds, order, overlap. */
+#include "gen/audit/device.h"
 #include "gen/audit/externals.h"
 #include "gen/audit/walk.h"
 
@@ -198,6 +199,9 @@ void walk_claims(struct walk *walk) {
     struct claim *claim = audit_claim(walk->audit, sentences[kind].id, sentences[kind].sentence);
     walk_add_failures(walk, claim, (enum failure_kind)kind);
     add_lost(walk, claim, (enum failure_kind)kind);
-    claim_evidence(walk->audit, claim, "%d accesses, %d kernels", walk->n_accesses, walk->n_kernels);
+    if (walk->device != NULL)
+      claim_evidence(walk->audit, claim, "%d accesses, %d launches", walk->n_accesses, walk->audit->device->n_launches);
+    else
+      claim_evidence(walk->audit, claim, "%d accesses, %d kernels", walk->n_accesses, walk->n_kernels);
   }
 }

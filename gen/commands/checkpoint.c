@@ -1,8 +1,10 @@
 /* accel-gen checkpoint: the checkpoints of a run, from outside. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/commands/checkpoint_report.h"
 #include "gen/commands/commands.h"
@@ -161,7 +163,9 @@ static int run(const struct word *word, char **arguments, const char *output, bo
   else
     word->print(report);
   json_decref(report);
-  if (none) fprintf(stderr, "accel-gen checkpoint: error: %s: no whole checkpoint\n", arguments[0]);
+  if (none)
+    fprintf(stderr, "accel-gen checkpoint: error: %s: %s\n", arguments[0],
+            access(arguments[0], R_OK | X_OK) == 0 ? "no whole checkpoint" : strerror(errno));
   return none || differs ? STATUS_CANNOT : STATUS_OK;
 }
 

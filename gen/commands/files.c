@@ -119,7 +119,7 @@ bool make_folders(struct arena *arena, const char *path) {
   for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
     const char *folder = arena_copy(arena, path, (size_t)(slash - path));
     if (mkdir(folder, 0777) == 0 || errno == EEXIST) continue;
-    perror(folder);
+    fprintf(stderr, "accel-gen: cannot make the folder %s: %s\n", folder, strerror(errno));
     return false;
   }
   return true;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gen/base/path.h"
@@ -170,7 +171,7 @@ static bool apply(struct reader *reader, const struct option *option, const char
     return true;
   }
   const char *value = rest[0] == '=' ? rest + 1 : *reader->next;
-  if (value == NULL) return usage_error(reader, "a value is missing behind ", option->name);
+  if (value == NULL || value[0] == '\0') return usage_error(reader, "a value is missing behind ", option->name);
   if (rest[0] != '=') reader->next++;
   if (option->read != NULL) return option->read(reader, value);
   *option->value = value;
@@ -267,6 +268,11 @@ static bool read_rest(struct reader *reader) {
   return true;
 }
 
+static bool is_folder(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 const struct command *options_read(struct options *options, int argc, char **argv) {
   struct reader reader = {.options = options, .next = argv + (argc > 0), .colour = "auto"};
   options->program = "train";
@@ -289,6 +295,14 @@ const struct command *options_read(struct options *options, int argc, char **arg
   }
   if (reader.command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL) {
     usage_error(&reader, "an output is missing: -o FILE", "");
+    return NULL;
+  }
+  if (options->bundle != NULL && options->output != NULL) {
+    usage_error(&reader, "--bundle stands in the place of -o: one of them", "");
+    return NULL;
+  }
+  if (options->templates != NULL && !is_folder(options->templates)) {
+    usage_error(&reader, "--templates names a folder, which is not ", options->templates);
     return NULL;
   }
   bool in_file = options->output != NULL && strcmp(options->output, "-") != 0;

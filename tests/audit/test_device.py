@@ -46,6 +46,17 @@ def audit(folder):
     return None if result.returncode == 0 else result.stdout + result.stderr
 
 
+def hooks_problem(folder):
+    """Functions of a file of the user's, called between steps, break nothing: what they do cannot be told."""
+    folder.mkdir()
+    job = TREE / "examples" / "jobs" / "hooks.yaml"
+    subprocess.run([GENERATOR, job, "--set", "devices.kind=cuda", "-o", "program.c"], cwd=folder, check=True)
+    result = subprocess.run([GENERATOR, "audit", "program.c", "--fail-on", "broken"], cwd=folder, capture_output=True, text=True)
+    open_claims = [line.split()[2] for line in result.stdout.splitlines() if line.startswith("  cannot tell")]
+    good = result.returncode == 0 and open_claims == ["runtime-alone", "device-half"]
+    return None if good else result.stdout + result.stderr
+
+
 def main():
     failed = taken = 0
     jobs = [(case.name, case.job, case.program) for case in CASES]
@@ -61,6 +72,7 @@ def main():
         failed += check("most of the matrix", None if taken > 40 else f"{taken} programs")
         (folder / "program.cu").unlink()
         why = audit(folder)
+        failed += check("with hooks", hooks_problem(folder / "hooks"))
         failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")
     return 1 if failed else 0
 

@@ -70,6 +70,12 @@ expect "a model that is not there" 2 "--set model.source=none.c: error: cannot r
   "$gen" "$job" -o - --set model.source=none.c
 expect "a program that is not there" 2 'none.c: error: cannot read it: No such' "$gen" audit "$work/none.c"
 expect "generate to standard output" 0 'int main' "$gen" "$job" -o -
+expect "an empty value" 2 'a value is missing behind --bundle' "$gen" build "$job" --bundle ''
+expect "a bundle and an output" 2 'in the place of -o' "$gen" build "$job" --bundle "$work/bundle" -o "$work/program"
+expect "a bundle in the place of a file" 1 'Not a directory' "$gen" build "$job" --bundle "$work/out"
+expect "templates that are not there" 2 'names a folder, which is not' "$gen" "$job" -o - --templates "$work/none"
+expect "checkpoints that are not there" 1 'none: No such file' "$gen" checkpoint list "$work/none"
+expect "help to a full disk" 1 'No space left' sh -c "$gen help >/dev/full"
 expect "an unknown pass" 2 'pass' "$gen" plan "$job" --dump nonsense
 expect "a folder without templates" 1 'template' "$gen" "$job" -o "$work/x.c" --templates "$work"
 
