@@ -7,6 +7,9 @@ from mutations import include, insert, replace
 
 KERNEL = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (\w+)\([^;{]*\) \{\n", re.M)
 LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (settle|update|sum_squares)\([^;{]*\) \{\n", re.M)
+# Of a kernel whose result is read: the launch, or of two that go by what memory allows the one in packs, which runs.
+LAUNCHED = r"accel_launch\(device::(?:embedding(?:_plus)?|(?:add_)?(?:layer|rms)_norm|attention)_\d\w+"
+LAUNCH = rf"\n(?:  {LAUNCHED}(?:<1>)?|    {LAUNCHED}<[48]>)"
 GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
 
 
@@ -67,11 +70,11 @@ HOST = {
 DEVICE = {
     "GPU: guard lost": ("in-bounds", replace(GUARD, "")),
     "GPU: guard off by one": ("in-bounds", replace(GUARD, r"\n  if (\1 > \2) return;")),
-    "GPU: too few blocks": ("written-before-read", replace(r"(accel_launch\(device::(?:embedding|layer_norm|rms_norm|attention)_\d\w+, )(\d+),", fewer_blocks)),
-    "GPU: index off by one": ("in-bounds", replace(r"\[(r|t|i) \* (\d+) \+ (\w+)\]", r"[\1 * \2 + \3 + 1]", bodies(KERNEL))),
-    "GPU: stride off by one": ("in-bounds", replace(r"\[(r|t|i) \* (\d+) \+ (\w+)\]", lambda m, r: f"[{m[1]} * {int(m[2]) + 1} + {m[3]}]", bodies(KERNEL))),
+    "GPU: too few blocks": ("written-before-read", replace(rf"({LAUNCH}, )(\d+),", fewer_blocks)),
+    "GPU: index off by one": ("in-bounds", replace(r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])", r"\1 \2 * \3 + \4 + 1\5", bodies(KERNEL))),
+    "GPU: stride off by one": ("in-bounds", replace(r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])", lambda m, r: f"{m[1]} {m[2]} * {int(m[3]) + 1} + {m[4]}{m[5]}", bodies(KERNEL))),
     "GPU: shared memory too small": ("in-bounds", replace(r"(__shared__ \w+ \w+\[\w+(?: / 32)?)\]", r"\1 - 1]")),
-    "GPU: launcher does nothing": ("written-before-read", lost(r"\n  accel_launch\(device::(?:embedding|layer_norm|rms_norm|attention)_\d\w+,[^;]*;")),
+    "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
     "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
     "GPU: host memory in a kernel": ("device-apart", own_memory),
