@@ -32,7 +32,7 @@ def usage(told):
 def widest(ptx):
     """{kernel: bytes of the widest access of the device's memory} of a .ptx."""
     found = {}
-    for name, body in re.findall(r"^\.(?:visible )?(?:weak )?\.?entry (\w+)\((.*?)^\}", ptx.replace(".visible .entry", ".entry").replace(".weak .entry", ".entry"), re.M | re.S):
+    for name, body in re.findall(r"^(?:\.visible |\.weak )*\.entry (\w+)\((.*?)^\}", ptx, re.M | re.S):
         widths = [int(count or 1) * ELEMENT[bits] for count, bits in
                   re.findall(r"\b(?:ld|st)\.global(?:\.\w+)*?(?:\.v(\d))?\.[a-z](\d+)\b", body)]
         found[plain(name)] = max(widths, default=0)
