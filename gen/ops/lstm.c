@@ -90,6 +90,23 @@ static double product_flops(const struct node *node) {
   return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
 }
 
+/* Of a step: a library wants addresses at multiples of 16 bytes, where each step's rows begin. */
+static bool multiplies(struct extents n) {
+  return n.width % 4 == 0;
+}
+
+static struct op_product of_step(const char *name, struct extents n) {
+  return (struct op_product){name, n.batch, n.width, 4 * n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
+}
+
+/* The steps behind the first one. */
+static int products(const struct node *node, struct op_product *found) {
+  struct extents n = extents_of(node->inputs[0]);
+  if (!multiplies(n) || n.steps == 1) return 0;
+  found[0] = of_step("product", n);
+  return 1;
+}
+
 static double flops(const struct node *node) {
   return product_flops(node) + op_flops_each(node, 0, 3);
 }
@@ -116,6 +133,7 @@ static const struct op_kind kind = {
     .wide = true,
     .flops = flops,
     .product_flops = product_flops,
+    .products = products,
     .reference = reference,
 };
 
@@ -152,6 +170,15 @@ static void reference_resumed(const struct node *node, const double *const *inpu
   arena_free(arena);
 }
 
+/* That of the first step, from what is kept, and those of the others. */
+static int products_resumed(const struct node *node, struct op_product *found) {
+  struct extents n = extents_of(node->inputs[0]);
+  int others = products(node, found);
+  if (!multiplies(n)) return 0;
+  found[others] = of_step("first", n);
+  return others + 1;
+}
+
 static const struct op_kind kind_resumed = {
     .name = "lstm_resumed",
     .class = OP_KERNEL,
@@ -165,6 +192,7 @@ static const struct op_kind kind_resumed = {
     .wide = true,
     .flops = flops,
     .product_flops = product_flops,
+    .products = products_resumed,
     .reference = reference_resumed,
 };
 
@@ -212,6 +240,14 @@ static void reference_backward(const struct node *node, const double *const *inp
   arena_free(arena);
 }
 
+/* The steps before the last one. */
+static int products_backward(const struct node *node, struct op_product *products) {
+  struct extents n = extents_of(node->inputs[3]);
+  if (!multiplies(n) || n.steps == 1) return 0;
+  products[0] = (struct op_product){"product", n.batch, 4 * n.width, n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
+  return 1;
+}
+
 static double product_flops_backward(const struct node *node) {
   struct extents n = extents_of(node->inputs[3]);
   return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
@@ -233,6 +269,7 @@ static const struct op_kind kind_backward = {
     .wide = true,
     .flops = flops_backward,
     .product_flops = product_flops_backward,
+    .products = products_backward,
     .reference = reference_backward,
 };
 

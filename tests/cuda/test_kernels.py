@@ -23,21 +23,42 @@ WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "grouped_matmul", "grouped_matmul_weight"}
 # Extents that those of a processor do not come to.
 LARGE = {
+    "lstm": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
+    "lstm_backward": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "log_sum_exp": [dict(shape=(3, 5), nan=True)],
     "cross_entropy": [dict(shape=(3,), v=5, nan=True), dict(shape=(3,), v=300, nan=True)],
     "sum": [dict(shape=(64, 3, 300), axes=(0, 2)), dict(shape=(9, 5, 70), axes=(0, 2), accumulate=True), dict(shape=(2, 1100, 3), axes=(0, 2))],
     "batch_norm": [dict(shape=(3, 2, 3000)), dict(shape=(8, 3, 2048)), dict(shape=(90, 2, 19, 10)), dict(shape=(2, 3, 4096))],
     "batch_norm_backward": [dict(shape=(3, 2, 3000), in_place=True), dict(shape=(8, 3, 2048), accumulate=True)],
 }
+# The products that the plan names, by kind.
+PARTS = {kind: lambda k: ["product"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
 SUPPORT = kit.ENVIRONMENT.get_template("cuda/support.c.j2").make_module()
 HEAD = """#include <accel/cuda/launch.h>
+#include <accel/cuda/product.h>
 #include <assert.h>
 
 void host_launch(const char *, void (*run)(const void *), const void *arguments, size_t) {
   run(arguments);
 }
-static float room[%d];
+static float room[SUMS];
 static float *const sums = room;
+
+accel_stream accel_cuda_stream(enum accel_stream_name) {
+  return NULL;
+}
+void accel_cuda_multiply(const struct accel_cuda_product *p, accel_stream, void *y, const void *a, const void *b,
+                         void *, void *) {
+  assert((uintptr_t)y % 16 == 0 && (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0);
+  const float *left = (const float *)a, *right = (const float *)b;
+  for (int64_t r = 0; r < p->rows; r++)
+    for (int64_t c = 0; c < p->columns; c++) {
+      double sum = 0.0;
+      for (int64_t d = 0; d < p->depth; d++)
+        sum += (double)left[r * p->a_row + d * p->a_column] * right[d * p->b_row + c * p->b_column];
+      ((float *)y)[r * p->y_row + c] = (float)sum;
+    }
+}
 
 """
 
@@ -46,29 +67,37 @@ def template_of(kind):
     return kit.template_of(kind).replace("cpu/", "cuda/")
 
 
-def kernel_text(kernel):
-    kernel.sums, kernel.by_library, kernel.low = SUMS, False, ""
-    return str(getattr(kit.ENVIRONMENT.get_template(template_of(kernel.kind)).make_module(), kernel.kind)(kernel)) + "\n"
+def texts(kernel):
+    """The kernels of the device, and the host's function where it puts them into the stream."""
+    kernel.sums, kernel.by_library, kernel.low, kernel.tf32 = SUMS, False, "", False
+    kernel.products = {part: "" for part in PARTS.get(kernel.kind, lambda _: [])(kernel)}
+    op = kit.ENVIRONMENT.get_template(template_of(kernel.kind)).make_module()
+    host = str(op.host(kernel.kind, kernel)) if hasattr(op, "host") else ""
+    return str(getattr(op, kernel.kind)(kernel)) + "\n", host + "\n" if host.strip() else ""
 
 
 def load(kind, made):
-    """The launchers, each of which is done when it returns."""
-    body = "".join(kernel_text(case.kernel) for case in made)
+    """The launchers, each of which is done when it returns; and the text."""
+    device, host = ("".join(parts) for parts in zip(*(texts(case.kernel) for case in made)))
+    body = device + ('extern "C" {\n\n' + host + '} // extern "C"\n' if host else "")
     source, library = OUT / f"{kind}.cc", OUT / f"{kind}.so"
-    source.write_text(HEAD % SUMS + str(kit.NAMED.helpers(SUPPORT, body)) + body.rstrip() + "\n")
-    compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", headers(), source,
+    text = HEAD.replace("SUMS", str(SUMS)) + str(kit.NAMED.helpers(SUPPORT, body)) + body.rstrip() + "\n"
+    source.write_text(text.replace("\nstatic void", "\nvoid"))
+    compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers", headers(), source,
                  HOST / "threads.cc", "-o", library])
     functions = ctypes.CDLL(str(library))
-    return [lambda *arrays, call=functions[case.kernel.name]: call(*(ctypes.c_void_p(a.ctypes.data) for a in arrays)) for case in made]
+    calls = [functions[case.kernel.name] for case in made]
+    return [lambda *arrays, call=call: call(*(ctypes.c_void_p(a.ctypes.data) for a in arrays)) for call in calls], text
 
 
 def check(kind, rounds, seed):
     rng = np.random.default_rng(seed)
     chosen = [*cases.fixed(kind), *LARGE.get(kind, []), *(cases.fuzzed(kind, rng) for _ in range(rounds))]
     made = [cases.build(kind, arguments, f"{kind}_{i}", rng) for i, arguments in enumerate(chosen)]
-    told = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, load(kind, made))]
+    functions, text = load(kind, made)
+    told = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, functions)]
     wrong = [f"#   {arguments}: {message}" for arguments, message in told if message]
-    wrong += [f"#   {what}: {why}" for what, why in formatted((OUT / f"{kind}.cc").read_text()) if why]
+    wrong += [f"#   {what}: {why}" for what, why in formatted(text) if why]
     print(f"{'not ok' if wrong else 'ok'} {kind} ({len(made)} kernels)", *wrong, sep="\n", flush=True)
     return not wrong
 

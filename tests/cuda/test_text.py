@@ -3,8 +3,10 @@ that they have. TAP. Compilers do not say that of kernels and templates. SEED sa
 it, and every example job (ninja soak)."""
 
 import json
+import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -50,6 +52,23 @@ def check(folder, job, words, settings):
             yield from ((f"{what}: {half}", why) for what, why in unused(text, calls))
 
 
+SHARED = re.compile(r"__shared__ (?:alignas\(\d+\) )?(\w+) ([^;=]*);")
+SIZES = {"float": 4, "double": 8, "int32_t": 4, "number": 8}
+
+
+def shared(text):
+    """Bytes of shared memory that the kernel asks for that has most, where extents are numbers."""
+    most = 0
+    for kernel in re.split(r"^__global__|^template.*__global__", text, flags=re.MULTILINE)[1:]:
+        arrays = [(SIZES[kind], re.findall(r"\[(\d+)\]", one)) for kind, names in SHARED.findall(kernel.split("\n}\n")[0])
+                  if kind in SIZES for one in names.split(", ")]
+        most = max(most, sum(size * math.prod(map(int, extents)) for size, extents in arrays))
+    return most
+
+
+# A state that no multiprocessor's shared memory holds.
+WIDE = test_training.case("lstm", {"num_layers": 1, "n_embd": 8, "hidden_size": 8192, "vocab_size": 256}, test_training.TEXT)
+
 # A number for each of 2^23 rows, where kernels have room for 2^22 sums.
 MANY_ROWS = test_training.case("gpt2", {"n_layer": 1, "n_head": 1, "n_embd": 8, "vocab_size": 16, "block_size": 1024},
                                {**test_training.TEXT, "batch_size": 8192, "sequence_length": 1024})
@@ -70,6 +89,11 @@ extern "C" void used(float *x) {
 extern "C" void alone(void) {
 }
 """
+# 32 x 33 floats.
+SUM = """__global__ void __launch_bounds__(1024) sum(float *x) {
+  __shared__ float parts[32][33];
+}
+"""
 
 
 def main():
@@ -82,6 +106,10 @@ def main():
         failed += tell("many rows", list(check(pathlib.Path(folder), MANY_ROWS, [], [])))
         sums = "float sums[8388608];" in (pathlib.Path(folder) / "trainer.c").read_text()
         failed += tell("many rows", [("have room for their losses", None if sums else "less than 2^23 numbers")])
+        failed += tell("wide state", list(check(pathlib.Path(folder), WIDE, [], [])))
+        bytes_ = shared((pathlib.Path(folder) / "trainer.cu").read_text())
+        failed += tell("wide state", [("takes 48 KiB of shared memory at most", None if bytes_ <= 49152 else f"{bytes_} bytes")])
+        failed += tell("a sum", [("is found", None if shared(SUM) == 4224 else str(shared(SUM)))])
     return 1 if failed else 0
 
 
