@@ -22,7 +22,11 @@ SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/plan/target.
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "grouped_matmul", "grouped_matmul_weight"}
 # Extents that those of a processor do not come to.
+WINDOWS = [dict(b=2, h=2, t=300, d=8, window=70, documents=4), dict(t=200, d=5, window=199), dict(t=200, d=5, window=200)]
 LARGE = {
+    "attention": WINDOWS,
+    "attention_backward": WINDOWS,
+    "embedding_backward": [dict(v=7, c=40, shape=(5000,)), dict(v=300, c=5, shape=(2, 2600), accumulate=True), dict(v=40, c=1100, shape=(3000,))],
     "lstm": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "lstm_backward": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "log_sum_exp": [dict(shape=(3, 5), nan=True)],
