@@ -36,7 +36,7 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
     if ((bucket->behind != NULL) != within) continue;
     set_comment(arena, value, "what", bucket->what);
     set_int(arena, value, "first", bucket->first);
-    set_int(arena, value, "count", bucket->count);
+    set_int(arena, value, "count", bucket->length > 0 ? bucket->length : bucket->count);
     jinja_push(arena, list, value);
   }
   return list;

@@ -1,5 +1,6 @@
 /* The order in which gradients of a step's micro-batches add up. */
 #include "gen/emit/values.h"
+#include "gen/plan/tree.h"
 
 struct jinja_value tree_value(const struct program *program) {
   struct arena *arena = program->arena;
@@ -20,6 +21,8 @@ struct jinja_value tree_value(const struct program *program) {
   set_int(arena, value, "gradients", tree->gradients);
   set_int(arena, value, "room", tree->room);
   set_int(arena, value, "losses", tree->losses);
+  set_bool(arena, value, "by_buckets", tree->by_buckets);
+  set_bool(arena, value, "goes_on", tree_goes_on(program)); /* the backward, meanwhile */
   jinja_set(arena, value, "levels", levels);
   return value;
 }

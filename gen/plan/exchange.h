@@ -19,6 +19,7 @@ struct collective {
   enum axis axis;            /* among the ranks along it */
   const char *what;          /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
   int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
+  int64_t length;            /* of a bucket in the order of a tree, of which count is what a rank gives; 0: it is count */
   int64_t width;             /* bytes of an element on its way */
   int64_t times;             /* in a step */
   int64_t from, until;       /* steps that have it, counted from 0; until 0: all from there on */
@@ -35,6 +36,7 @@ struct tree {
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
   int64_t room;      /* elements of partial sums, or of what other ranks send */
+  bool by_buckets;   /* gradients go to other ranks as the backward completes them, not behind it */
   int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
 };
 

@@ -6,6 +6,7 @@
 #include "gen/ir/region.h"
 #include "gen/plan/match.h"
 #include "gen/plan/recompute.h"
+#include "gen/plan/tree.h"
 #include "gen/plan/weight_walk.h"
 #include "gen/plan/weights.h"
 
@@ -318,7 +319,7 @@ static void add_settled(struct program *program, const struct use_list *list) {
       if (share_slot(program, list->items[k].unit, use->unit)) last = list->items[k].unit;
     if (last < 0) continue;
     if (use->step->settled == NULL) use->step->settled = new_row(program->arena, use->step->node->call->count);
-    use->step->settled[use->iteration] = program->units.items[last].end;
+    use->step->settled[use->iteration] = program->units.items[last].end * tree_sums(program);
   }
 }
 
@@ -340,7 +341,7 @@ void plan_gathers(struct program *program) {
   add_uses(program, &forward, program->forward, root);
   add_uses(program, &backward, program->backward, root);
   if (program->second != NULL) add_uses(program, &evaluation, program->second, root);
-  if (job_reduces_each(program->job) && !job_has_tree(program->job)) add_settled(program, &backward);
+  if (job_reduces_each(program->job) && tree_goes_on(program)) add_settled(program, &backward);
   program->first_unit = forward.items[0].unit;
   if (program->job->parallelism.zero_stage < 3) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->units.count + 1) * sizeof *here);

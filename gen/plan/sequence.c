@@ -99,7 +99,15 @@ static void begin_gathers(struct sequence *sequence, int unit) {
 static void exchange_bucket(struct sequence *sequence, int bucket) {
   struct collective list[2];
   int count = tree_bucket(sequence->program, bucket, list);
-  for (int i = 0; i < count; i++) run_alone(sequence, list[i]);
+  for (int i = 0; i < count; i++) {
+    struct open open = {.collective = sequence->done.count};
+    if (!tree_goes_on(sequence->program)) {
+      run_alone(sequence, list[i]);
+      continue;
+    }
+    begin(sequence, list[i]);
+    ARENA_PUSH(sequence->program->arena, sequence->sums, open);
+  }
 }
 
 /* The gradients that are complete behind a statement. */

@@ -9,7 +9,7 @@ bool is_divided(const struct program *program) {
 }
 
 bool shard_has_own_gradients(const struct program *program) {
-  return is_divided(program) && (!job_has_tree(program->job) || job_reduces_each(program->job));
+  return is_divided(program) && (!job_has_tree(program->job) || program->job->accumulation.num_steps == 1);
 }
 
 static const struct span *part_of(const struct program *program, const struct weight *weight) {

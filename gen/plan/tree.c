@@ -79,6 +79,15 @@ static void add_gradients(struct program *program) {
         dtype_size(DTYPE_FLOAT32));
 }
 
+bool tree_goes_on(const struct program *program) {
+  return !job_has_tree(program->job) || program->target->gathers;
+}
+
+int tree_sums(const struct program *program) {
+  bool both = program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1 && is_divided(program);
+  return both && job_has_tree(program->job) ? 2 : 1;
+}
+
 int tree_bucket(const struct program *program, int bucket, struct collective *list) {
   const struct collective *whole = &program->collectives.items[bucket];
   int64_t replicas = program->job->parallelism.axes[AXIS_DP_REPLICATE];
@@ -87,26 +96,21 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
     list[count] = *whole;
     list[count].kind = COLLECTIVE_TREE_ALL_REDUCE;
     list[count].axis = AXIS_DP_REPLICATE;
+    list[count].length = whole->count;
     list[count++].count = given_by_halves(replicas, whole->count);
   }
+  if (!is_divided(program)) return count;
   list[count] = shard_scattered_by_tree(program, &program->spans.items[bucket], whole->what);
   list[count].behind = whole->behind;
   list[count++].iteration = whole->iteration;
   return count;
 }
 
-/* Elements that a rank takes from another at most, of one of the buckets: of a half of all, or of a half of the
- * pieces. */
-static int64_t exchange_room(const struct program *program) {
-  int64_t room = 0, ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
-  for (int i = 0; i < program->spans.count; i++) {
-    const struct span *span = &program->spans.items[i];
-    int64_t half = (span->end - span->first + 1) / 2;
-    int64_t pieces = (ranks / 2 - 1) * span->piece + shard_last(program, span);
-    if (half > room) room = half;
-    if (pieces > room) room = pieces;
-  }
-  return room;
+/* Elements that a rank takes from another at most of a span: of a half of all, or of a half of the pieces. */
+static int64_t room_of_halves(const struct program *program, const struct span *span) {
+  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], half = (span->end - span->first + 1) / 2;
+  int64_t pieces = (ranks / 2 - 1) * span->piece + shard_last(program, span);
+  return half > pieces ? half : pieces;
 }
 
 static int64_t whole_lines(int64_t elements) {
@@ -118,23 +122,39 @@ static int64_t pieces_of(int64_t count, int64_t ranks) {
   return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
 }
 
-/* Elements that a rank gathers of all along an axis at most, of one of the buckets. */
-static int64_t gathering_room(const struct program *program) {
-  int64_t room = 0, ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
-  for (int i = 0; i < program->spans.count; i++) {
+/* Elements that a rank gathers of all along an axis at most, of a span. */
+static int64_t room_of_gathered(const struct program *program, const struct span *span) {
+  int64_t replicated = pieces_of(span->end - span->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
+  int64_t shared = program->job->parallelism.axes[AXIS_DP_SHARD] * shard_last(program, span);
+  return replicated > shared ? replicated : shared;
+}
+
+/* The same where ranks divide nothing, of a bucket. */
+static int64_t room_of_bucket(const struct program *program, int64_t count) {
+  return program->target->gathers ? pieces_of(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
+                                  : (count + 1) / 2;
+}
+
+/* What one bucket takes at a time, the largest. */
+static int64_t exchange_room(const struct program *program) {
+  int64_t most = 0;
+  for (int i = 0; i < program->spans.count && is_divided(program); i++) {
     const struct span *span = &program->spans.items[i];
-    int64_t replicated = pieces_of(span->end - span->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
-    int64_t shared = ranks * shard_last(program, span);
-    if (replicated > room) room = replicated;
-    if (shared > room) room = shared;
+    int64_t room = program->target->gathers ? room_of_gathered(program, span) : room_of_halves(program, span);
+    if (room > most) most = room;
   }
-  return room;
+  for (int i = 0; i < program->collectives.count && !is_divided(program); i++) {
+    int64_t room = room_of_bucket(program, program->collectives.items[i].length);
+    if (room > most) most = room;
+  }
+  return most;
 }
 
 /* Gradients leave each rank as the backward completes them. */
 static void plan_buckets(struct program *program) {
+  program->tree.by_buckets = true;
   plan_collectives(program);
-  program->tree.room = whole_lines(program->target->gathers ? gathering_room(program) : exchange_room(program));
+  program->tree.room = whole_lines(exchange_room(program));
 }
 
 /* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
@@ -161,11 +181,10 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   program->sends_always = true;          /* all of them, and none on the way */
   if (program->target->gathers) make_room(program);
   if (ranks == 1) return true;
-  if (shard_has_own_gradients(program)) {
+  if (own == 1) {
     plan_buckets(program);
     return true;
   }
-  if (tree->room == 0) tree->room = whole_lines((gradients + 1) / 2); /* else a level's is free by then */
   add_gradients(program);
   tree_losses(program);
   if (!is_divided(program)) return true;
@@ -182,16 +201,15 @@ const char *tree_text(const struct program *program) {
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
   const char *room = bytes_text(arena, arena_aligned(tree->room * width));
-  bool leaves = shard_has_own_gradients(program);
   const char *behind = own == tree->leaves ? ""
-                       : leaves            ? ", exchanged as the backward completes them"
+                       : tree->by_buckets  ? ", exchanged as the backward completes them"
                                            : ", exchanged behind the backward";
   const char *sums = "";
   if (own > 1)
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
                         bytes_text(arena, tree->gradients * width));
   const char *whole = "";
-  if (program->job->parallelism.zero_stage >= 2 && !leaves)
+  if (program->job->parallelism.zero_stage >= 2 && !tree->by_buckets)
     whole = arena_printf(arena, "whole     %s of gradients on each rank, until they are added up\n",
                          bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,

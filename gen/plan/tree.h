@@ -21,6 +21,12 @@ bool plan_tree(struct program *program, struct diagnostics *diags);
 /* Adds the sums of losses to program->collectives. */
 void tree_losses(struct program *program);
 
+/* Whether the backward goes on while ranks add up what it has completed; without a tree it does. */
+bool tree_goes_on(const struct program *program);
+
+/* Sums that begin with a bucket, one behind the other, and are waited for together. */
+int tree_sums(const struct program *program);
+
 /* The collectives of a bucket of gradients that goes to other ranks as soon as it is complete, at most two, in `list`;
  * how many. */
 int tree_bucket(const struct program *program, int bucket, struct collective *list);

@@ -176,7 +176,7 @@ void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, c
   gather_has_begun();
 }
 
-/* Pieces of one length are one call of NCCL's; what the last one has more is another. */
+/* Equal pieces are one call, what the last one has more is another. */
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
   accel_stream stream = traffic();
@@ -188,33 +188,68 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
   sum_has_begun();
 }
 
-void accel_cuda_start_exchange(enum accel_axis axis, const float *values, float *pieces, size_t piece, size_t last) {
-  ncclComm_t comm = rt_nccl_along(axis);
-  accel_stream stream = traffic();
+/* A rank among those along an axis, and how it is reached. */
+struct seat {
+  ncclComm_t comm;
+  accel_stream stream;
   int ranks, place;
-  RT_NCCL(ncclCommCount(comm, &ranks));
-  RT_NCCL(ncclCommUserRank(comm, &place));
+};
+
+static struct seat seat_along(enum accel_axis axis, accel_stream stream) {
+  struct seat seat = {.comm = rt_nccl_along(axis), .stream = stream};
+  RT_NCCL(ncclCommCount(seat.comm, &seat.ranks));
+  RT_NCCL(ncclCommUserRank(seat.comm, &seat.place));
+  return seat;
+}
+
+/* What a rank has of pieces. */
+static size_t own_count(const struct seat *seat, size_t piece, size_t last) {
+  return seat->place + 1 == seat->ranks ? last : piece;
+}
+
+/* Each rank's piece of the values of all, that of rank r at pieces[r * last]. */
+static void exchange(const struct seat *seat, const float *values, float *pieces, size_t piece, size_t last) {
+  size_t own = own_count(seat, piece, last);
   RT_NCCL(ncclGroupStart());
-  for (int r = 0; r < ranks; r++) {
-    RT_NCCL(ncclSend(values + (size_t)r * piece, r + 1 == ranks ? last : piece, ncclFloat32, r, comm, stream));
-    RT_NCCL(ncclRecv(pieces + (size_t)r * last, place + 1 == ranks ? last : piece, ncclFloat32, r, comm, stream));
+  for (int r = 0; r < seat->ranks; r++) {
+    size_t other = r + 1 == seat->ranks ? last : piece;
+    RT_NCCL(ncclSend(values + (size_t)r * piece, other, ncclFloat32, r, seat->comm, seat->stream));
+    RT_NCCL(ncclRecv(pieces + (size_t)r * last, own, ncclFloat32, r, seat->comm, seat->stream));
   }
   RT_NCCL(ncclGroupEnd());
+}
+
+/* Pieces of one length are one call of NCCL's; what the last one has more is another. */
+static void gather(const struct seat *seat, const float *own, float *values, size_t piece, size_t last) {
+  float *rest = values + (size_t)seat->ranks * piece;
+  if (piece > 0) RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, seat->comm, seat->stream));
+  if (last > piece) {
+    const float *from = seat->place + 1 == seat->ranks ? own + piece : rest;
+    RT_NCCL(ncclBroadcast(from, rest, last - piece, ncclFloat32, seat->ranks - 1, seat->comm, seat->stream));
+  }
+}
+
+void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room,
+                                         accel_add_pieces *add) {
+  const struct seat seat = seat_along(axis, traffic());
+  size_t piece = count / (size_t)seat.ranks, last = count - piece * (size_t)(seat.ranks - 1);
+  exchange(&seat, values, room, piece, last);
+  add(room, room, own_count(&seat, piece, last), last);
+  gather(&seat, room, values, piece, last);
+  sum_has_begun();
+}
+
+void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,
+                                             size_t last, float *room, accel_add_pieces *add) {
+  const struct seat seat = seat_along(axis, traffic());
+  exchange(&seat, values, room, piece, last);
+  add(own, room, own_count(&seat, piece, last), last);
   sum_has_begun();
 }
 
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
-  ncclComm_t comm = rt_nccl_along(axis);
-  accel_stream stream = traffic();
-  int ranks, place;
-  RT_NCCL(ncclCommCount(comm, &ranks));
-  RT_NCCL(ncclCommUserRank(comm, &place));
-  float *rest = values + (size_t)ranks * piece;
-  if (piece > 0) RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, comm, stream));
-  if (last > piece) {
-    const float *from = place + 1 == ranks ? own + piece : rest;
-    RT_NCCL(ncclBroadcast(from, rest, last - piece, ncclFloat32, ranks - 1, comm, stream));
-  }
+  const struct seat seat = seat_along(axis, traffic());
+  gather(&seat, own, values, piece, last);
   gather_has_begun();
 }
 

@@ -15,7 +15,7 @@ enum { COUNT = 40000 }; /* more than the stand-in moves at once */
 
 struct arena {
   _Alignas(64) float values[COUNT];
-  _Alignas(64) float whole[8 * 512], own[512];
+  _Alignas(64) float whole[8 * 512], own[512], room[512];
   _Alignas(64) uint16_t narrow[512];
   _Alignas(64) double doubles[4];
   _Alignas(256) char workspace[256];
@@ -103,18 +103,51 @@ static void pieces(size_t piece, size_t last) {
   accel_wait_collectives(); /* from here on sums are counted anew */
 }
 
-/* Each rank's piece of all values, of which the last is longer. */
-static void exchange(size_t piece, size_t last) {
-  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * piece + last);
-  for (int i = 0; i < all; i++) host.whole[i] = (float)(1000 * rank + i);
+struct addition {
+  float *sum;
+  const float *pieces;
+  size_t count, step;
+};
+
+/* Of four pieces: those two apart first. */
+static void add_four(const void *at) {
+  const struct addition *of = at;
+  const float *p = of->pieces;
+  standin_touch(p, (3 * of->step + of->count) * sizeof *p, false);
+  standin_touch(of->sum, of->count * sizeof *of->sum, true);
+  for (size_t i = 0; i < of->count; i++)
+    of->sum[i] = (p[i] + p[2 * of->step + i]) + (p[of->step + i] + p[3 * of->step + i]);
+}
+
+static void add_pieces(float *sum, const float *pieces, size_t count, size_t step) {
+  const struct addition of = {sum, pieces, count, step};
+  standin_launch(accel_cuda_stream(ACCEL_TRAFFIC), "add_pieces", add_four, &of, sizeof of);
+}
+
+/* Value i of rank r, so that sums of four ranks show the order. */
+static float in_place(int r, size_t i) {
+  static const float numbers[] = {1e8f, 1.0f, -1e8f, 3.0f};
+  return numbers[r % 4] + (float)(r % 4 == 1 ? i : 0);
+}
+
+/* Pieces in the order of a tree, of which the last is longer, beside the compute stream, which waits for them by their
+ * number; and of the sums that all have. */
+static void by_tree(size_t piece, size_t last) {
+  int place = rt_world()->rank % 4;
+  size_t all = 3 * piece + last, own = place < 3 ? piece : last;
+  for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
-  accel_cuda_start_exchange(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last);
+  accel_cuda_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last, arena->room,
+                                          add_pieces);
+  accel_cuda_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_pieces);
+  accel_wait_reductions(1);
+  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();
   accel_cuda_read(host.own, arena->own, sizeof host.own);
-  for (int r = 0; r < 4; r++)
-    for (size_t i = 0; i < (place < 3 ? piece : last); i++)
-      require(host.own[(size_t)r * last + i] == (float)(1000 * (first + r)) + (float)((size_t)place * piece + i),
-              "what was exchanged");
+  accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
+  for (size_t i = 0; i < 2 * own; i++)
+    require(host.own[i] == (float)((size_t)place * piece + i % own) + 4.0f, "a piece of sums in order");
+  for (size_t i = 0; i < all; i++) require(host.whole[i] == (float)i + 4.0f, "sums in order");
 }
 
 /* Sums that are not the same in another order. */
@@ -154,8 +187,8 @@ static void sums(void) {
   }
   pieces(40, 100);
   pieces(0, 7);
-  exchange(40, 100);
-  exchange(128, 128);
+  by_tree(40, 100);
+  by_tree(128, 128);
   in_order();
   largest();
   double doubles[] = {(double)rt_world()->rank, 1.0};

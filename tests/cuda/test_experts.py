@@ -62,8 +62,8 @@ class Experts(unittest.TestCase):
         write_data(trainer.folder, 1)
         trainer.generate()
         launch = trainer.folder / "launch.cc"
-        launch.write_text("#include <accel/cuda/launch.h>\nvoid host_launch(const char *, void (*run)(const void *), "
-                          "const void *arguments, size_t) {\n  run(arguments);\n}\n")
+        launch.write_text("#include <accel/cuda/launch.h>\nvoid host_launch(enum accel_stream_name, const char *, "
+                          "void (*run)(const void *), const void *arguments, size_t) {\n  run(arguments);\n}\n")
         library = trainer.folder / "kernels.so"
         compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", launch, HOST / "threads.cc",
                      "-o", library])

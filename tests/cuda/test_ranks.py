@@ -7,7 +7,7 @@ import sys
 import unittest
 
 import numpy as np
-from host import HostTrainer, Trainer, objects
+from host import HostTrainer, Trainer, objects, without
 from test_training import GPT, ROWS, TEXT, Comparison, case, write_data
 
 MLP = {"n_layer": 2, "width": 7, "n_classes": 10}
@@ -24,7 +24,8 @@ CASES = {
                    parallelism={"ddp": {"divide_by_initial_world_size": False}}),
 }
 # Four micro-batches a step: ranks, and what these divide. The suite takes a table, --all a text too (ninja soak).
-TABLE = {"one": (1, {}), "two": (2, {"zero_stage": 2}), "four in two groups": (4, {"dp_shard": 2, "zero_stage": 2})}
+TABLE = {"one": (1, {}), "two": (2, {"zero_stage": 2}), "four": (4, {}), "four of states": (4, {"zero_stage": 1}),
+         "four in two groups": (4, {"dp_shard": 2, "zero_stage": 2})}
 TEXTS = {"one": (1, {}), "two": (2, {"zero_stage": 3}), "four": (4, {"dp_shard": 2, "zero_stage": 3})}
 MODELS = {"table": ("mlp_table", {**MLP, "width": 64}, {**ROWS, "batch_size": 3}, TABLE),
           "text": ("gpt2", {**GPT, "n_layer": 3, "dropout": 0.1}, TEXT, TEXTS)}
@@ -66,6 +67,15 @@ class Order(unittest.TestCase):
 
     def test_table(self):
         self.check(*MODELS["table"])
+
+    def test_a_wait_that_is_missing(self):
+        """Sums of a layer go on while the backward does, until their room is needed."""
+        model, config, data, _ = MODELS["text"]
+        trainer = HostTrainer(ordered(model, config, data, 4, {"dp_shard": 2, "zero_stage": 2}), PARTS, watched=True)
+        self.ran(trainer)
+        trainer.rebuild(without((trainer.folder / "trainer.c").read_text(), "accel_wait_reductions"))
+        with self.assertRaisesRegex(AssertionError, "without waiting for nccl"):
+            trainer.run("--project-dir", "other")
 
     @unittest.skipUnless("--all" in sys.argv, "ninja soak")
     def test_text(self):

@@ -13,7 +13,8 @@ from ranks import CONFIG, GENERATOR, MODELS, Ranks, job_of, library_flags, load_
 # Ranks, and what they divide of the states, gradients and weights.
 DIVISIONS = {"1": (1, {}), "2": (2, {}), "4": (4, {}), "8": (8, {}), "2 of stage 3": (2, {"zero_stage": 3}),
              "4 of stage 1": (4, {"zero_stage": 1, "dp_shard": 2}), "4 of stage 3": (4, {"zero_stage": 3, "dp_shard": 2}),
-             "8 of stage 2": (8, {"zero_stage": 2}), "8 of stage 3": (8, {"zero_stage": 3, "dp_shard": 4})}
+             "8 of stage 1": (8, {"zero_stage": 1, "dp_shard": 4}), "8 of stage 2": (8, {"zero_stage": 2}),
+             "8 of stage 3": (8, {"zero_stage": 3, "dp_shard": 4})}
 ALL = os.environ.get("DIVISIONS") == "all"
 SOME = DIVISIONS if ALL else ("1", "2 of stage 3", "8 of stage 2")
 STEPS, SAVED = 8, 4

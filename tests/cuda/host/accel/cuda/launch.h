@@ -96,10 +96,11 @@ static inline uint32_t __umulhi(uint32_t a, uint32_t b) {
 /* Runs all threads of all blocks: `run` once for each, which reads the variables above. */
 void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *arguments), const void *arguments);
 
-/* Puts work into the compute stream: `run` is called with a copy of the arguments, when the stream comes to it. */
-void host_launch(const char *call, void (*run)(const void *arguments), const void *arguments, size_t bytes);
+/* Puts work into a stream: `run` is called with a copy of the arguments, when the stream comes to it. */
+void host_launch(enum accel_stream_name stream, const char *call, void (*run)(const void *arguments), const void *arguments, size_t bytes);
 
-#define accel_launch(...) accel_launch_as(#__VA_ARGS__, __VA_ARGS__)
+#define accel_launch(...) accel_launch_as(ACCEL_COMPUTE, #__VA_ARGS__, __VA_ARGS__)
+#define accel_launch_in(stream, ...) accel_launch_as(stream, #__VA_ARGS__, __VA_ARGS__)
 
 template <typename... parameters> struct host_call {
   const char *name;
@@ -109,8 +110,8 @@ template <typename... parameters> struct host_call {
 };
 
 template <typename... parameters, typename... types>
-static inline void accel_launch_as(const char *name, void (*kernel)(parameters...), dim3 grid, dim3 block,
-                                   types... arguments) {
+static inline void accel_launch_as(enum accel_stream_name stream, const char *name, void (*kernel)(parameters...),
+                                   dim3 grid, dim3 block, types... arguments) {
   using call = host_call<parameters...>;
   call made = {name, grid, block, kernel, std::tuple<parameters...>(static_cast<parameters>(arguments)...)};
   const auto all = [](const void *copied) {
@@ -121,7 +122,7 @@ static inline void accel_launch_as(const char *name, void (*kernel)(parameters..
     };
     host_run(of->name, of->grid, of->block, thread, copied);
   };
-  host_launch(name, all, &made, sizeof made);
+  host_launch(stream, name, all, &made, sizeof made);
 }
 
 #endif
