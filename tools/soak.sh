@@ -51,7 +51,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
   try "CUDA programs that run forward" "$PYTHON" tests/cuda/test_forward.py --all
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
-  try "attention before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
+  try "attention and convolutions before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh
 done

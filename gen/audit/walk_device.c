@@ -27,7 +27,7 @@ enum { FEED_NONE, FEED_BEGUN, FEED_SENT };
 struct walk_device {
   int mirror, report;
   const struct object *plan; /* the accel_cuda_plan that the device was opened with; NULL: not seen */
-  int feed; /* what became of it, as the value of an object, which paths have for themselves */
+  int feed;                  /* what became of it, as the value of an object, which paths have for themselves */
   struct {
     struct recording *items;
     int count, capacity;
@@ -285,6 +285,11 @@ static struct value multiply(const struct call *call) {
   return external_multiply_on_device(call);
 }
 
+static struct value convolve(const struct call *call) {
+  for (int i = 2; i < 5; i++) check_side(call, i, true);
+  return external_convolve_on_device(call);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -294,7 +299,7 @@ static const struct {
     {"accel_cuda_write", write_device},  {"accel_cuda_send_states", send_states}, {"accel_cuda_feed_begin", begin_feed},
     {"accel_cuda_feed_send", send_feed}, {"accel_cuda_feed_take", take_feed},     {"accel_cuda_report", give_report},
     {"accel_cuda_capture", record_work}, {"accel_cuda_launch", launch_work},      {"accel_cuda_multiply", multiply},
-    {"accel_cuda_attend", attend},       {"accel_cuda_attend_backward", attend},
+    {"accel_cuda_attend", attend},       {"accel_cuda_attend_backward", attend},  {"accel_cuda_convolve", convolve},
 };
 
 bool walk_device_external(const struct call *call, struct value *result) {

@@ -38,10 +38,11 @@ const char *external_enumerator(const struct walk *walk, const struct object *ob
 /* Two arguments must lie apart: remembered for the kernel's callers when both are its parameters. */
 void external_keep_apart(const struct call *call, int a, int b);
 
-/* gemm of BLAS and oneDNN; accel_multiply; accel_convolve. */
+/* gemm of BLAS and oneDNN; accel_multiply; accel_convolve; the last two on a device. */
 struct value external_multiply(const struct call *call);
 struct value external_multiply_described(const struct call *call);
 struct value external_multiply_on_device(const struct call *call);
 struct value external_convolve_described(const struct call *call);
+struct value external_convolve_on_device(const struct call *call);
 
 #endif

@@ -111,14 +111,12 @@ static int64_t convolved_bytes(const struct walk *walk, const struct object *rec
   return bounded_multiply(bytes, size);
 }
 
-/* accel_convolve(convolution, to, a, b, room) of accel/convolution.h. */
-struct value external_convolve_described(const struct call *call) {
+/* What a convolution reads and writes whose result, of `result` bytes an element, is argument `to`, with what it is
+ * made of behind it. */
+static void convolve(const struct call *call, const struct object *record, int to, int64_t result) {
   struct walk *walk = call->walk;
-  const struct object *record = external_described(call);
-  if (record == NULL) return value_number(ORIGIN_DATA);
   int64_t makes = external_member(walk, record, "makes", 0), groups = external_member(walk, record, "groups", 0);
   int64_t size = external_member(walk, record, "type", 0) == 0 ? 4 : 2;
-  int64_t result = external_member(walk, record, "result", 0) == 0 ? 4 : 2;
   enum { MAKES_Y, MAKES_X, MAKES_WEIGHTS };
   int64_t x = convolved_bytes(walk, record, "batch", "x_channels", "x", makes == MAKES_X ? result : size);
   int64_t y = convolved_bytes(walk, record, "batch", "y_channels", "y", makes == MAKES_Y ? result : size);
@@ -126,15 +124,27 @@ struct value external_convolve_described(const struct call *call) {
       convolved_bytes(walk, record, "x_channels", "y_channels", "kernel", makes == MAKES_WEIGHTS ? result : size);
   if (groups > 0) weights /= groups;
   int64_t made = makes == MAKES_Y ? y : makes == MAKES_X ? x : weights;
-  external_touch(call, 2, makes == MAKES_Y ? x : y, false);
-  external_touch(call, 3, makes == MAKES_WEIGHTS ? x : weights, false);
-  if (external_member(walk, record, "accumulate", 0) != 0) external_touch(call, 1, made, false);
-  external_touch(call, 1, made, true);
-  external_touch(call, 4, bounded_multiply(external_member(walk, record, "room", 0), 4), true);
-  for (int i = 2; i < 4; i++) {
-    external_keep_apart(call, 1, i);
-    external_keep_apart(call, 4, i);
-  }
-  external_keep_apart(call, 1, 4);
+  external_touch(call, to + 1, makes == MAKES_Y ? x : y, false);
+  external_touch(call, to + 2, makes == MAKES_WEIGHTS ? x : weights, false);
+  if (external_member(walk, record, "accumulate", 0) != 0) external_touch(call, to, made, false);
+  external_touch(call, to, made, true);
+  for (int i = 1; i < 3; i++) external_keep_apart(call, to, to + i);
+}
+
+/* accel_convolve(convolution, to, a, b, room) of accel/convolution.h. */
+struct value external_convolve_described(const struct call *call) {
+  const struct object *record = external_described(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  convolve(call, record, 1, external_member(call->walk, record, "result", 0) == 0 ? 4 : 2);
+  external_touch(call, 4, bounded_multiply(external_member(call->walk, record, "room", 0), 4), true);
+  for (int i = 1; i < 4; i++) external_keep_apart(call, 4, i);
+  return value_number(ORIGIN_DATA);
+}
+
+/* accel_cuda_convolve(convolution, stream, to, a, b) of accel/cuda/convolution.h. */
+struct value external_convolve_on_device(const struct call *call) {
+  const struct object *record = external_described(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  convolve(call, record, 2, external_member(call->walk, record, "type", 0) == 0 ? 4 : 2);
   return value_number(ORIGIN_DATA);
 }

@@ -7,6 +7,7 @@
 #include "gen/ir/op.h"
 #include "gen/plan/algorithms.h"
 #include "gen/plan/kernels.h"
+#include "gen/plan/library.h"
 #include "gen/plan/target.h"
 
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {
@@ -141,7 +142,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_bool(arena, k, "low", is_low(kernel));
   set_int(arena, k, "sums", program->sums);
   set_bool(arena, k, "tf32", program->job->precision.tf32);
-  set_bool(arena, k, "by_library", program->job->devices.attention == ATTENTION_LIBRARY);
+  set_bool(arena, k, "by_library", library_computes(program, kernel));
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->random);
   if (node->body.count > 0) set_loops(arena, k, kernel);

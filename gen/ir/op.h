@@ -59,6 +59,9 @@ struct op_product {
   enum dtype factors, result;
 };
 
+/* What a job may leave to a device's library or to the program's own kernels. */
+enum library_part { LIBRARY_NONE, LIBRARY_ATTENTION, LIBRARY_CONVOLUTION };
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -122,8 +125,15 @@ struct op_kind {
    * MAX_PRODUCTS), returns their number. NULL: none, or of `product` and `epilogues` the one that the kernel is. */
   int (*products)(const struct node *node, struct op_product *products);
 
-  /* Bytes that a library may want to work in, beside the operands, where the kernel is one's; `deterministic`: its
-   * results are the same in every run. NULL: few. */
+  /* Which of its parts a device's library (cuDNN) has the kernel in, whose template then opens it there, where it has
+   * it for these types and extents. Rooms of such a kernel are for devices without libraries: these work in a place of
+   * their own, and the device's own kernel in none. */
+  enum library_part library;
+  bool (*in_library)(const struct node *node);
+  /* Whether it can add to what stands in an output there. */
+  bool library_adds;
+  /* Bytes that the library may want to work in, beside the operands; `deterministic`: its results are the same in every
+   * run. NULL: few. */
   int64_t (*library_room)(const struct node *node, bool deterministic);
 
   /* 1 + the input for each element of which a device's kernel leaves a number in float32, which another kernel then

@@ -195,6 +195,23 @@ static int ways(const struct node *node, const int64_t *const *strides, const ch
   return key_ways(node->inputs[1]->shape.dim[2], (const char *const[3]){"256", "128", "64"}, ways);
 }
 
+/* cuDNN's: 16 bits, heads of up to 128 columns that 8 divides, no documents, and no window that leaves keys out. `q`:
+ * which input it is, with k behind it; `starts` likewise. */
+static bool is_in_library(const struct node *node, int q, int starts) {
+  int64_t columns = op_columns(node->inputs[q]->shape), window = node_int(node, "window");
+  bool narrow = window > 0 && window < node->inputs[q + 1]->shape.dim[2];
+  return dtype_is_low(node->inputs[q]->dtype) && columns % 8 == 0 && columns <= 128 && !narrow &&
+         node->n_inputs <= starts;
+}
+
+static bool in_library(const struct node *node) {
+  return is_in_library(node, 0, 3);
+}
+
+static bool in_library_backward(const struct node *node) {
+  return is_in_library(node, 1, 6);
+}
+
 static const struct op_kind kind = {
     .name = "attention",
     .class = OP_KERNEL,
@@ -209,6 +226,8 @@ static const struct op_kind kind = {
     .chooses = "keys of a block",
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
+    .library = LIBRARY_ATTENTION,
+    .in_library = in_library,
     .reference = reference,
 };
 
@@ -275,13 +294,11 @@ static int64_t up_to(int64_t length, int64_t step) {
   return (length + step - 1) / step * step;
 }
 
-/* Of a backward in 16 bits by cuDNN; in float32 there is none. The runtime's own: the sum of dy y for each query in
- * float32, and dq where it is added up in parts. The engines', as cuDNN 9.19 and 9.26 tell it for compute capabilities
- * 8.0, 9.0 and 10.0: dq in float32, or the slopes of all weights where sums have one order; dk and dv of each head of q
- * where heads share them. */
+/* Of a backward by cuDNN. The runtime's own: the sum of dy y for each query in float32, and dq where it is added up in
+ * parts. The engines', as cuDNN 9.19 and 9.26 tell it for compute capabilities 8.0, 9.0 and 10.0: dq in float32, or the
+ * slopes of all weights where sums have one order; dk and dv of each head of q where heads share them. */
 static int64_t library_room(const struct node *node, bool deterministic) {
   struct shape q = node->inputs[1]->shape, k = node->inputs[2]->shape;
-  if (!dtype_is_low(node->inputs[1]->dtype)) return 0;
   const int64_t heads = q.dim[0] * q.dim[1], columns = q.dim[3];
   int64_t room = 4 * heads * q.dim[2] + (8 << 20);
   if (q.dim[1] != k.dim[1]) room += 4 * heads * k.dim[2] * columns;
@@ -307,6 +324,8 @@ static const struct op_kind kind_backward = {
     .accumulates = 1 | 2 | 4,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_backward,
+    .library = LIBRARY_ATTENTION,
+    .in_library = in_library_backward,
     .library_room = library_room,
     .reference = reference_backward,
 };

@@ -48,6 +48,35 @@ static struct shape room_shape(const struct geometry *g) {
   return shape_of(1, room + whole_blocks(g->weight.dim[0]) * in * g->weight.dim[2] * g->weight.dim[3]);
 }
 
+/* ---- In cuDNN ---- */
+
+enum { COPIED_CHANNELS = 8, FEW = 8 << 20, PARTS = 32, MOST_PARTS = 96 << 20 };
+
+static int64_t padded(int64_t channels) {
+  return (channels + COPIED_CHANNELS - 1) / COPIED_CHANNELS * COPIED_CHANNELS;
+}
+
+/* What engines work in, as cuDNN 9.19 tells it for compute capabilities 8.0, 9.0 and 10.0: copies of all three with the
+ * channels last, in eights. */
+static int64_t copies(const struct geometry *g, enum dtype dtype) {
+  const struct shape *images[] = {&g->x, &g->y};
+  int64_t elements = padded(g->weight.dim[0]) * padded(g->weight.dim[1]) * g->weight.dim[2] * g->weight.dim[3];
+  for (int i = 0; i < 2; i++)
+    elements += images[i]->dim[0] * padded(images[i]->dim[1]) * images[i]->dim[2] * images[i]->dim[3];
+  return elements * dtype_size(dtype) + FEW;
+}
+
+/* And beside them parts of the weight's gradient, the more the smaller it is. */
+static int64_t parts(const struct geometry *g) {
+  int64_t bytes = PARTS * shape_count(g->weight) * dtype_size(DTYPE_FLOAT32);
+  return bytes < MOST_PARTS ? bytes : MOST_PARTS;
+}
+
+/* It has all whose result is of the operands' type. */
+static bool in_library(const struct node *node) {
+  return node->outputs[0]->dtype == node->inputs[0]->dtype;
+}
+
 static double products(const struct geometry *g) {
   return 2.0 * (double)shape_count(g->y) * (double)shape_product(g->weight, 1, 4);
 }
@@ -204,6 +233,12 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   return builder_op(builder, "convolution", inputs, 2, attributes, node->n_attributes);
 }
 
+static int64_t library_room(const struct node *node, bool deterministic) {
+  (void)deterministic;
+  struct geometry g = geometry(node);
+  return copies(&g, node->inputs[0]->dtype);
+}
+
 static double flops(const struct node *node) {
   struct geometry g = geometry(node);
   return products(&g);
@@ -221,6 +256,10 @@ static const struct op_kind kind = {
     .rooms = 2,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops,
+    .library = LIBRARY_CONVOLUTION,
+    .in_library = in_library,
+    .library_adds = true,
+    .library_room = library_room,
     .reference = reference,
 };
 
@@ -258,6 +297,12 @@ static void gradient_data(struct builder *builder, const struct node *node, stru
     inputs[1] = convolve(builder, "convolution_weights", y, dx[0], node, &kernel);
 }
 
+static int64_t library_room_data(const struct node *node, bool deterministic) {
+  (void)deterministic;
+  struct geometry g = geometry_data(node);
+  return copies(&g, node->inputs[0]->dtype);
+}
+
 static double flops_data(const struct node *node) {
   struct geometry g = geometry_data(node);
   return products(&g);
@@ -275,6 +320,10 @@ static const struct op_kind kind_data = {
     .rooms = 2,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_data,
+    .library = LIBRARY_CONVOLUTION,
+    .in_library = in_library,
+    .library_adds = true,
+    .library_room = library_room_data,
     .reference = reference_data,
 };
 
@@ -303,6 +352,12 @@ static void reference_weights(const struct node *node, const double *const *inpu
   visit_all(&g, add_to_weight, (double *const[]){(double *)inputs[1], outputs[0], (double *)inputs[0]});
 }
 
+static int64_t library_room_weights(const struct node *node, bool deterministic) {
+  (void)deterministic;
+  struct geometry g = geometry_weights(node);
+  return copies(&g, node->inputs[0]->dtype) + parts(&g);
+}
+
 static double flops_weights(const struct node *node) {
   struct geometry g = geometry_weights(node);
   return products(&g);
@@ -319,6 +374,10 @@ static const struct op_kind kind_weights = {
     .rooms = 2,
     .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
     .flops = flops_weights,
+    .library = LIBRARY_CONVOLUTION,
+    .in_library = in_library,
+    .library_adds = true,
+    .library_room = library_room_weights,
     .reference = reference_weights,
 };
 

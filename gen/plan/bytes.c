@@ -4,6 +4,7 @@
 #include "gen/plan/at_once.h"
 #include "gen/plan/border.h"
 #include "gen/plan/compress.h"
+#include "gen/plan/library.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/place.h"
 #include "gen/plan/shard.h"
@@ -134,7 +135,8 @@ static int64_t workspace_of(const struct program *program) {
   bool deterministic = program->job->training.deterministic;
   for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
     const struct node *node = program->kernels[i]->node;
-    int64_t room = node->kind->library_room != NULL ? node->kind->library_room(node, deterministic) : 0;
+    bool asks = node->kind->library_room != NULL && library_computes(program, program->kernels[i]);
+    int64_t room = asks ? node->kind->library_room(node, deterministic) : 0;
     if (room > bytes) bytes = room;
   }
   return bytes > 0 ? arena_aligned(bytes) + 192 : 0;

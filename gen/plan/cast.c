@@ -5,6 +5,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/library.h"
 #include "gen/plan/uses.h"
 
 /* A region for one choice of types. */
@@ -345,20 +346,27 @@ enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
 
 /* Makes a low value, which views may stand behind, float32 where only the gradient needs it; false when it is made by
  * what cannot say its result's type, or when others use it. */
-static bool widen(struct value *value, const struct region *region, const int *uses) {
-  for (struct value *at = value;; at = at->producer->inputs[0]) {
-    if (at->kind != VALUE_RESULT || at->region != region || uses[at->id] != 1 || at->producer->call != NULL)
+static bool widen(const struct program *program, struct value *value, const struct region *region, const int *uses) {
+  struct value *made = value;
+  for (;; made = made->producer->inputs[0]) {
+    if (made->kind != VALUE_RESULT || made->region != region || uses[made->id] != 1 || made->producer->call != NULL)
       return false;
-    if (at->producer->kind->class == OP_PARTS) return false;
-    if (!value_is_view(at)) break;
+    if (made->producer->kind->class == OP_PARTS) return false;
+    if (!value_is_view(made)) break;
   }
-  for (struct value *at = value;; at = at->producer->inputs[0]) {
-    at->dtype = DTYPE_FLOAT32;
-    if (!value_is_view(at)) return true;
+  const enum dtype low = made->dtype;
+  const bool by_library = library_has(program, made->producer);
+  made->dtype = DTYPE_FLOAT32;
+  if (by_library && !library_has(program, made->producer)) {
+    made->dtype = low;
+    return false;
   }
+  for (struct value *at = value; at != made; at = at->producer->inputs[0]) at->dtype = DTYPE_FLOAT32;
+  return true;
 }
 
-void widen_gradients(struct graph *graph) {
+void widen_gradients(struct program *program) {
+  struct graph *graph = program->graph;
   const int *uses = count_uses(graph->arena, graph);
   int n_values = graph->next_value;
   for (int r = 0; r < graph->n_regions; r++) {
@@ -366,7 +374,7 @@ void widen_gradients(struct graph *graph) {
     for (int i = 0; i < region->gradients.count; i++) {
       struct parameter_gradient *gradient = &region->gradients.items[i];
       if (gradient->value->dtype == DTYPE_FLOAT32 || gradient->value->id >= n_values) continue;
-      if (widen(gradient->value, region, uses)) continue;
+      if (widen(program, gradient->value, region, uses)) continue;
       struct body body = {.pass = &(struct pass){.graph = graph}, .region = region};
       gradient->value = add_cast(&body, gradient->value, DTYPE_FLOAT32);
     }

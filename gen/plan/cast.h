@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_CAST_H
 #define ACCEL_PLAN_CAST_H
 
-#include "gen/ir/graph.h"
+#include "gen/plan/program.h"
 
 struct cast_rules {
   enum dtype low;     /* what autocast's low operations run in; DTYPE_FLOAT32: no autocast */
@@ -19,7 +19,8 @@ struct cast_rules {
  * low values of parameters, DTYPE_FLOAT32 when there are none. */
 enum dtype cast(struct graph *graph, const struct cast_rules *rules);
 
-/* After differentiation: the gradients of parameters' low copies are made in float32 at once by what makes them. */
-void widen_gradients(struct graph *graph);
+/* After differentiation: the gradients of parameters' low copies are made in float32 at once by what makes them, or
+ * cast where that is a library which has no such result. */
+void widen_gradients(struct program *program);
 
 #endif

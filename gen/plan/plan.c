@@ -25,6 +25,7 @@
 #include "gen/plan/kernels.h"
 #include "gen/plan/layout.h"
 #include "gen/plan/lend.h"
+#include "gen/plan/library.h"
 #include "gen/plan/masking.h"
 #include "gen/plan/packing.h"
 #include "gen/plan/packs.h"
@@ -70,7 +71,7 @@ static bool pass_differentiate(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
   const struct seed seed = border_seed(context->program);
   if (differentiate(context->builder, &seed) == NULL) return false;
-  widen_gradients(context->program->graph);
+  widen_gradients(context->program);
   return true;
 }
 
@@ -136,6 +137,7 @@ static bool pass_at_once(struct context *context) {
 
 static bool pass_prune(struct context *context) {
   prune(context->program->graph);
+  library_take_rooms(context->program);
   return true;
 }
 

@@ -44,7 +44,7 @@ enum growth { GROWTH_CONSTANT, GROWTH_LINEAR, GROWTH_COSINE };
 enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE, HOOK_PRE_LOAD, HOOKS };
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA };
-enum attention_kernels { ATTENTION_LIBRARY, ATTENTION_OWN };
+enum device_kernels { KERNELS_LIBRARY, KERNELS_OWN };
 /* Those of gen/plan/processor.h. */
 enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */

@@ -22,8 +22,9 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
 
 /* What speaks of GPUs alone. */
 static void check_processor(const struct spec_node *job, const struct spec_node *kind, struct diagnostics *diags) {
-  static const char *const keys[] = {"devices.attention", "precision.tf32", "parallelism.offload.optimizer",
-                                     "parallelism.offload.param", "profile.nvtx"};
+  static const char *const keys[] = {
+      "devices.attention",         "devices.convolution", "precision.tf32", "parallelism.offload.optimizer",
+      "parallelism.offload.param", "profile.nvtx"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *value = spec_find(job, keys[i]);
     if (value == NULL) continue;

@@ -138,7 +138,7 @@ struct job {
 
   struct {
     enum device_kind kind;
-    enum attention_kernels attention;
+    enum device_kernels attention, convolution;
     enum processor_arch arch;
     int threads;    /* 0: as many as the machine has */
     int64_t memory; /* bytes that a program may take; 0: any number */

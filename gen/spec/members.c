@@ -139,6 +139,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
     {CHOICE(devices.kind), {"cpu", "cuda"}},
     {CHOICE(devices.attention), {"library", "own"}},
+    {CHOICE(devices.convolution), {"library", "own"}},
     {CHOICE(devices.arch), {"native", "x86-64-v3", "avx512", "avx512-bf16", "amx", "neon", "sve"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(parallelism.offload.optimizer), {"none", "cpu"}},

@@ -10,11 +10,15 @@
 
 static const cudnnDataType_t F32 = CUDNN_DATA_FLOAT, I32 = CUDNN_DATA_INT32, BOOL = CUDNN_DATA_BOOLEAN;
 
+/* Numbers of an engine that its tensors are. */
+enum { SCALE, LEAST, ONE };
+
 /* What both graphs are made of. */
 struct making {
   const struct accel_cuda_attention *a;
   struct accel_cuda_engine *engine;
   struct graph *graph;
+  cudnnDataType_t io;         /* of what the caller gives */
   struct extent scores, rows; /* [batch][heads][queries][keys], [batch][heads][queries][1] */
   descriptor query_lengths, key_lengths, least;
 };
@@ -56,35 +60,32 @@ static int32_t *whole_lengths(const struct accel_cuda_attention *a) {
   return made;
 }
 
+static const char cure[] = "generate with devices.attention: own, or use a newer cuDNN";
+
 static struct making begin(const struct accel_cuda_attention *a, bool is_backward) {
-  struct accel_cuda_engine *engine = calloc(1, sizeof *engine);
+  struct accel_cuda_engine *engine = rt_engine_new(a->name, cure, 16);
   const char *flaw = flaw_of(a, is_backward);
   struct problem problem;
-  rt_attention_open();
-  if (engine == NULL) {
-    rt_problem(&problem, "no memory for attention");
-    rt_fail(&problem, 1);
-  }
   if (flaw != NULL) {
     rt_problem(&problem, "attention of %s in %s with cuDNN %zu", a->name, a->type == ACCEL_F32 ? "float32" : "16 bits",
                cudnnGetVersion());
     rt_help(&problem, "%s", flaw);
     rt_fail(&problem, 1);
   }
-  *engine = (struct accel_cuda_engine){.scale = (float)a->scale, .one = 1.0f};
-  engine->least = cudnnGetVersion() < 91000 ? -FLT_MAX : -INFINITY; /* as engines of that version want it */
-  engine->graph.name = a->name;
-  engine->graph.io = a->type == ACCEL_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
+  engine->numbers[SCALE] = (float)a->scale;
+  engine->numbers[LEAST] = cudnnGetVersion() < 91000 ? -FLT_MAX : -INFINITY; /* as engines of that version want it */
+  engine->numbers[ONE] = 1.0f;
   struct making m = {a,
                      engine,
                      &engine->graph,
+                     a->type == ACCEL_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF,
                      rt_extent(a->batch, a->heads, a->queries, a->keys),
                      rt_extent(a->batch, a->heads, a->queries, 1),
                      NULL,
                      NULL,
                      NULL};
-  if (is_backward) engine->lengths = whole_lengths(a);
-  if (a->lengths || engine->lengths != NULL) {
+  if (is_backward) engine->kept = whole_lengths(a);
+  if (a->lengths || engine->kept != NULL) {
     struct extent each = {{a->batch, 1, 1, 1}, {1, 1, 1, 1}};
     m.query_lengths = rt_graph_tensor(m.graph, T_QUERY_LENGTHS, I32, each);
     m.key_lengths = rt_graph_tensor(m.graph, T_KEY_LENGTHS, I32, each);
@@ -159,14 +160,14 @@ static descriptor softmax(const struct making *m, descriptor scores, descriptor 
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, power, sum);
   descriptor logarithm = pointwise(m, CUDNN_POINTWISE_LOG, sum, NULL, m->rows);
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_ADD, F32, largest, logarithm, NULL, lse, 0);
-  descriptor weights = rt_graph_between(m->graph, m->graph->io, m->scores);
+  descriptor weights = rt_graph_between(m->graph, m->io, m->scores);
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_DIV, F32, power, sum, NULL, weights, 0);
   return weights;
 }
 
 void accel_cuda_open_attention(struct accel_cuda_attention *a) {
   struct making m = begin(a, false);
-  cudnnDataType_t io = m.graph->io;
+  cudnnDataType_t io = m.io;
   descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
   descriptor k = rt_graph_tensor(m.graph, T_K, io, rt_transposed(keys_of(a, &a->k)));
   descriptor v = rt_graph_tensor(m.graph, T_V, io, keys_of(a, &a->v));
@@ -175,7 +176,7 @@ void accel_cuda_open_attention(struct accel_cuda_attention *a) {
   descriptor scores = scaled_scores(&m, q, k, rt_graph_number(m.graph, T_SCALE));
   scores = without_later(&m, without_padding(&m, scores));
   rt_graph_product(m.graph, softmax(&m, scores, lse), v, y, m.query_lengths, NULL, m.key_lengths);
-  rt_graph_ready(m.engine);
+  rt_engine_ready(m.engine);
   a->forward = m.engine;
 }
 
@@ -196,14 +197,14 @@ static descriptor row_sums(const struct making *m, descriptor d_y, descriptor y)
 /* to = weightsᵀ values, summed over the heads of a group. */
 static void onto_keys(const struct making *m, descriptor weights, descriptor values, descriptor to) {
   struct extent turned = rt_transposed(m->scores);
-  descriptor transposed = rt_graph_between(m->graph, m->graph->io, turned);
+  descriptor transposed = rt_graph_between(m->graph, m->io, turned);
   rt_graph_reshape(m->graph, weights, transposed);
   if (m->a->heads == m->a->groups) {
     rt_graph_product(m->graph, transposed, values, to, m->key_lengths, NULL, m->query_lengths);
     return;
   }
   struct extent extent = rt_extent(m->a->batch, m->a->heads, m->a->keys, m->a->head_size);
-  descriptor all = rt_graph_between(m->graph, m->graph->io, extent);
+  descriptor all = rt_graph_between(m->graph, m->io, extent);
   rt_graph_product(m->graph, transposed, values, all, m->key_lengths, NULL, m->query_lengths);
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, all, to);
 }
@@ -211,14 +212,15 @@ static void onto_keys(const struct making *m, descriptor weights, descriptor val
 /* dQ = dS K: by sums of parts, faster, or, where runs must be alike, whole. */
 static void onto_queries(const struct making *m, descriptor d_scores, descriptor k, descriptor d_q) {
   const struct accel_cuda_attention *a = m->a;
-  descriptor keys = rt_graph_between(m->graph, m->graph->io, keys_of(a, &a->k)), to = d_q;
+  descriptor keys = rt_graph_between(m->graph, m->io, keys_of(a, &a->k)), to = d_q;
   bool whole = rt_cuda_device()->plan.deterministic;
   rt_graph_reshape(m->graph, k, keys);
   if (!whole) {
     to = rt_graph_tensor(m->graph, T_D_Q_SUMS, F32, rt_extent(a->batch, a->heads, a->queries, a->head_size));
     const size_t bytes = (size_t)(4 * a->batch * a->heads * a->queries * a->head_size);
     m->engine->own += rt_cuda_stride(bytes);
-    if (cudnnGetVersion() < 90600) m->engine->cleared = bytes; /* engines of that version add to what is there */
+    m->engine->cleared = T_D_Q_SUMS;
+    if (cudnnGetVersion() < 90600) m->engine->cleared_bytes = bytes; /* engines of that version add to what is there */
   }
   rt_graph_product(m->graph, d_scores, keys, to, m->query_lengths, NULL, m->key_lengths);
   if (!whole) rt_graph_pointwise(m->graph, CUDNN_POINTWISE_IDENTITY, F32, to, NULL, NULL, d_q, 0);
@@ -226,7 +228,7 @@ static void onto_queries(const struct making *m, descriptor d_scores, descriptor
 
 void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
   struct making m = begin(a, true);
-  cudnnDataType_t io = m.graph->io;
+  cudnnDataType_t io = m.io;
   size_t version = cudnnGetVersion();
   descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
   descriptor k = rt_graph_tensor(m.graph, T_K, io, rt_transposed(keys_of(a, &a->k)));
@@ -253,7 +255,7 @@ void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
   d_scores = pointwise(&m, CUDNN_POINTWISE_MUL, d_scores, scale, m.scores);
   onto_keys(&m, d_scores, q, d_k);
   onto_queries(&m, d_scores, k, d_q);
-  rt_graph_ready(m.engine);
+  rt_engine_ready(m.engine);
   a->backward = m.engine;
 }
 
@@ -263,8 +265,8 @@ static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_
                 const struct accel_attention_data *data) {
   const char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
   size_t sums = rt_cuda_stride((size_t)(4 * a->batch * a->heads * a->queries));
-  const int32_t *whole = engine->lengths;
-  const void *values[T_VIRTUAL] = {
+  const int32_t *whole = engine->kept;
+  const void *values[VIRTUAL] = {
       [T_Q] = data->q,
       [T_K] = data->k,
       [T_V] = data->v,
@@ -278,11 +280,11 @@ static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_
       [T_KEY_LENGTHS] = whole != NULL ? whole + lengths_apart(a) : data->key_lengths,
       [T_ROW_SUMS] = workspace,
       [T_D_Q_SUMS] = workspace + sums,
-      [T_SCALE] = &engine->scale,
-      [T_LEAST] = &engine->least,
-      [T_ONE] = &engine->one,
+      [T_SCALE] = &engine->numbers[SCALE],
+      [T_LEAST] = &engine->numbers[LEAST],
+      [T_ONE] = &engine->numbers[ONE],
   };
-  rt_graph_run(engine, stream, values);
+  rt_engine_run(engine, stream, values);
 }
 
 void accel_cuda_attend(const struct accel_cuda_attention *attention, accel_stream stream,

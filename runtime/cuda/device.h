@@ -27,7 +27,7 @@ struct accel_cuda_plan {
   const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL behind the last */
   size_t arena_bytes; /* on the device; offset 0 to program->arena_bytes is what the host mirrors. The runtime's own
                          room for `ahead` feeds comes on top */
-  size_t workspace_offset; /* in the arena: what products and attention work in, on the compute stream, from the first
+  size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
                               multiple of 256 on */
   size_t workspace_bytes;
   size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */

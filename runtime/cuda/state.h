@@ -53,9 +53,9 @@ bool rt_cuda_measures(void);
 void rt_cuda_graphs_close(void);
 
 /* Gives handles, algorithms and plans back, where there are any: set by the files that make them, so that a program
- * without products or attention is not linked with their libraries. */
+ * without products, attention or convolutions is not linked with their libraries. */
 extern void (*rt_cuda_close_products)(void);
-extern void (*rt_cuda_close_attention)(void);
+extern void (*rt_cuda_close_engines)(void);
 extern void (*rt_cuda_close_collectives)(void);
 
 /* The bytes of a plan's ring on the device, rounded so that each piece begins at a multiple of 256. */

@@ -50,7 +50,7 @@ else
   fail "no jansson (libjansson-dev) for $machine"
 fi
 
-attention='runtime/cuda/attention runtime/cuda/attention_graph'
+by_cudnn='runtime/cuda/attention runtime/cuda/attention_graph runtime/cuda/convolution runtime/cuda/engine'
 
 # What the program needs beside a C compiler.
 flags='' libs='' folders='' left_out=''
@@ -60,7 +60,7 @@ cuda)
   flags=$($toolkit --cflags)
   nvcc=$($toolkit --nvcc)
   folders=runtime/cuda parts="cudart cublasLt"
-  if grep -q 'accel/cuda/attention.h' "$program.c"; then parts="$parts cudnn"; else left_out=$attention; fi
+  if grep -qE 'accel/cuda/(attention|convolution).h' "$program.c"; then parts="$parts cudnn"; else left_out=$by_cudnn; fi
   if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
   if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
   # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-"""Attention's graphs before cuDNN itself, which needs no GPU to make plans for one whose properties it is told (from 9.11
+"""Graphs of attention and of convolutions before cuDNN itself, which needs no GPU to make plans for one whose properties it is told (from 9.11
 on): it has engines for them, and these fit the workspace of the program that accel-gen plans. Nothing is executed.
 SKIPPED without such a cuDNN. --all: every case on every GPU (ninja soak)."""
 
@@ -19,6 +19,35 @@ ALL = [(4, 12, 12, 1024, 64, 1, 0, 0), (16, 12, 12, 1024, 64, 1, 0, 0), (16, 12,
        (2, 32, 8, 2048, 128, 1, 1, 0), (2, 32, 8, 2048, 128, 1, 1, 1), (2, 4, 4, 100, 16, 1, 0, 0), (2, 4, 2, 65, 8, 1, 0, 1),
        (8, 16, 16, 512, 64, 0, 0, 0), (3, 4, 1, 1000, 24, 1, 1, 0), (2, 4, 4, 2, 16, 1, 0, 0)]
 SUITE = [("H100", (8, 16, 4, 512, 64, 1, 0, 0)), ("A100", (8, 16, 16, 512, 64, 1, 0, 0))]
+
+
+# batch, channels, height, width, channels of the result, kernel, stride, padding, dilation, groups: of ResNet-50 and 18,
+# of grouped and separable ones, of U-Nets, of ViT's patches, of signals, and odd ones.
+SHAPES = [(64, 3, 224, 224, 64, 7, 2, 3, 1, 1), (64, 64, 56, 56, 64, 3, 1, 1, 1, 1), (64, 256, 56, 56, 512, 1, 2, 0, 1, 1),
+          (64, 128, 56, 56, 128, 3, 2, 1, 1, 1), (64, 64, 56, 56, 256, 1, 1, 0, 1, 1), (64, 512, 7, 7, 512, 3, 1, 1, 1, 1),
+          (64, 128, 56, 56, 128, 3, 1, 1, 1, 32), (64, 64, 56, 56, 64, 3, 1, 1, 1, 64), (8, 320, 64, 64, 320, 3, 1, 1, 1, 1),
+          (8, 4, 64, 64, 320, 3, 1, 1, 1, 1), (8, 1280, 8, 8, 1280, 3, 1, 1, 1, 1), (32, 3, 224, 224, 768, 16, 16, 0, 1, 1),
+          (16, 64, 33, 29, 96, 3, 1, 2, 2, 1), (4, 5, 17, 13, 7, 3, 1, 1, 1, 1)]
+TYPES = {"float32": (0, 0), "tf32": (0, 1), "bf16": (1, 0), "fp16": (2, 0)}
+ALL_CONVOLUTIONS = [(*shape, precision, deterministic) for shape in SHAPES for precision in TYPES for deterministic in range(2)]
+SUITE_CONVOLUTIONS = [("H100", (*SHAPES[0], "bf16", 1)), ("H100", (*SHAPES[3], "float32", 1)), ("A100", (*SHAPES[7], "fp16", 0)),
+                      ("B200", (*SHAPES[11], "bf16", 0))]
+# Its operand has a gradient, so that all three are there.
+CONVOLUTION = """#include <accel/model.h>
+
+struct config {{
+  int classes;
+}};
+
+const struct config defaults = {{.classes = 2}};
+
+tensor model(scope s, struct config c, tensor features, tensor labels) {{
+  tensor images = reshape(features, {0}, {1}, {2}, {3});
+  tensor x = add(images, parameter(s, "shift", 1));
+  tensor y = conv2d_grouped_no_bias(at(s, "conv"), x, {4}, {5}, {6}, {7}, {8}, {9});
+  return cross_entropy(linear(at(s, "output"), mean(reshape(y, {0}, {4}, -1), 2), c.classes), labels);
+}}
+"""
 
 
 def tool(*arguments):
@@ -77,16 +106,45 @@ def room(case):
     return int(re.search(r"char workspace\[(\d+)\]", text)[1]) - 192
 
 
+def room_of_convolution(case):
+    """Of the workspace of a program with such a convolution."""
+    *shape, precision, deterministic = case
+    job = {"model": {"source": "convolution.c"}, "data": {"train": {"path": "absent.csv", "format": "csv"}, "batch_size": shape[0],
+           "features": shape[1] * shape[2] * shape[3]}, "training": {"steps": 1, "deterministic": bool(deterministic)},
+           "precision": {"tf32": True} if precision == "tf32" else {"mixed_precision": precision if precision != "float32" else "no"},
+           "devices": {"kind": "cuda"}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "job.json"
+        path.write_text(json.dumps(job))
+        path.with_name("convolution.c").write_text(CONVOLUTION.format(*shape))
+        subprocess.run([GENERATOR, path, "-o", path.with_name("trainer.c")], check=True)
+        text = path.with_name("trainer.c").read_text()
+    assert set(re.findall(r"\.makes = ACCEL_MAKES_(\w+),", text)) == {"X", "Y", "WEIGHTS"}
+    return int(re.search(r"char workspace\[(\d+)\]", text)[1]) - 192
+
+
+def run(gpu, room, deterministic, *words):
+    (OUT / f"{gpu}.json").write_text(json.dumps(properties(gpu)))
+    return subprocess.run([OUT / "engines", OUT / f"{gpu}.json", str(room), str(deterministic), *map(str, words)], capture_output=True,
+                          text=True, env={"LD_LIBRARY_PATH": str(OUT / "driver")})
+
+
 class Engines(unittest.TestCase):
-    def check(self, gpu, case):
-        (OUT / f"{gpu}.json").write_text(json.dumps(properties(gpu)))
-        batch, heads, groups, length, columns, causal, half, deterministic = case
+    def check_attention(self, gpu, case):
+        *sizes, causal, half, deterministic = case
         for lengths in range(2 if ALL_OF_THEM else 1):
             for backward in range(2) if ALL_OF_THEM or gpu == "H100" else [1]:
-                words = [OUT / f"{gpu}.json", room(case), *case[:5], causal, lengths, half, deterministic, backward]
-                ended = subprocess.run([OUT / "engines", *map(str, words)], capture_output=True, text=True,
-                                       env={"LD_LIBRARY_PATH": str(OUT / "driver")})
-                self.assertEqual(ended.returncode, 0, f"{gpu}, {words[1:]}: {ended.stdout}")
+                words = [room(case), deterministic, "attention", *sizes, causal, lengths, half, backward]
+                ended = run(gpu, *words)
+                self.assertEqual(ended.returncode, 0, f"{gpu}, {words}: {ended.stdout}")
+
+    def check_convolution(self, gpu, case):
+        """That the plan's room is no reason for another engine, either."""
+        *shape, precision, deterministic = case
+        words = [room_of_convolution(case), deterministic, "convolution", *shape, *TYPES[precision], 0]
+        for words[-1] in range(2 if ALL_OF_THEM else 1):
+            ended = run(gpu, *words)
+            self.assertEqual(ended.returncode, 0, f"{gpu}, {words}: {ended.stdout}")
 
 
 ALL_OF_THEM = "--all" in sys.argv
@@ -94,7 +152,10 @@ if __name__ == "__main__":
     if not build():
         print("SKIPPED: no cuDNN of 9.11 or later")
         sys.exit(77)
-    for gpu, case in [(gpu, case) for gpu in GPUS for case in ALL] if ALL_OF_THEM else SUITE:
-        name = f"test_{gpu}_{'_'.join(map(str, case))}"
-        setattr(Engines, name, lambda self, gpu=gpu, case=case: self.check(gpu, case))
+    attention = [(gpu, case) for gpu in GPUS for case in ALL] if ALL_OF_THEM else SUITE
+    convolutions = [(gpu, case) for gpu in GPUS for case in ALL_CONVOLUTIONS] if ALL_OF_THEM else SUITE_CONVOLUTIONS
+    for check, cases in ((Engines.check_attention, attention), (Engines.check_convolution, convolutions)):
+        for gpu, case in cases:
+            name = f"test_{check.__name__[6:]}_{gpu}_{'_'.join(map(str, case))}"
+            setattr(Engines, name, lambda self, check=check, gpu=gpu, case=case: check(self, gpu, case))
     unittest.main(argv=sys.argv[:1])

@@ -36,6 +36,8 @@ def case(model, config, data, **groups):
 # Experts take no more of a sequence's choices than that.
 MOE = {**HEADS, "num_hidden_layers": 1, "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 70,
        "router_aux_loss_coef": 0.01, "capacity_factor": 1.0}
+RESNET = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10, "embedding_size": 4, "stages": 2,
+          "hidden_sizes.0": 4, "hidden_sizes.1": 6, "depths.0": 1, "depths.1": 1}
 ODD = 259  # classes: rows of logits that would not begin where libraries want them
 
 # What the suite runs: most keys on few models.
@@ -46,6 +48,7 @@ CASES = {
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
+    "images": case("resnet", RESNET, ROWS, accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.05}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
@@ -57,10 +60,11 @@ CASES["narrow"] = case("gpt2", {**GPT, "n_layer": 1, "n_head": 2, "n_embd": 34},
 
 # Every other example, and rules and types that are left.
 MORE = {
-    "resnet": case("resnet", {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10,
-                              "embedding_size": 4, "stages": 2, "hidden_sizes.0": 4, "hidden_sizes.1": 6, "depths.0": 1,
-                              "depths.1": 1}, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
+    "resnet": case("resnet", RESNET, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
                    training={**EVALUATED, "metrics": ["accuracy"]}),
+    "resnet_own": case("resnet", RESNET, ROWS, devices={"convolution": "own"}, optimizer={"name": "sgd", "lr": 0.05}),
+    "resnet_tf32": case("resnet", RESNET, ROWS, precision={"tf32": True}, optimizer={"name": "sgd", "lr": 0.01}, training={**EVALUATED, "deterministic": True}),
+    "resnet_fp16": case("resnet", {**RESNET, "layer_type": "BOTTLENECK"}, ROWS, precision={"mixed_precision": "fp16"}, optimizer={"name": "sgd", "lr": 0.05}),
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
     "chunk": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3},
                   precision={"mixed_precision": "bf16"}, devices={"attention": "own"}),
@@ -124,7 +128,7 @@ class Comparison(unittest.TestCase):
         precision = job.get("precision", {})
         low = low or LOW.get(precision.get("mixed_precision", "tf32" if precision.get("tf32") else None))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
-        for group, key in (("devices", "attention"), ("precision", "tf32")):  # of GPUs alone
+        for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32")):  # of GPUs alone
             copies[0].get(group, {}).pop(key, None)
         trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
         rows = []

@@ -155,7 +155,7 @@ class Drawer:
         job = self.harmonized(job)
         if isinstance(job.get("devices"), dict) and job["devices"].get("kind") == "cuda":
             del job["devices"]["kind"]
-        for group, key in (("devices", "attention"), ("precision", "tf32"), ("parallelism", "offload"), ("profile", "nvtx")):
+        for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32"), ("parallelism", "offload"), ("profile", "nvtx")):
             if isinstance(job.get(group), dict):
                 job[group].pop(key, None)
         return job

@@ -1,8 +1,12 @@
-/* The runtime's graphs of attention before cuDNN itself, which is told of a GPU that is not there by a descriptor of
- * its properties: that its heuristic has engines for them, that it makes plans of these, and what they work in.
+/* The runtime's graphs of attention and of convolutions before cuDNN itself, which is told of a GPU that is not there
+ * by a descriptor of its properties: that its heuristic has engines for them, that it makes plans of these, and what
+ * they work in.
  *
- * usage: engines PROPERTIES.json ROOM BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF DETERMINISTIC BACKWARD
- * Prints the bytes of the runtime's own, and of the engine. Status 1, and why, where there is none in ROOM bytes. */
+ * usage: engines PROPERTIES.json ROOM DETERMINISTIC attention BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF
+ * BACKWARD engines PROPERTIES.json ROOM DETERMINISTIC convolution BATCH CHANNELS HEIGHT WIDTH OUT KERNEL STRIDE PADDING
+ *                DILATION GROUPS TYPE TF32 ACCUMULATE
+ * Prints the bytes of the runtime's own, and of the engine; of a convolution for y, dx and dw. Status 1, and why, where
+ * there is no engine in ROOM bytes, or for a convolution another one than there is in any room. */
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/state.h"
 #include "tests/cuda/packed_attention.h"
@@ -14,7 +18,7 @@
 #include <string.h>
 
 static struct cuda_device device;
-static cudnnBackendDescriptor_t properties, heuristics, plans[16];
+static cudnnBackendDescriptor_t properties, heuristics, plans[4096];
 static int n_plans;
 
 /* ---- What needs a GPU ---- */
@@ -27,7 +31,8 @@ static cudnnStatus_t no_handle(cudnnHandle_t *handle) {
 static cudnnStatus_t create_noted(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *made) {
   cudnnStatus_t status = cudnnBackendCreateDescriptor(type, made);
   if (type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) heuristics = *made;
-  if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && n_plans < 16) plans[n_plans++] = *made;
+  if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && n_plans < (int)(sizeof plans / sizeof *plans))
+    plans[n_plans++] = *made;
   return status;
 }
 
@@ -67,14 +72,19 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 #define cudnnBackendFinalize finalize_with_properties
 #define cudaMalloc allocate
 #define cudaMemcpy copy
+#include "runtime/cuda/engine.c"
+#undef CHECK
+
 #include "runtime/cuda/attention_graph.c"
 
 #include "runtime/cuda/attention.c"
+
+#include "runtime/cuda/convolution.c"
 #undef cudnnBackendCreateDescriptor
 #undef cudnnBackendSetAttribute
 #undef cudnnBackendFinalize
 
-void (*rt_cuda_close_attention)(void);
+void (*rt_cuda_close_engines)(void);
 
 struct cuda_device *rt_cuda_device(void) {
   return &device;
@@ -141,27 +151,69 @@ static cudnnStatus_t read_properties(const char *path) {
   return status == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(properties) : status;
 }
 
-int main(int count, char **words) {
-  long long number[13] = {0};
-  if (count != 13) return 2;
-  for (int i = 2; i < count; i++) number[i] = atoll(words[i]);
+static int open_attention(const long long *number) {
   struct accel_cuda_attention a =
-      packed_attention(number[10] ? ACCEL_F16 : ACCEL_BF16, number[3], number[4], number[5], number[6], number[7]);
+      packed_attention(number[7] ? ACCEL_F16 : ACCEL_BF16, number[0], number[1], number[2], number[3], number[4]);
   a.name = "attention";
   a.scale = 0.125;
-  a.causal = number[8];
-  a.lengths = number[9];
+  a.causal = number[5];
+  a.lengths = number[6];
+  if (number[8])
+    accel_cuda_open_attention_backward(&a);
+  else
+    accel_cuda_open_attention(&a);
+  const struct accel_cuda_engine *engine = number[8] ? a.backward : a.forward;
+  printf("%zu %zu\n", engine->own, engine->workspace);
+  return 0;
+}
+
+/* Bytes that the engine works in which is the first to do with that much room. */
+static size_t worked_in(struct accel_cuda_convolution c, size_t room) {
+  device.plan.workspace_bytes = room;
+  accel_cuda_open_convolution(&c);
+  return c.engine->workspace;
+}
+
+static int open_convolution(const long long *number) {
+  struct accel_cuda_convolution c = {.name = "convolution",
+                                     .type = (enum accel_element)number[10],
+                                     .tf32 = number[11],
+                                     .accumulate = number[12],
+                                     .batch = number[0],
+                                     .groups = number[9],
+                                     .x_channels = number[1],
+                                     .y_channels = number[4],
+                                     .x = {number[2], number[3]},
+                                     .kernel = {number[5], number[5]},
+                                     .stride = {number[6], number[6]},
+                                     .padding = {number[7], number[7]},
+                                     .dilation = {number[8], number[8]}};
+  const size_t room = device.plan.workspace_bytes;
+  for (int i = 0; i < 2; i++)
+    c.y[i] = (c.x[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
+  for (c.makes = ACCEL_MAKES_Y; c.makes <= ACCEL_MAKES_WEIGHTS; c.makes++) {
+    size_t bytes = worked_in(c, room), wanted = worked_in(c, SIZE_MAX / 2);
+    printf("%zu ", bytes);
+    if (bytes == wanted) continue;
+    printf("where the best engine for %d works in %zu bytes, and the plan has %zu\n", (int)c.makes, wanted, room);
+    return 1;
+  }
+  printf("\n");
+  return 0;
+}
+
+int main(int count, char **words) {
+  enum { MOST = 13 };
+  long long number[MOST] = {0};
+  bool convolves = count > 4 && strcmp(words[4], "convolution") == 0;
+  if (count != 5 + (convolves ? MOST : 9)) return 2;
+  for (int i = 5; i < count; i++) number[i - 5] = atoll(words[i]);
   cudnnStatus_t status = read_properties(words[1]);
   if (status != CUDNN_STATUS_SUCCESS) {
     printf("%s of the GPU's properties\n", cudnnGetErrorString(status));
     return 3;
   }
-  device.plan = (struct accel_cuda_plan){.workspace_bytes = (size_t)number[2], .deterministic = number[11]};
-  if (number[12])
-    accel_cuda_open_attention_backward(&a);
-  else
-    accel_cuda_open_attention(&a);
-  const struct accel_cuda_engine *engine = number[12] ? a.backward : a.forward;
-  printf("%zu %zu\n", engine->own, engine->workspace);
-  return 0;
+  device.plan =
+      (struct accel_cuda_plan){.workspace_bytes = (size_t)atoll(words[2]), .deterministic = atoi(words[3]) != 0};
+  return convolves ? open_convolution(number) : open_attention(number);
 }

@@ -136,18 +136,54 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t made) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-/* The heuristic's engines are filled in here, each with the graph that it is for. */
+/* An engine is its graph and which one it is: both are of a configuration too. */
+static void give_engine(struct backend *to, cudnnBackendDescriptorType_t type, const struct backend *graph,
+                        int64_t which) {
+  if (to->type != type) fault("engines are asked for in other descriptors");
+  to->attributes[0] = (struct attribute){CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {0}};
+  to->attributes[1] = (struct attribute){CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, {0}};
+  memcpy(to->attributes[0].bytes, &graph, sizeof(void *));
+  memcpy(to->attributes[1].bytes, &which, sizeof which);
+  to->n_attributes = 2;
+  to->is_final = true;
+}
+
+static int64_t index_of(const struct backend *engine) {
+  int64_t which;
+  memcpy(&which, need(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX)->bytes, sizeof which);
+  return which;
+}
+
+static bool convolves(const struct backend *graph) {
+  const struct attribute *operations = need(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  cudnnBackendDescriptorType_t type = (*(struct backend *const *)operations->bytes)->type;
+  return type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+         type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+         type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+
+/* The heuristic's engines are filled in here: those of convolutions in the order in which they are listed, but the
+ * plain one, which is to fall back on. */
 static void give_engines(const struct backend *heuristic, int64_t wanted, int64_t *found, void *values) {
-  struct backend *graph = descriptor_at(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, true);
-  *found = wanted < 2 ? wanted : 2;
-  for (int64_t i = 0; i < *found; i++) {
-    struct backend *config = of(((void **)values)[i], "cudnnBackendGetAttribute");
-    if (config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) fault("engines are asked for in other descriptors");
-    config->attributes[0] = (struct attribute){CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {0}};
-    memcpy(config->attributes[0].bytes, &graph, sizeof(void *));
-    config->n_attributes = 1;
-    config->is_final = true;
-  }
+  const struct backend *graph = descriptor_at(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, true);
+  bool falls_back = number_at(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+  int64_t first = convolves(graph) && falls_back ? PLAIN : 0, all = !convolves(graph) ? 2 : falls_back ? 1 : PLAIN;
+  *found = wanted < all ? wanted : all;
+  for (int64_t i = 0; i < *found; i++)
+    give_engine(of(((void **)values)[i], "cudnnBackendGetAttribute"), CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, graph,
+                first + i);
+}
+
+static void give_note(const struct backend *engine, int64_t *found, void *values) {
+  static const cudnnBackendNumericalNote_t notes[] = {
+      [DOWN_CONVERTS] = CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+      [REDUCES_LOW] = CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+      [BY_TENSOR_CORES] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
+      [VARIES] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
+  };
+  int64_t which = index_of(engine);
+  *found = which < PLAIN;
+  if (*found > 0) *(cudnnBackendNumericalNote_t *)values = notes[which];
 }
 
 static int64_t engine_workspace(const struct backend *plan);
@@ -161,6 +197,12 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudn
   } else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && type == CUDNN_TYPE_INT64) {
     *(int64_t *)values = engine_workspace(own);
     *found = 1;
+  } else if (name == CUDNN_ATTR_ENGINECFG_ENGINE && type == CUDNN_TYPE_BACKEND_DESCRIPTOR && wanted == 1) {
+    give_engine(of(*(void **)values, "cudnnBackendGetAttribute"), CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+                descriptor_at(own, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, true), index_of(own));
+    *found = 1;
+  } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE && type == CUDNN_TYPE_NUMERICAL_NOTE && wanted > 0) {
+    give_note(own, found, values);
   } else {
     fault("cudnnBackendGetAttribute of %d", (int)name);
   }
@@ -172,6 +214,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudn
 static struct tensor tensor_of(const struct backend *own) {
   struct tensor tensor = {.type = number_at(own, CUDNN_ATTR_TENSOR_DATA_TYPE)};
   memcpy(&tensor.id, need(own, CUDNN_ATTR_TENSOR_UNIQUE_ID)->bytes, sizeof tensor.id);
+  memcpy(&tensor.alignment, need(own, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)->bytes, sizeof tensor.alignment);
   memcpy(tensor.length, need(own, CUDNN_ATTR_TENSOR_DIMENSIONS)->bytes, sizeof tensor.length);
   memcpy(tensor.step, need(own, CUDNN_ATTR_TENSOR_STRIDES)->bytes, sizeof tensor.step);
   tensor.is_virtual = find(own, CUDNN_ATTR_TENSOR_IS_VIRTUAL) != NULL;
@@ -184,6 +227,43 @@ static void take_tensor(struct operation *to, int slot, const struct backend *fr
   to->has[slot] = tensor != NULL;
   if (tensor != NULL) to->tensors[slot] = tensor_of(tensor);
 }
+
+/* The names of a convolution's attributes, of which those of its type are the first. */
+struct convolution_names {
+  int alpha, beta, how, x, weights, y;
+};
+
+static void take_windows(struct operation *to, const struct backend *from, const struct convolution_names *names,
+                         enum slot made) {
+  const struct backend *how = descriptor_at(from, names->how, true);
+  struct windows *windows = &to->windows;
+  to->kind = CONVOLUTION;
+  take_tensor(to, X, from, names->x, true);
+  take_tensor(to, B, from, names->weights, true);
+  take_tensor(to, Y, from, names->y, true);
+  windows->made = made;
+  memcpy(&windows->alpha, need(from, names->alpha)->bytes, sizeof windows->alpha);
+  memcpy(&windows->beta, need(from, names->beta)->bytes, sizeof windows->beta);
+  memcpy(windows->stride, need(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES)->bytes, sizeof windows->stride);
+  memcpy(windows->padding, need(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS)->bytes, sizeof windows->padding);
+  memcpy(windows->dilation, need(how, CUDNN_ATTR_CONVOLUTION_DILATIONS)->bytes, sizeof windows->dilation);
+  if (number_at(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE) != CUDNN_DATA_FLOAT ||
+      number_at(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION ||
+      memcmp(windows->padding, need(how, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS)->bytes, sizeof windows->padding) != 0)
+    fault("a convolution of cuDNN that the stand-in does not know");
+}
+
+static const struct convolution_names
+    forward_names = {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    data_names = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    weights_names = {
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
 
 static struct operation operation_of(const struct backend *from) {
   struct operation to = {.kind = POINTWISE};
@@ -218,6 +298,15 @@ static struct operation operation_of(const struct backend *from) {
     take_tensor(&to, COLUMNS, from, CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC, false);
     take_tensor(&to, DEPTH, from, CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, false);
     break;
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    take_windows(&to, from, &forward_names, Y);
+    break;
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    take_windows(&to, from, &data_names, X);
+    break;
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+    take_windows(&to, from, &weights_names, B);
+    break;
   default:
     fault("an operation of cuDNN of the type %d", (int)from->type);
   }
@@ -226,8 +315,19 @@ static struct operation operation_of(const struct backend *from) {
 
 static const struct attribute *operations_of(const struct backend *plan) {
   const struct backend *config = descriptor_at(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, true);
-  const struct backend *graph = descriptor_at(config, CUDNN_ATTR_ENGINECFG_ENGINE, true);
+  const struct backend *graph = descriptor_at(config, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, true);
   return need(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+}
+
+/* Engines of convolutions copy all three, with the channels last. */
+static int64_t copied_bytes(const struct operation *op) {
+  int64_t bytes = 0;
+  for (enum slot slot = X; slot <= Y; slot++) {
+    const struct tensor *tensor = &op->tensors[slot];
+    int64_t width = tensor->type == CUDNN_DATA_FLOAT ? 4 : 2;
+    if (op->has[slot]) bytes += tensor->length[0] * tensor->length[1] * tensor->length[2] * tensor->length[3] * width;
+  }
+  return bytes;
 }
 
 static int64_t up_to(int64_t length, int64_t step) {
@@ -245,6 +345,7 @@ static int64_t engine_workspace(const struct backend *plan) {
   for (int64_t i = 0; i < operations->count; i++) {
     struct operation op = operation_of(((struct backend *const *)operations->bytes)[i]);
     const struct tensor *x = &op.tensors[X], *y = &op.tensors[Y];
+    if (op.kind == CONVOLUTION) return setting("STANDIN_WORKSPACE", copied_bytes(&op));
     if (op.kind == RESHAPE) is_backward = true;
     if (op.kind == PRODUCT && q.id == 0) scores = *y, q = *x;
     if (op.kind == REDUCTION && x->length[1] != y->length[1])
@@ -266,6 +367,7 @@ static struct execution *execution_of(const struct backend *plan, const struct b
   struct execution *made = calloc(1, sizeof *made);
   if (made == NULL || operations->count > OPERATIONS || ids->count != addresses->count) fault("a graph of cuDNN");
   made->n_operations = (int)operations->count;
+  made->engine = (enum engine)index_of(descriptor_at(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, true));
   for (int64_t i = 0; i < operations->count; i++)
     made->operations[i] = operation_of(((struct backend *const *)operations->bytes)[i]);
   made->n_given = (int)ids->count;

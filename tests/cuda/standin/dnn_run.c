@@ -49,8 +49,9 @@ void execution_check(struct execution *execution) {
       }
       memory_require(execution->addresses[at], (size_t)span(tensor) * width(tensor->type), DEVICE,
                      "cudnnBackendExecute");
-      if ((uintptr_t)execution->addresses[at] % 16 != 0)
-        fault("cudnnBackendExecute: the tensor %lld is not at a multiple of 16 bytes", (long long)tensor->id);
+      if ((uintptr_t)execution->addresses[at] % (uintptr_t)tensor->alignment != 0)
+        fault("cudnnBackendExecute: the tensor %lld is not at a multiple of %lld bytes", (long long)tensor->id,
+              (long long)tensor->alignment);
     }
 }
 
@@ -67,7 +68,7 @@ static double rounded(int type, double value) {
   return type == CUDNN_DATA_FLOAT ? (double)(float)value : value;
 }
 
-static double read_at(struct running *running, const struct tensor *tensor, int64_t offset) {
+double read_at(struct running *running, const struct tensor *tensor, int64_t offset) {
   if (tensor->is_virtual) return values_of(running, tensor)[offset];
   int at = given(running->of, tensor->id);
   if (tensor->is_number) return running->of->numbers[at];
@@ -79,7 +80,7 @@ static double read_at(struct running *running, const struct tensor *tensor, int6
   return tensor->type == CUDNN_DATA_BFLOAT16 ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
 }
 
-static void write_at(struct running *running, const struct tensor *tensor, int64_t offset, double value) {
+void write_at(struct running *running, const struct tensor *tensor, int64_t offset, double value) {
   if (tensor->is_virtual) {
     values_of(running, tensor)[offset] = rounded(tensor->type, value);
     return;
@@ -232,6 +233,7 @@ void execution_run(const struct execution *execution) {
     if (op->kind == REDUCTION) run_reduction(&running, op);
     if (op->kind == RESHAPE) run_reshape(&running, op);
     if (op->kind == PRODUCT) run_product(&running, op);
+    if (op->kind == CONVOLUTION) run_convolution(&running, op, execution->engine);
   }
   for (int i = 0; i < VIRTUALS; i++) free(running.values[i]);
 }
