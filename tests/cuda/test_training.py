@@ -38,6 +38,8 @@ MOE = {**HEADS, "num_hidden_layers": 1, "num_experts": 3, "num_experts_per_tok":
        "router_aux_loss_coef": 0.01, "capacity_factor": 1.0}
 RESNET = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10, "embedding_size": 4, "stages": 2,
           "hidden_sizes.0": 4, "hidden_sizes.1": 6, "depths.0": 1, "depths.1": 1}
+UNET = {"sample_size": 8, "in_channels": 1, "blocks": 2, "block_out_channels.0": 8, "block_out_channels.1": 16,
+        "attend.0": False, "attend.1": True, "layers_per_block": 1, "norm_num_groups": 4}
 ODD = 259  # classes: rows of logits that would not begin where libraries want them
 
 # What the suite runs: most keys on few models.
@@ -48,7 +50,7 @@ CASES = {
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
-    "images": case("resnet", RESNET, ROWS, accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.05}),
+    "images": case("unet", {**UNET, "attend.1": False, "block_out_channels.0": 4, "block_out_channels.1": 8}, ROWS, accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.01}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
@@ -101,8 +103,7 @@ MORE = {
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
 # Random numbers in evaluations, too.
-MORE["unet"] = case("unet", {"sample_size": 8, "in_channels": 1, "blocks": 2, "block_out_channels.0": 8, "block_out_channels.1": 16,
-                             "attend.0": False, "attend.1": True, "layers_per_block": 1, "norm_num_groups": 4}, ROWS, optimizer={"name": "sgd", "lr": 0.01}, training=EVALUATED)
+MORE["unet"] = case("unet", UNET, ROWS, optimizer={"name": "sgd", "lr": 0.01}, training=EVALUATED)
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
