@@ -150,6 +150,7 @@ def launches(body):
     found = []
     for kernel, grid, threads in re.findall(r"accel_launch\((?:device::)?(\w+(?:<[^>]*>)?), (dim3\([^)]*\)|[^,]+), (\d+),", body):
         extents = [int(n) for n in re.findall(r"\b\d+\b", grid)]
+        kernel = re.sub(r"<(?!\d+>).*", "", kernel)  # types are not told apart
         found.append((kernel, math.prod(extents) if extents else None, int(threads)))
     return found
 

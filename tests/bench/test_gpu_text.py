@@ -40,7 +40,7 @@ LAUNCHER = """  if (accel_packs<4>(y, x))
     accel_launch(device::norm<4>, dim3(3, 5), 256, y, x);
   else
     accel_launch(device::norm<1>, 99, 256, y, x);
-  accel_launch(accel_columns, (unsigned)count, 1024, y);
+  accel_launch(accel_columns<false, float>, (unsigned)count, 1024, y);
 """
 
 
