@@ -8,7 +8,7 @@ import re
 import unittest
 
 import numpy as np
-from host import CXX, HOST, HostTrainer, compile_all, headers
+from host import ALONE, CXX, HostTrainer, compile_all, headers
 from test_training import TEXT, case, write_data
 
 VOCABULARY, WIDTH = 2900, 300  # several rows of a block, columns that do not fill one
@@ -22,11 +22,8 @@ class Embedding(unittest.TestCase):
         trainer = HostTrainer(case("gpt2", CONFIG, {**TEXT, "batch_size": 13, "sequence_length": 100}), [])
         write_data(trainer.folder, 1)
         trainer.generate()
-        launch = trainer.folder / "launch.cc"
-        launch.write_text("#include <accel/cuda/launch.h>\nvoid host_launch(const char *, void (*run)(const void *), "
-                          "const void *arguments, size_t) {\n  run(arguments);\n}\n")
-        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", launch,
-                     HOST / "threads.cc", "-o", trainer.folder / "kernels.so"])
+        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", *ALONE,
+                     "-o", trainer.folder / "kernels.so"])
         return trainer.folder, (trainer.folder / "trainer.cu").read_text()
 
     def test_order(self):

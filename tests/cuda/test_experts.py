@@ -12,7 +12,7 @@ import sys
 import unittest
 
 import numpy as np
-from host import CXX, HOST, HostTrainer, compile_all, headers
+from host import ALONE, CXX, HostTrainer, compile_all, headers
 from test_training import HEADS, TEXT, case, write_data
 
 MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 72,
@@ -61,12 +61,9 @@ class Experts(unittest.TestCase):
                                    devices={"attention": "own"}), [])
         write_data(trainer.folder, 1)
         trainer.generate()
-        launch = trainer.folder / "launch.cc"
-        launch.write_text("#include <accel/cuda/launch.h>\nvoid host_launch(enum accel_stream_name, const char *, "
-                          "void (*run)(const void *), const void *arguments, size_t) {\n  run(arguments);\n}\n")
         library = trainer.folder / "kernels.so"
-        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", launch, HOST / "threads.cc",
-                     "-o", library])
+        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", *ALONE, "-o",
+                     library])
         return ctypes.CDLL(library), (trainer.folder / "trainer.cu").read_text()
 
     def run_kernel(self, kernel, y, inputs, by):

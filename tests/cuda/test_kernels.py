@@ -9,7 +9,7 @@ import os
 import sys
 
 import numpy as np
-from host import CXX, HOST, OUT, TREE, compile_all, headers
+from host import ALONE, CXX, OUT, TREE, compile_all, headers
 
 sys.path.insert(0, str(TREE / "tests" / "ops" / "kernels"))
 
@@ -42,9 +42,6 @@ HEAD = """#include <accel/cuda/launch.h>
 #include <accel/cuda/product.h>
 #include <assert.h>
 
-void host_launch(const char *, void (*run)(const void *), const void *arguments, size_t) {
-  run(arguments);
-}
 static float room[SUMS];
 static float *const sums = room;
 
@@ -88,7 +85,7 @@ def load(kind, made):
     text = HEAD.replace("SUMS", str(SUMS)) + str(kit.NAMED.helpers(SUPPORT, body)) + body.rstrip() + "\n"
     source.write_text(text.replace("\nstatic void", "\nvoid"))
     compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers", headers(), source,
-                 HOST / "threads.cc", "-o", library])
+                 *ALONE, "-o", library])
     functions = ctypes.CDLL(str(library))
     calls = [functions[case.kernel.name] for case in made]
     return [lambda *arrays, call=call: call(*(ctypes.c_void_p(a.ctypes.data) for a in arrays)) for call in calls], text

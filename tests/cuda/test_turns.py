@@ -6,12 +6,9 @@ import os
 import unittest
 
 import numpy as np
-from host import CXX, HOST, OUT, compile_all, headers
+from host import ALONE, CXX, OUT, compile_all, headers
 
 KERNELS = """#include <accel/cuda/launch.h>
-void host_launch(const char *, void (*run)(const void *), const void *arguments, size_t) {
-  run(arguments);
-}
 /* Each number gets the next one's place: a thread, a warp or a block may be at the next one first. */
 __global__ void shift(float *x, bool waits) {
   const unsigned i = blockIdx.x * 64 + threadIdx.x;
@@ -45,7 +42,7 @@ class Turns(unittest.TestCase):
         cls.libraries = {}
         for order in ("", "reversed"):  # which a library asks for once
             library = OUT / f"turns_{order}.so"
-            compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), source, HOST / "threads.cc", "-o", library])
+            compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), source, *ALONE, "-o", library])
             cls.libraries[order] = ctypes.CDLL(str(library))
 
     def run_kernel(self, order, name, *arguments):
