@@ -128,6 +128,13 @@ static const struct refusal joined[] = {
     {"parallelism.local_sgd_steps", NULL, "no gradients are exchanged", "a job without parallelism.local_sgd_steps"},
 };
 
+/* Of ranks on several machines. */
+static const struct refusal spread[] = {
+    {"checkpoint.save_on_each_node", "true",
+     "the first rank writes for all of them, and reads for all when a run goes on",
+     "checkpoint.save_on_each_node: false"},
+};
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* `beside` says what the keys do not go with, `otherwise` what that could be in their favour. */
@@ -158,6 +165,11 @@ static void check_alone(const struct spec_node *job, struct diagnostics *diags) 
   const struct spec_node *each = spec_find(job, "devices.per_node");
   const struct spec_node *cause = each->integer > 1 ? each : spec_find(job, "devices.nodes");
   if (parallel_ranks(job) > 1) check_refusals(job, alone, COUNT(alone), "several ranks", cause, "one rank", diags);
+}
+
+static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *nodes = spec_find(job, "devices.nodes");
+  if (nodes->integer > 1) check_refusals(job, spread, COUNT(spread), "several nodes", nodes, "devices.nodes: 1", diags);
 }
 
 static void check_ordered(const struct spec_node *job, struct diagnostics *diags) {
@@ -245,6 +257,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   sharding_check(job, parallel_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
+  check_spread(job, diags);
   check_ordered(job, diags);
   check_local(job, diags);
   compression_check(job, diags);

@@ -95,6 +95,8 @@ def ranks_hold(job):
         return False
     if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
         return False
+    if job.get("devices", {}).get("nodes", 1) > 1 and job.get("checkpoint", {}).get("save_on_each_node"):
+        return False
     data = job.get("data", {})
     if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks):
         return False
