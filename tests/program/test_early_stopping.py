@@ -33,7 +33,7 @@ class Callback:
 
 
 def prepare(test, **training):
-    case = mlp("stopping", optimizer={"name": "sgd", "lr": 1.5, "momentum": 0.8}, data={"batch_size": 4, "eval_fraction": 0.4},
+    case = mlp("stopping", optimizer={"name": "sgd", "lr": 1.5, "momentum": 0.8}, data={"batch_size": 4, "eval_fraction": 0.26},
                training={"steps": STEPS, "seed": 3, "eval_interval": 1, "eval_iters": "all",
                          "metrics": ["accuracy", "f1_macro"], **training})
     trainer = Trainer(case.job)
@@ -76,6 +76,15 @@ class EarlyStopping(unittest.TestCase):
                 self.check(rows, patience=STEPS)}
         print("ends", sorted(ends))
         self.assertGreater(len(ends), 2, "the cases differ")
+
+    def test_exactly_the_threshold(self):
+        """What is better by the threshold and by no more is a failure. Of 16 labels, so that accuracies are exact."""
+        rows = self.whole()
+        values = [row["eval_accuracy"] for row in rows]
+        self.assertTrue(all(16 * value == round(16 * value) for value in values), values)
+        at = next(i for i, value in enumerate(values) if value < values[0] and min(values[:i]) == values[0])
+        end = self.check(rows, metric="accuracy", mode="min", threshold=values[0] - values[at], patience=at)
+        self.assertEqual(end, rows[at]["step"])
 
     def test_averages(self):
         """What is evaluated is what is best: the averages, and they end as those of the best evaluation."""
