@@ -79,6 +79,9 @@ class Tune(unittest.TestCase):
         self.assertTrue(0.3 * once["kernels"] < once["products"] < once["kernels"], once)
         twice = self.plan("--tuning", alike, "--set", "accumulation.num_steps=2")["predicted_step"]
         self.assertGreater(twice["seconds"], 1.2 * once["seconds"])
+        deep = [self.plan("--tuning", alike, "--set", f"model.config.n_layer={n}")["predicted_step"]["kernels"] for n in (2, 3, 4)]
+        self.assertGreater(deep[1], 1.2 * deep[0])  # each kernel takes the same here: as many more for each layer
+        self.assertAlmostEqual(deep[2] - deep[1], deep[1] - deep[0], places=9)
         among = self.plan("--tuning", "table.json", "--nodes", "4")
         self.assertAlmostEqual(among["predicted"]["step"], among["predicted_step"]["seconds"])
         self.assertGreater(among["predicted"]["communication"], 0)

@@ -112,16 +112,21 @@ class Exact(unittest.TestCase):
         """The flags: weights of elsewhere, another file, whose every row is seen."""
         trainer, features, labels = make(3, 8)
         self.run_trainer(trainer)
-        other = {name: np.random.default_rng(8).normal(size=value.shape).astype(np.float32)
+        other = {name: np.random.default_rng(4).normal(size=value.shape).astype(np.float32)
                  for name, value in trainer.weights().items()}
         save_file(other, trainer.folder / "other.safetensors")
-        rows = (",".join(map(str, [*x, y])) for x, y in zip(features[:11], labels[:11]))
-        (trainer.folder / "other.csv").write_text("\n".join(rows) + "\n")
-        told = measure(trainer, "--weights", "other.safetensors", "--data", "other.csv")
-        logits = logits_of({name: value.astype(np.float64) for name, value in other.items()}, features[:11])
-        self.assertEqual(told["samples"], 11)
-        self.assertLess(abs(told["loss"] / mean_loss(logits, labels[:11]) - 1), 1e-6)
-        self.assertAlmostEqual(told["accuracy"], accuracy_score(labels[:11], logits.argmax(1)), places=8)
+        weights = {name: value.astype(np.float64) for name, value in other.items()}
+        guess = logits_of(weights, features).argmax(1)
+        self.assertEqual(set(guess), {0, 1, 2})
+        one = np.full(len(guess), guess[0])  # other classes are guessed that no row has
+        for x, y, guess in ((features[:11], labels[:11], guess[:11]), (features, one, guess)):
+            rows = (",".join(map(str, [*sample, label])) for sample, label in zip(x, y))
+            (trainer.folder / "other.csv").write_text("\n".join(rows) + "\n")
+            told = measure(trainer, "--weights", "other.safetensors", "--data", "other.csv")
+            self.assertEqual(told["samples"], len(y))
+            self.assertLess(abs(told["loss"] / mean_loss(logits_of(weights, x), y) - 1), 1e-6)
+            self.assertAlmostEqual(told["accuracy"], accuracy_score(y, guess), places=8)
+            self.assertAlmostEqual(told["f1_macro"], f1_score(y, guess, average="macro", zero_division=0), places=8)
 
     def test_averages(self):
         """Of averages of the weights what the trainer says of them, from where the run leaves them."""
