@@ -28,6 +28,12 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
 void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
                                   float *room);
 
+/* Begin the same, of gradients: among ranks of one machine they go on beside other work, until they are waited for by
+ * accel_wait_collectives or accel_wait_reductions; between machines they have ended when these return. */
+void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
+void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                                        float *room);
+
 /* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
 void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
 

@@ -37,8 +37,8 @@ static const struct {
     {EFFECT_COLLECTIVE,
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "
-     "MPI_Alltoall* nccl* accel_all_reduce* accel_start_all_reduce* accel_start_reduce_scatter "
-     "accel_start_reduce_scatter_onto accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
+     "MPI_Alltoall* nccl* accel_all_reduce* accel_start_all_reduce* accel_start_reduce_scatter* "
+     "accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
      "accel_cuda_start_* accel_cuda_all_reduce* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
     {EFFECT_BATCH,

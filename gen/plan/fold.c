@@ -341,7 +341,7 @@ void plan_gathers(struct program *program) {
   add_uses(program, &forward, program->forward, root);
   add_uses(program, &backward, program->backward, root);
   if (program->second != NULL) add_uses(program, &evaluation, program->second, root);
-  if (job_reduces_each(program->job) && tree_goes_on(program)) add_settled(program, &backward);
+  if (job_reduces_each(program->job)) add_settled(program, &backward);
   program->first_unit = forward.items[0].unit;
   if (program->job->parallelism.zero_stage < 3) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->units.count + 1) * sizeof *here);

@@ -12,6 +12,7 @@
 struct open {
   int collective; /* by its place among those in sequence */
   const char *first, *last;
+  bool over; /* nothing goes on beside it, and nothing waits for it later */
 };
 
 struct sequence {
@@ -56,6 +57,7 @@ static void note_statement(struct sequence *sequence, const struct step *step, i
 
 static void await(struct sequence *sequence, const struct open *open) {
   struct arena *arena = sequence->program->arena;
+  if (open->over) return;
   add_event(sequence, EVENT_AWAIT, NULL, open->collective);
   if (open->first == NULL) return;
   bool one = strcmp(open->first, open->last) == 0;
@@ -100,12 +102,12 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   struct collective list[2];
   int count = tree_bucket(sequence->program, bucket, list);
   for (int i = 0; i < count; i++) {
-    struct open open = {.collective = sequence->done.count};
-    if (!tree_goes_on(sequence->program)) {
+    struct open open = {.collective = sequence->done.count,
+                        .over = !tree_goes_on(sequence->program, list[i].axis)};
+    if (open.over)
       run_alone(sequence, list[i]);
-      continue;
-    }
-    begin(sequence, list[i]);
+    else
+      begin(sequence, list[i]);
     ARENA_PUSH(sequence->program->arena, sequence->sums, open);
   }
 }
@@ -169,6 +171,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
 }
 
 static void await_one_at_end(struct sequence *sequence, const struct open *open) {
+  if (open->over) return;
   add_event(sequence, EVENT_AWAIT, NULL, open->collective);
   if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
 }

@@ -40,10 +40,10 @@ struct shared_bytes shared_bytes(const struct program *program) {
   int64_t weights = weights_type(program)->bytes;
   int64_t gradients = weights_type(program->trained)->bytes;
   if (is_divided(program)) add_gathers(program, &bytes, weights);
-  if (job_has_tree(job)) return bytes;
+  if (job_has_tree(job) && !program->tree.by_buckets) return bytes;
   if (shard_has_own_gradients(program)) {
     add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
-    add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size, false);
+    if (!job_has_tree(job)) add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size, false);
     return bytes;
   }
   bool whole = job->parallelism.wire == PRECISION_NO && program->n_buckets > 0;

@@ -6,6 +6,7 @@
 #include "gen/plan/report.h"
 #include "gen/plan/sequence.h"
 #include "gen/plan/shard.h"
+#include "gen/plan/sharing.h"
 #include "gen/plan/target.h"
 #include "gen/plan/weights.h"
 
@@ -79,8 +80,9 @@ static void add_gradients(struct program *program) {
         dtype_size(DTYPE_FLOAT32));
 }
 
-bool tree_goes_on(const struct program *program) {
-  return !job_has_tree(program->job) || program->target->gathers;
+bool tree_goes_on(const struct program *program, enum axis axis) {
+  if (program->target->gathers) return true;
+  return axis == (is_divided(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
 }
 
 int tree_sums(const struct program *program) {

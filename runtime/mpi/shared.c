@@ -188,6 +188,14 @@ uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
 
 /* ---- Going on ---- */
 
+/* Where a rank stands when those whose numbers differ in their first bit are to be neighbours. */
+static int place_in_tree(int rank, int ranks) {
+  int place = 0;
+  for (int bit = 1, mirrored = ranks / 2; bit < ranks; bit *= 2, mirrored /= 2)
+    if ((rank & bit) != 0) place += mirrored;
+  return place;
+}
+
 /* This rank's piece of the sum, for itself, and of an all-reduce for all. */
 static void add_up(const struct shared *shared, const struct shared_item *item) {
   const char *from[RT_MOST_SHARING];
@@ -195,7 +203,8 @@ static void add_up(const struct shared *shared, const struct shared_item *item) 
   int n_to = 0, own = shared->own;
   to[n_to++] = item->own;
   for (int r = 0; r < shared->ranks; r++) {
-    from[r] = r == own ? item->values + start_of(item, own) : piece_at(shared, item, r, own);
+    from[item->by_tree ? place_in_tree(r, shared->ranks) : r] =
+        r == own ? item->values + start_of(item, own) : piece_at(shared, item, r, own);
     if (r != own && item->kind == SHARED_ALL_REDUCE) to[n_to++] = piece_at(shared, item, r, own);
   }
   rt_sum_ranks(item->dtype, to, n_to, from, shared->ranks, bytes_of(shared, item, own) / width_of(item));
@@ -240,6 +249,10 @@ void rt_shared_advance(void) {
   for (int axis = 0; axis < ACCEL_AXES; axis++)
     for (int use = 0; use < SHARED_USES; use++)
       if (groups[axis][use] != NULL && groups[axis][use]->ended < groups[axis][use]->begun) advance(groups[axis][use]);
+}
+
+bool rt_shared_is_placed(const struct shared *shared) {
+  return shared->placed.bytes > 0;
 }
 
 int rt_shared_ranks(const struct shared *shared) {

@@ -25,6 +25,9 @@ void rt_shared_close(void);
 /* What carries the collective of `values`; NULL: MPI does. */
 struct shared *rt_shared_along(enum accel_axis axis, enum shared_use use, const void *values);
 
+/* Whether others read in the arena itself of what its ranks add up or gather. */
+bool rt_shared_is_placed(const struct shared *shared);
+
 int rt_shared_ranks(const struct shared *shared);
 
 /* What is done with values in pieces, `piece` elements for each rank and `last` for the last one. */
@@ -36,6 +39,7 @@ struct shared_item {
   char *values;           /* of all pieces, in the arena */
   char *own;              /* the rank's own piece, as far into the arena as the others'; NULL: it is among the values */
   size_t piece, last;
+  bool by_tree; /* sums are those of a tree that ends with neighbours: (0 + 2) + (1 + 3); of a power of two ranks */
 };
 
 /* Begins it; the number by which it is waited for. Nothing of its values is touched until it has ended. */

@@ -1,5 +1,6 @@
 /* Sums over ranks in the order of a tree, over MPI. */
 #include "runtime/collectives.h"
+#include "runtime/mpi/begun.h"
 #include "runtime/mpi/channel.h"
 
 #include <string.h>
@@ -73,6 +74,53 @@ void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *ow
   }
   const struct range kept = pieces(rank, 1, ranks, piece, last);
   memcpy(own, values + kept.first, kept.count * sizeof *own);
+}
+
+/* ---- Beside other work ---- */
+
+/* Within a machine, where others read gradients where they lie; else it has ended before this returns. */
+static struct shared *carrier(enum accel_axis axis, const float *values) {
+  struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
+  return shared != NULL && rt_shared_is_placed(shared) ? shared : NULL;
+}
+
+static void begin(struct shared *shared, struct shared_item item) {
+  item.by_tree = true;
+  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, (struct begun){.shared = shared, .number = rt_shared_begin(shared, item)});
+}
+
+static void has_ended(void) {
+  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, (struct begun){0});
+}
+
+void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
+  enum { LINE = 16 };
+  struct shared *shared = carrier(axis, values);
+  if (shared == NULL) {
+    accel_all_reduce_by_tree(axis, values, count, room);
+    has_ended();
+    return;
+  }
+  size_t ranks = (size_t)rt_shared_ranks(shared), piece = count / ranks / LINE * LINE;
+  begin(shared, (struct shared_item){.kind = SHARED_ALL_REDUCE,
+                                     .values = (char *)values,
+                                     .piece = piece,
+                                     .last = count - piece * (ranks - 1)});
+}
+
+void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                                        float *room) {
+  struct shared *shared = carrier(axis, values);
+  if (shared == NULL) {
+    accel_reduce_scatter_by_tree(axis, values, own, piece, last, room);
+    has_ended();
+    return;
+  }
+  begin(shared, (struct shared_item){.kind = SHARED_REDUCE_SCATTER,
+                                     .values = (char *)values,
+                                     .own = (char *)own,
+                                     .piece = piece,
+                                     .last = last});
 }
 
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {
