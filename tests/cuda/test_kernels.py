@@ -27,6 +27,7 @@ LARGE = {
     "attention": WINDOWS,
     "attention_backward": WINDOWS,
     "embedding_backward": [dict(v=7, c=40, shape=(5000,)), dict(v=300, c=5, shape=(2, 2600), accumulate=True), dict(v=40, c=1100, shape=(3000,))],
+    "selective_scan_backward": [dict(b=2, t=9, d=300, n=8), dict(b=1, t=3, d=700, n=4), dict(b=2, t=4, d=40, n=3)],
     "lstm": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "lstm_backward": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "log_sum_exp": [dict(shape=(3, 5), nan=True)],
