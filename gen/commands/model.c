@@ -46,10 +46,26 @@ static const char *job_text(const struct options *options, const struct tree *mo
   return text_string(&text);
 }
 
+static bool sets(const struct options *options, const char *key) {
+  for (int i = 0; i < options->n_overrides; i++)
+    if (strcmp(options->overrides[i].key, key) == 0) return true;
+  return false;
+}
+
+/* Of a table only its user knows how many columns it has. */
+static bool knows_columns(struct travel *travel) {
+  const struct options *options = travel->options;
+  if (!model_takes(travel->model, "model", "features") || sets(options, "data.features")) return true;
+  diag_error(&travel->diags, (struct location){.file = options->second},
+             "how many columns 'features' has is not known");
+  diag_help(&travel->diags, "--set data.features=N says so");
+  return false;
+}
+
 static int check(struct travel *travel) {
   const struct options *options = travel->options;
   travel->model = model_parse(travel->arena, options->second, &travel->diags);
-  if (travel->model == NULL) return STATUS_BAD_JOB;
+  if (travel->model == NULL || !knows_columns(travel)) return STATUS_BAD_JOB;
   travel->text = job_text(options, travel->model, &travel->diags);
   return travel->text != NULL ? travel_to_program(travel) : STATUS_BAD_JOB;
 }

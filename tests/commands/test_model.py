@@ -33,6 +33,11 @@ class Model(unittest.TestCase):
         for name, shape in theirs.items():
             self.assertRegex(text, rf"(?m)^{name} +{''.join(f'.{n}.' for n in shape)} +float32 ")
 
+    def test_columns_not_known(self):
+        result = run("check", MODELS / "mlp_table.c", "--config", "n_layer=2,width=7,n_classes=3")
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, r"mlp_table\.c: error: how many columns 'features' has is not known\n +help: --set data\.features=N")
+
     def test_table(self):
         layers = {"hidden": torch.nn.ModuleList([torch.nn.Linear(5, 7), torch.nn.Linear(7, 7)]), "output": torch.nn.Linear(7, 3)}
         module = torch.nn.ModuleDict(layers)
