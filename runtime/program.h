@@ -209,6 +209,7 @@ struct accel_program {
   int n_keys;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
+  size_t device_bytes;  /* of the arena on a GPU, where the host has but what outlives a step; 0: there is none */
   uint32_t processor;   /* ACCEL_PROCESSOR: what the program's instructions need */
   int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */

@@ -132,8 +132,9 @@ static void print_headline(const struct accel_run *run) {
   char data[600];
   rt_data_describe(&run->data, data, sizeof data);
   int ranks = rt_world()->ranks;
+  size_t planned = program->device_bytes > 0 ? program->device_bytes : program->arena_bytes;
   printf("%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary, ranks,
-         ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)program->arena_bytes / (1 << 20));
+         ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
   if (run->bound[0] != '\0') printf("%s\n", run->bound);
   printf("%s\n", data);
   fflush(stdout);
