@@ -1,6 +1,6 @@
 /* Whole planned programs against the graphs that they were planned from: loss and every gradient, for the example
- * models and for random models of functions, loops, views and shared parameters. PLAN_SEED=n repeats one, PLAN_MODELS=n
- * makes more. */
+ * models and for random models of functions, loops, views and shared parameters, drawn by SEED. PLAN_SEED=n repeats one
+ * model, whose number its file has; PLAN_MODELS=n makes more. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -361,8 +361,11 @@ static void test_random(void **state) {
     check_random(strtoull(only, NULL, 10), &lending);
     return;
   }
+  const char *drawn = getenv("SEED");
   uint64_t models = count != NULL ? strtoull(count, NULL, 10) : 600;
-  for (uint64_t seed = 1; seed <= models; seed++) check_random(seed, &lending);
+  uint64_t first = drawn != NULL ? strtoull(drawn, NULL, 10) * 1000 : 0;
+  print_message("SEED %s\n", drawn != NULL ? drawn : "0");
+  for (uint64_t seed = first + 1; seed <= first + models; seed++) check_random(seed, &lending);
   print_message("%d programs lend memory of gradients, %d in loops apart; %d hand on operands of sums\n",
                 lending.programs, lending.parted, lending.carrying);
 }
