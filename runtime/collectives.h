@@ -22,14 +22,10 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
 
-/* The same sums of values in pieces in the order of the ranks, `piece` elements for each and `last` for the last one,
- * each at `own` of its rank; values[] is no more what it was. `room` is for half of the pieces, the last one among
- * them. */
-void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
-                                  float *room);
-
-/* Begin the same, of gradients: among ranks of one machine they go on beside other work, until they are waited for by
- * accel_wait_collectives or accel_wait_reductions; between machines they have ended when these return. */
+/* Begin the same sums of gradients: of all, or of pieces in the order of the ranks, `piece` elements for each and
+ * `last` for the last one, each at `own` of its rank, where values[] is no more what it was and `room` is for half of
+ * the pieces, the last one among them. Among ranks of one machine they go on beside other work, until they are waited
+ * for by accel_wait_collectives or accel_wait_reductions; between machines they have ended when these return. */
 void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room);
 void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
                                         float *room);

@@ -19,7 +19,7 @@ struct collective {
   enum axis axis;            /* among the ranks along it */
   const char *what;          /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
   int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
-  int64_t length;            /* of a bucket in the order of a tree, of which count is what a rank gives; 0: it is count */
+  int64_t length;            /* of a bucket in a tree's order, where count is what a rank gives; 0: it is count */
   int64_t width;             /* bytes of an element on its way */
   int64_t times;             /* in a step */
   int64_t from, until;       /* steps that have it, counted from 0; until 0: all from there on */

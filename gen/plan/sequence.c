@@ -102,8 +102,7 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   struct collective list[2];
   int count = tree_bucket(sequence->program, bucket, list);
   for (int i = 0; i < count; i++) {
-    struct open open = {.collective = sequence->done.count,
-                        .over = !tree_goes_on(sequence->program, list[i].axis)};
+    struct open open = {.collective = sequence->done.count, .over = !tree_goes_on(sequence->program, list[i].axis)};
     if (open.over)
       run_alone(sequence, list[i]);
     else

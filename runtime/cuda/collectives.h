@@ -42,14 +42,14 @@ void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, s
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count);
 
-/* Puts into the traffic stream: sum[count] becomes that of the pieces of all ranks, each `step` behind the one before, in
- * the order of a tree. sum may be the first piece. */
+/* Puts into the traffic stream: sum[count] becomes that of the pieces of all ranks, each `step` behind the one before,
+ * in the order of a tree. sum may be the first piece. */
 typedef void accel_add_pieces(float *sum, const float *pieces, size_t count, size_t step);
 
-/* Begin sums over the ranks along `axis` in the order that `add` has. Each rank is sent its piece of all others' values, in
- * room[ranks * last] elements, which are free for what begins next: of values[count], shared out evenly, `last` is what the
- * last rank has; of pieces of `piece` elements and `last` for the last rank, of which there are not fewer, its sum goes to
- * `own`. */
+/* Begin sums over the ranks along `axis` in the order that `add` has. Each rank is sent its piece of all others'
+ * values, in room[ranks * last] elements, which are free for what begins next: of values[count], shared out evenly,
+ * `last` is what the last rank has; of pieces of `piece` elements and `last` for the last rank, of which there are not
+ * fewer, its sum goes to `own`. */
 void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room,
                                          accel_add_pieces *add);
 void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,

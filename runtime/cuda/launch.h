@@ -6,8 +6,9 @@
 
 #include "device.h"
 
-/* accel_launch(kernel, grid, block, arguments ...): into the compute stream; the arguments are converted to the kernel's
- * parameters. Ends the process with a message when the launch is refused. accel_launch_in names another stream first. */
+/* accel_launch(kernel, grid, block, arguments ...): into the compute stream; the arguments are converted to the
+ * kernel's parameters. Ends the process with a message when the launch is refused. accel_launch_in names another stream
+ * first. */
 #define accel_launch(...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, ACCEL_COMPUTE, __VA_ARGS__)
 #define accel_launch_in(stream, ...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, stream, __VA_ARGS__)
 

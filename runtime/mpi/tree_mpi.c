@@ -59,8 +59,7 @@ static struct range pieces(int first, int count, int ranks, size_t piece, size_t
   return (struct range){(size_t)first * piece, (size_t)count * piece + longer};
 }
 
-void accel_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
-                                  float *room) {
+static void reduce_scatter(enum accel_axis axis, float *values, float *own, size_t piece, size_t last, float *room) {
   MPI_Comm channel = rt_channel_along(axis);
   int rank, ranks;
   MPI_Comm_rank(channel, &rank);
@@ -102,25 +101,22 @@ void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t 
     return;
   }
   size_t ranks = (size_t)rt_shared_ranks(shared), piece = count / ranks / LINE * LINE;
-  begin(shared, (struct shared_item){.kind = SHARED_ALL_REDUCE,
-                                     .values = (char *)values,
-                                     .piece = piece,
-                                     .last = count - piece * (ranks - 1)});
+  begin(shared,
+        (struct shared_item){
+            .kind = SHARED_ALL_REDUCE, .values = (char *)values, .piece = piece, .last = count - piece * (ranks - 1)});
 }
 
 void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
                                         float *room) {
   struct shared *shared = carrier(axis, values);
   if (shared == NULL) {
-    accel_reduce_scatter_by_tree(axis, values, own, piece, last, room);
+    reduce_scatter(axis, values, own, piece, last, room);
     has_ended();
     return;
   }
-  begin(shared, (struct shared_item){.kind = SHARED_REDUCE_SCATTER,
-                                     .values = (char *)values,
-                                     .own = (char *)own,
-                                     .piece = piece,
-                                     .last = last});
+  begin(shared,
+        (struct shared_item){
+            .kind = SHARED_REDUCE_SCATTER, .values = (char *)values, .own = (char *)own, .piece = piece, .last = last});
 }
 
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {

@@ -97,7 +97,8 @@ static inline uint32_t __umulhi(uint32_t a, uint32_t b) {
 void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *arguments), const void *arguments);
 
 /* Puts work into a stream: `run` is called with a copy of the arguments, when the stream comes to it. */
-void host_launch(enum accel_stream_name stream, const char *call, void (*run)(const void *arguments), const void *arguments, size_t bytes);
+void host_launch(enum accel_stream_name stream, const char *call, void (*run)(const void *arguments),
+                 const void *arguments, size_t bytes);
 
 #define accel_launch(...) accel_launch_as(ACCEL_COMPUTE, #__VA_ARGS__, __VA_ARGS__)
 #define accel_launch_in(stream, ...) accel_launch_as(stream, #__VA_ARGS__, __VA_ARGS__)
