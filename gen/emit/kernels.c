@@ -124,7 +124,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_attributes(arena, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
-    set_bool(arena, operand, "room", node->kind->rooms >> i & 1);
+    set_bool(arena, operand, "room", node->kind->rooms >> op_described(node->kind, i) & 1);
     jinja_push(arena, outputs, operand);
     jinja_set(arena, k, kernel->outputs[i].name, operand);
   }

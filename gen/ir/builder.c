@@ -151,11 +151,12 @@ struct node *builder_node(struct builder *builder, const char *kind_name, struct
   for (int i = 0; i < n_inputs; i++)
     if (!check_index(builder, node, i)) return NULL;
   for (int i = 0; i < n_outputs; i++)
-    if (!check_size(builder, shapes[i])) return NULL;
+    if (!check_size(builder, shapes[op_described(kind, i)])) return NULL;
   region_append(builder->graph, builder->frame->region, node);
   for (int i = 0; i < n_outputs; i++) {
-    struct value *value = node_output(builder->graph, node, shapes[i], dtypes[i]);
-    value->differentiable = dtype_is_float(dtypes[i]) && outputs_differentiable(node);
+    int own = op_described(kind, i);
+    struct value *value = node_output(builder->graph, node, shapes[own], dtypes[own]);
+    value->differentiable = dtype_is_float(dtypes[own]) && outputs_differentiable(node);
   }
   return node;
 }

@@ -83,7 +83,7 @@ void name_values(struct arena *arena, struct region *region) {
     const struct node *node = region->nodes.items[i];
     const char *maker = maker_name(arena, node);
     for (int k = 0; k < node->n_outputs; k++) {
-      const char *operand = k > 0 && node->call == NULL ? node->kind->output_names[k] : NULL;
+      const char *operand = k > 0 && node->call == NULL ? node->kind->output_names[op_described(node->kind, k)] : NULL;
       const char *first = node->outputs[0]->name != NULL ? node->outputs[0]->name : maker;
       name_one(arena, &table, node->outputs[k], operand != NULL ? arena_printf(arena, "%s_%s", first, operand) : maker);
     }

@@ -16,6 +16,10 @@ const struct op_function *op_function_find(const char *name) {
   return NULL;
 }
 
+int op_described(const struct op_kind *kind, int output) {
+  return kind->alike ? 0 : output;
+}
+
 double op_flops(const struct node *node) {
   if (node->kind->flops != NULL) return node->kind->flops(node);
   if (node->kind->flops_each > 0) return node->kind->flops_each * (double)shape_count(node->inputs[0]->shape);

@@ -76,6 +76,9 @@ struct op_kind {
    * shapes. */
   int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                const char **error);
+  /* All outputs are like output 0, and there may be more than MAX_OUTPUTS: infer fills shapes[0] and dtypes[0] alone, and
+   * what other members say of output 0 they say of all (op_described). They have numbers and no names. */
+  bool alike;
 
   /* Gradient: d_outputs[i] is the gradient of output i, or NULL where none flows. Builds nodes and sets d_inputs[i],
    * of the input's shape, for each input with builder_wants_gradient; the others stay NULL. May use the node's own
@@ -301,6 +304,9 @@ bool op_assigns(const struct op_kind *kind);
 /* By name; NULL when there is none. */
 const struct op_kind *op_kind_find(const char *name);
 const struct op_function *op_function_find(const char *name);
+
+/* The output by which a kind's members describe output `output`. */
+int op_described(const struct op_kind *kind, int output);
 
 /* The floating-point operations of one execution of a node. */
 double op_flops(const struct node *node);

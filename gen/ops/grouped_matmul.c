@@ -1,7 +1,7 @@
 /* Products of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
  * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
- * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x, in float32. On
- * processors autocast leaves them in float32: the extents of a product are known as it runs, and the library makes its
+ * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x, in float32, of many
+ * groups in one node. On processors autocast leaves them in float32: the extents of a product are known as it runs, and the library makes its
  * products of 16 bits before. */
 #include <string.h>
 
@@ -42,6 +42,16 @@ static void reference(const struct node *node, const double *const *inputs, doub
       }
 }
 
+/* Behind the last weight from input `first` on of which one node makes the gradients: all are wanted, and none comes
+ * twice, as both parts of its gradient would be written at once. */
+static int end_of_run(struct builder *builder, const struct node *node, int first) {
+  int end = first;
+  for (; end < node->n_inputs && builder_wants_gradient(builder, node->inputs[end]); end++)
+    for (int i = first; i < end; i++)
+      if (node->inputs[i] == node->inputs[end]) return end;
+  return end;
+}
+
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   bool straight = node_int(node, "straight") != 0;
   struct value *x = node->inputs[0], *starts = node->inputs[1];
@@ -51,11 +61,17 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   struct attribute other = attribute_int("straight", !straight);
   if (builder_wants_gradient(builder, x))
     dx[0] = builder_op(builder, "grouped_matmul", inputs, node->n_inputs, &other, 1);
-  for (int i = FIRST; i < node->n_inputs; i++) {
-    if (!builder_wants_gradient(builder, node->inputs[i])) continue;
-    struct value *bounds = op_slice(builder, starts, 0, i - FIRST, 2);
-    struct value *operands[] = {straight ? x : dy[0], straight ? dy[0] : x, bounds};
-    dx[i] = builder_op(builder, "grouped_matmul_weight", operands, 3, NULL, 0);
+  for (int i = FIRST, end; i < node->n_inputs; i = end) {
+    end = end_of_run(builder, node, i);
+    if (end == i) {
+      end++;
+      continue;
+    }
+    bool all = end - i == groups_of(node);
+    struct value *own = all ? starts : op_slice(builder, starts, 0, i - FIRST, end - i + 1);
+    struct value *operands[] = {straight ? x : dy[0], straight ? dy[0] : x, own};
+    const struct node *made = builder_node(builder, "grouped_matmul_weight", operands, 3, NULL, 0);
+    for (int g = i; g < end && made != NULL; g++) dx[g] = made->outputs[g - i];
   }
 }
 
@@ -93,21 +109,24 @@ static const struct op_kind kind = {
     .reference = reference,
 };
 
-/* ---- y [M][N] = the transpose of a's rows of a group, bounds[0] to bounds[1], times b's ---- */
+/* ---- y_g [M][N] = the transpose of a's rows of group g, starts[g] to starts[g + 1], times b's ---- */
 
 static int infer_weight(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                         const char **error) {
   (void)arena;
   (void)error;
   int64_t m = op_columns(node->inputs[0]->shape), n = op_columns(node->inputs[1]->shape);
-  return op_result(shapes, dtypes, shape_of(2, m, n), DTYPE_FLOAT32);
+  op_result(shapes, dtypes, shape_of(2, m, n), DTYPE_FLOAT32);
+  return (int)op_columns(node->inputs[2]->shape) - 1;
 }
 
 static void reference_weight(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t m = op_columns(node->inputs[0]->shape), n = op_columns(node->inputs[1]->shape);
-  memset(outputs[0], 0, (size_t)(m * n) * sizeof(double));
-  for (int64_t r = (int64_t)inputs[2][0]; r < (int64_t)inputs[2][1]; r++)
-    for (int64_t i = 0; i < m * n; i++) outputs[0][i] += inputs[0][r * m + i / n] * inputs[1][r * n + i % n];
+  for (int g = 0; g < node->n_outputs; g++) {
+    memset(outputs[g], 0, (size_t)(m * n) * sizeof(double));
+    for (int64_t r = (int64_t)inputs[2][g]; r < (int64_t)inputs[2][g + 1]; r++)
+      for (int64_t i = 0; i < m * n; i++) outputs[g][i] += inputs[0][r * m + i / n] * inputs[1][r * n + i % n];
+  }
 }
 
 /* Of all rows, as many as there can be. */
@@ -123,9 +142,9 @@ static const struct op_kind kind_weight = {
     .name = "grouped_matmul_weight",
     .class = OP_KERNEL,
     .template_name = "grouped_matmul",
-    .input_names = {"a", "b", "bounds"},
-    .output_names = {"y"},
+    .input_names = {"a", "b", "starts"},
     .infer = infer_weight,
+    .alike = true,
     .accumulates = 1,
     .autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_LOW},
     .flops = flops_weight,

@@ -58,7 +58,7 @@ static bool infer_types(struct body *body, struct node *node) {
   enum dtype dtypes[MAX_OUTPUTS];
   const char *error = NULL;
   int n = node->kind->infer(body->pass->graph->arena, node, shapes, dtypes, &error);
-  for (int i = 0; i < n; i++) node->outputs[i]->dtype = dtypes[i];
+  for (int i = 0; i < n; i++) node->outputs[i]->dtype = dtypes[op_described(node->kind, i)];
   return n > 0;
 }
 

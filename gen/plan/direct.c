@@ -15,7 +15,7 @@ static bool can_write(const struct node *node, int index, struct shape shape, co
 
 static bool can_accumulate(const struct node *node, int index) {
   return node->kind->class == OP_ELEMENTWISE ||
-         (node->kind->class == OP_KERNEL && node->kind->accumulates >> index & 1);
+         (node->kind->class == OP_KERNEL && node->kind->accumulates >> op_described(node->kind, index) & 1);
 }
 
 /* Makes the producer of `value` write to `place`, through views of its result; false, with nothing changed, when it

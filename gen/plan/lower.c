@@ -87,7 +87,7 @@ static void lower_kernel(struct layout_pass *pass, struct node *node) {
   step->inputs = inputs;
   for (int i = 0; i < node->n_outputs; i++) {
     const struct value *output = node->outputs[i];
-    int assigned = assigns ? node->kind->assigns[i] : 0;
+    int assigned = assigns ? node->kind->assigns[op_described(node->kind, i)] : 0;
     if (assigned > 0) *place_of(pass->program, output) = inputs[assigned - 1];
     if (place_of(pass->program, output)->storage == NULL) {
       struct place fresh = fresh_place(pass, output);

@@ -15,7 +15,7 @@ double kernel_bytes(const struct kernel *kernel) {
   for (int i = 0; i < node->n_inputs; i++)
     bytes += shape_count(kernel->inputs[i].shape) * dtype_size(kernel->inputs[i].dtype);
   for (int i = 0; i < node->n_outputs; i++) {
-    bool room = node->kind->rooms >> i & 1;
+    bool room = node->kind->rooms >> op_described(node->kind, i) & 1;
     int64_t times = room ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
     bytes += times * shape_count(kernel->outputs[i].shape) * dtype_size(kernel->outputs[i].dtype);
   }

@@ -141,7 +141,7 @@ static bool kind_allows(const struct node *node, int output, int input) {
   if (node->kind->class == OP_ELEMENTWISE)
     return shape_equal(node->inputs[input]->shape, node->outputs[output]->shape) &&
            node->inputs[input]->dtype == node->outputs[output]->dtype;
-  return node->kind->in_place[output] == input + 1 && node->inputs[input]->dtype == node->outputs[output]->dtype;
+  return node->kind->in_place[op_described(node->kind, output)] == input + 1 && node->inputs[input]->dtype == node->outputs[output]->dtype;
 }
 
 /* An output in memory of its own takes over the memory of an input that dies. */

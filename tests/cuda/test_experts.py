@@ -20,8 +20,9 @@ MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, 
 STARTS = np.array([0, 0, 60, 131, 131, 170], np.int32)  # of 180 rows
 FORWARD = re.compile(r'rows = \{x, (\d+), (\d+), first, end\};\s+const accel_matrix<\w+> weight = \{weights.items\[g\], (\d+), (\d+), .*?'
                      r'extern "C" void (\w+)\(', re.DOTALL)
-WEIGHT = re.compile(r'left = \{a, (\d+), (\d+), first, end\}, right = \{b, \1, (\d+), first, end\};.*?accel_store_sums<(\w+),.*?'
+WEIGHT = re.compile(r'left = \{a, (\d+), (\d+), start, end\}, right = \{b, \1, (\d+), start, end\};.*?accel_store_sums<(\w+),.*?'
                     r'extern "C" void (\w+)\(', re.DOTALL)
+FEW = re.compile(r'weights.items\[group - 1\] \+ column \* (\d+);.*?extern "C" void (\w+_(\d+)x\1x(\d+))\(', re.DOTALL)
 GUARD = 64  # elements around results
 
 
@@ -54,33 +55,38 @@ def address(array):
 
 
 class Experts(unittest.TestCase):
-    def kernels(self, kind):
-        """The program's kernels as functions of this process, which a launch runs at once, and their text."""
+    def kernels(self, kind, program="train"):
+        """A program's kernels as functions of this process, which a launch runs at once, and their text."""
         settings = TYPES[kind][0]
         trainer = HostTrainer(case("qwen_moe", MODEL, {**TEXT, "sequence_length": 30}, accumulation={"num_steps": 2}, precision=settings,
                                    devices={"attention": "own"}), [])
         write_data(trainer.folder, 1)
-        trainer.generate()
+        trainer.generate("--program", program)
         library = trainer.folder / "kernels.so"
         compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", *ALONE, "-o",
                      library])
         return ctypes.CDLL(library), (trainer.folder / "trainer.cu").read_text()
 
-    def run_kernel(self, kernel, y, inputs, by):
-        """What the kernel makes of y with its operands `by` elements off."""
-        room = shifted(np.concatenate([np.full(GUARD, y.flat[0]), y.ravel(), np.full(GUARD, y.flat[0])]), by)
+    def run_kernel(self, kernel, results, inputs, by):
+        """What the kernel makes of results with its operands `by` elements off."""
+        around = np.full(GUARD, results[0].flat[0])
+        rooms = [shifted(np.concatenate([around, y.ravel(), around]), by) for y in results]
         moved = [shifted(x, by) if x.dtype != np.int32 else x for x in inputs]
-        kernel(ctypes.c_void_p(room.ctypes.data + GUARD * room.itemsize), *(address(x) for x in moved))
-        for guard in (room[:GUARD], room[-GUARD:]):
-            np.testing.assert_array_equal(guard, np.full(GUARD, y.flat[0]))
-        return room[GUARD:-GUARD].reshape(y.shape).copy()
+        kernel(*(ctypes.c_void_p(room.ctypes.data + GUARD * room.itemsize) for room in rooms), *(address(x) for x in moved))
+        for room in rooms:
+            for guard in (room[:GUARD], room[-GUARD:]):
+                np.testing.assert_array_equal(guard, around)
+        return np.stack([room[GUARD:-GUARD].reshape(results[0].shape) for room in rooms])
 
-    def check(self, kernel, y, inputs, exact, size, of, unit):
-        """y: what stands there before; exact, size: the truth, and the sums of the terms' sizes."""
-        plain, unpacked = (self.run_kernel(kernel, y, inputs, by) for by in (0, 1))
-        np.testing.assert_array_equal(plain.view(np.uint8), unpacked.view(np.uint8))
-        away = np.abs(of(plain).astype(np.float64) - exact)
-        self.assertFalse(np.any(away > 2e-6 * size + unit * np.abs(exact)), float(away.max()))
+    def check(self, kernel, results, inputs, exact, size, of, unit, one_order=True):
+        """results: what stands there before; exact, size: the truth, and the sums of the terms' sizes. one_order: numbers that are
+        moved one by one are added up in the order of those that are moved together."""
+        plain, unpacked = (self.run_kernel(kernel, results, inputs, by) for by in (0, 1))
+        if one_order:
+            np.testing.assert_array_equal(plain.view(np.uint8), unpacked.view(np.uint8))
+        for found in (plain, unpacked):
+            away = np.abs(of(found).astype(np.float64) - exact)
+            self.assertFalse(np.any(away > 2e-6 * size + unit * np.abs(exact)), float(away.max()))
 
     def check_all(self, kind):
         _, into, of, unit = TYPES[kind]
@@ -93,30 +99,46 @@ class Experts(unittest.TestCase):
         self.assertEqual(len({lines != columns for *_, lines, columns, _ in forward}), 1)
         for rows, depth, lines, columns, name in forward:
             rows, depth, lines, columns = int(rows), int(depth), int(lines), int(columns)
-            straight = lines == depth
-            x = rng.normal(size=(rows, depth)).astype(np.float32)
-            w = rng.normal(size=(groups, lines, columns)).astype(np.float32)
-            x, w = rounded(x), rounded(w)
-            exact = np.zeros((rows, columns if straight else lines))
-            size = exact.copy()
-            for g in range(groups):
-                at = slice(STARTS[g], STARTS[g + 1])
-                turned = w[g].astype(np.float64) if straight else w[g].astype(np.float64).T
-                exact[at], size[at] = x[at].astype(np.float64) @ turned, np.abs(x[at]) @ np.abs(turned)
+            x = rounded(rng.normal(size=(rows, depth)).astype(np.float32))
+            w = rounded(rng.normal(size=(groups, lines, columns)).astype(np.float32))
+            exact, size = self.truth(x, w if lines == depth else w.transpose(0, 2, 1), STARTS, input_unit)
             x[STARTS[-1]:] = np.nan  # of no group
             y = into(np.full(exact.shape, 5.0))
-            self.check(library[name], y, [into(x), STARTS, *(into(one) for one in w)], exact, size * (1 + input_unit / 2e-6), of, unit if low else 0)
+            self.check(library[name], [y], [into(x), STARTS, *(into(one) for one in w)], exact[None], size, of, unit if low else 0)
         for rows, m, n, adds, name in weight:
             rows, m, n = int(rows), int(m), int(n)
             a, b = (rounded(rng.normal(size=(rows, c)).astype(np.float32)) for c in (m, n))
-            for low_bound, high_bound in ((60, 131), (131, 131), (131, 170)):
-                y = rng.normal(size=(m, n)).astype(np.float32)
-                at = slice(low_bound, high_bound)
-                exact = a[at].astype(np.float64).T @ b[at] + (y if adds == "true" else 0)
-                size = np.abs(a[at]).T.astype(np.float64) @ np.abs(b[at]) + (np.abs(y) if adds == "true" else 0)
-                self.check(library[name], y, [into(a), into(b), np.array([low_bound, high_bound], np.int32)], exact,
-                           size * (1 + input_unit / 2e-6), lambda x: x, 0)
+            before = rng.normal(size=(groups, m, n)).astype(np.float32)
+            exact = before.astype(np.float64) if adds == "true" else np.zeros(before.shape)
+            size = np.abs(exact)
+            for g in range(groups):
+                at = slice(STARTS[g], STARTS[g + 1])
+                exact[g] += a[at].astype(np.float64).T @ b[at]
+                size[g] += np.abs(a[at]).T.astype(np.float64) @ np.abs(b[at])
+            self.check(library[name], list(before), [into(a), into(b), STARTS], exact, size * (1 + input_unit / 2e-6), lambda x: x, 0)
         self.assertEqual((len(forward), {adds for *_, adds, _ in weight}), (4, {"true"}), "kernels by tensor cores")
+
+    def truth(self, x, w, starts, more):
+        """x times w [groups][columns][outputs], group by group, and the sums of the terms' sizes; more: beside 2e-6 of these."""
+        exact, size = np.zeros((2, len(x), w.shape[2]))
+        for g, (at, end) in enumerate(zip(starts, starts[1:])):
+            exact[at:end], size[at:end] = x[at:end].astype(np.float64) @ w[g], np.abs(x[at:end]) @ np.abs(w[g])
+        return exact, size * (1 + more / 2e-6)
+
+    def test_few_rows(self):
+        """A token's rows, of one group, of two, and of none."""
+        _, into, of, unit = TYPES["bf16"]
+        library, text = self.kernels("bf16", "generate")
+        rng, groups = np.random.default_rng(4), len(STARTS) - 1
+        kernels = FEW.findall(text)
+        self.assertEqual(sorted(found[2:] for found in kernels), [("2", "136"), ("2", "72")])
+        for depth, name, rows, outputs in kernels:
+            x, w = (of(into(rng.normal(size=size))) for size in ((int(rows), int(depth)), (groups, int(outputs), int(depth))))
+            for starts in ([0, 0, 2, 2, 2, 2], [0, 1, 1, 1, 1, 2], [0, 0, 0, 0, 1, 1]):
+                exact, size = self.truth(x, w.transpose(0, 2, 1), starts, 0)
+                y = into(np.full(exact.shape, 5.0))
+                self.check(library[name], [y], [into(x), np.array(starts, np.int32), *(into(one) for one in w)], exact[None], size, of, unit,
+                           one_order=False)
 
     def test_bf16(self):
         self.check_all("bf16")

@@ -220,10 +220,12 @@ def build_grouped_matmul(name, rng, rows=1, k=1, n=1, groups=1, straight=0):
 
 
 def build_grouped_matmul_weight(name, rng, rows=1, k=1, n=1, groups=1, accumulate=False):
-    a, b, bounds = normal(rng, rows, k), normal(rng, rows, n), group_bounds(rng, rows, groups)[groups // 2 :][:2]
-    inputs = [Operand("a", a.shape), Operand("b", b.shape), Operand("bounds", [2], dtype="int32_t")]
-    kernel = Kernel("grouped_matmul_weight", [Operand("y", [k, n], accumulate=accumulate)], inputs, name)
-    return Case(kernel, {"a": a, "b": b, "bounds": bounds}, {"y": a[slice(*bounds)].astype(np.float64).T @ b[slice(*bounds)]})
+    a, b, starts = normal(rng, rows, k), normal(rng, rows, n), group_bounds(rng, rows, groups)
+    inputs = [Operand("a", a.shape), Operand("b", b.shape), Operand("starts", starts.shape, dtype="int32_t")]
+    adds = [bool(accumulate) and (accumulate == "all" or g % 2 == 0) for g in range(groups)]
+    outputs = [Operand(f"y{g}", [k, n], accumulate=adds[g]) for g in range(groups)]
+    truth = {f"y{g}": a[at:end].astype(np.float64).T @ b[at:end] for g, (at, end) in enumerate(zip(starts, starts[1:]))}
+    return Case(Kernel("grouped_matmul_weight", outputs, inputs, name), {"a": a, "b": b, "starts": starts}, truth)
 
 
 def words_of(count, site, stream):
@@ -276,7 +278,7 @@ FIXED = {
     "group_starts": GROUPS,
     "group_order": [dict(how, rows=i % 2) for i, how in enumerate(GROUPS)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
-    "grouped_matmul_weight": GROUPED + [dict(how, accumulate=True) for how in GROUPED],
+    "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
     "flip": ALONG,
     "sparse_matmul": SPARSE + [dict(rows=100, columns=17, elements=500, width=16, accumulate=True)],
     "sparse_dot": SPARSE,
@@ -340,7 +342,7 @@ FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
-    "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=bool(rng.integers(2))),
+    "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=("", "all", "some")[rng.integers(3)]),
     "flip": fuzzed_along,
     "sparse_matmul": fuzzed_sparse,
     "sparse_dot": fuzzed_sparse,
