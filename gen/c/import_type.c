@@ -183,7 +183,12 @@ static bool is_array(CXType type) {
   return type.kind == CXType_ConstantArray || type.kind == CXType_IncompleteArray || type.kind == CXType_VariableArray;
 }
 
+/* What libclang has no type for, as an expression of C++ whose value is not materialised; it does not survive being asked
+ * for the name of it. */
+static const struct type unknown_type = {.kind = TYPE_OTHER, .name = "", .size = -1, .alignment = 1, .count = -1};
+
 const struct type *import_type(struct importer *importer, CXType type) {
+  if (type.kind == CXType_Invalid) return &unknown_type;
   CXType canonical = is_array(type) ? type : clang_getCanonicalType(type);
   switch (canonical.kind) {
   case CXType_Pointer:

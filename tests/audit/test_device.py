@@ -57,6 +57,22 @@ def hooks_problem(folder):
     return None if good else result.stdout + result.stderr
 
 
+def unmaterialised_problem(folder):
+    """A device function whose choice has parts that libclang knows no type of is read like any other."""
+    folder.mkdir()
+    generate({**CASES[0].job}, folder, CASES[0].program)
+    text = (folder / "program.cu").read_text()
+    assert "namespace device {\n" in text
+    own = """template <typename T> struct twin { T a, b; };
+__device__ twin<float> make_twin(float a) { return {a, a}; }
+__device__ float choose_twin(int c) { twin<float> made = c ? make_twin(1.0f) : twin<float>(); return made.a; }
+"""
+    (folder / "program.cu").write_text(text.replace("namespace device {\n", "namespace device {\n" + own, 1))
+    result = subprocess.run([GENERATOR, "audit", "program.c"], cwd=folder, capture_output=True, text=True)
+    good = result.returncode == 0 and " 0 broken" in result.stdout
+    return None if good else f"status {result.returncode}\n" + result.stdout + result.stderr
+
+
 def main():
     failed = taken = 0
     jobs = [(case.name, case.job, case.program) for case in CASES]
@@ -73,6 +89,7 @@ def main():
         (folder / "program.cu").unlink()
         why = audit(folder)
         failed += check("with hooks", hooks_problem(folder / "hooks"))
+        failed += check("parts without a type", unmaterialised_problem(folder / "unmaterialised"))
         failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")
     return 1 if failed else 0
 
