@@ -9,13 +9,13 @@
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
 #include "gen/commands/variations.h"
-#include "gen/plan/choose.h"
-#include "gen/plan/cost.h"
+#include "gen/plan/kernels/choose.h"
+#include "gen/plan/kernels/predict.h"
 #include "gen/plan/plan.h"
-#include "gen/plan/predict.h"
-#include "gen/plan/report.h"
+#include "gen/plan/ranks/cost.h"
+#include "gen/plan/ranks/traffic.h"
+#include "gen/plan/report/report.h"
 #include "gen/plan/target.h"
-#include "gen/plan/traffic.h"
 
 static bool is_pass(const char *name) {
   for (int i = 0; pass_name(i) != NULL; i++)

@@ -10,7 +10,7 @@
 #include "gen/emit/templates.h"
 #include "gen/model/model.h"
 #include "gen/plan/processor.h"
-#include "gen/plan/report.h"
+#include "gen/plan/report/report.h"
 #include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
 

@@ -6,7 +6,7 @@
 #include "gen/commands/commands.h"
 #include "gen/commands/travel.h"
 #include "gen/model/model.h"
-#include "gen/plan/inventory.h"
+#include "gen/plan/report/inventory.h"
 
 /* In double quotes, for YAML. */
 static void add_quoted(struct text *text, const char *word, size_t length) {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "gen/base/arena.h"
-#include "gen/plan/network.h"
+#include "gen/plan/ranks/network.h"
 #include "gen/spec/job.h"
 
 /* Exit statuses of every command. */

@@ -10,7 +10,7 @@
 #include "gen/commands/recorded.h"
 #include "gen/commands/travel.h"
 #include "gen/model/model.h"
-#include "gen/plan/report.h"
+#include "gen/plan/report/report.h"
 #include "gen/provenance/program_words.h"
 #include "gen/spec/keys.h"
 

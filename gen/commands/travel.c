@@ -11,7 +11,7 @@
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
 #include "gen/plan/plan.h"
-#include "gen/plan/report.h"
+#include "gen/plan/report/report.h"
 #include "gen/plan/solve.h"
 #include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"

@@ -10,7 +10,7 @@
 #include "gen/commands/files.h"
 #include "gen/commands/process.h"
 #include "gen/commands/tune.h"
-#include "gen/plan/algorithms.h"
+#include "gen/plan/kernels/algorithms.h"
 #include "gen/spec/source.h"
 
 /* ---- Measuring ---- */

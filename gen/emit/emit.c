@@ -6,12 +6,12 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/at_once.h"
+#include "gen/plan/graph/at_once.h"
+#include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/processor.h"
 #include "gen/plan/state.h"
 #include "gen/plan/target.h"
-#include "gen/plan/weights.h"
 
 static struct jinja_value batch_value(const struct program *program) {
   struct arena *arena = program->arena;

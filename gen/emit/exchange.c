@@ -1,6 +1,6 @@
 /* What a statement has to do with other ranks. */
 #include "gen/emit/values.h"
-#include "gen/plan/shard.h"
+#include "gen/plan/ranks/shard.h"
 
 /* Buckets of gradients that are complete behind a statement, by its iterations, and last, before it; nothing where they
  * are as before. */

@@ -4,12 +4,12 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/collectives.h"
-#include "gen/plan/lend.h"
-#include "gen/plan/place.h"
-#include "gen/plan/shard.h"
+#include "gen/plan/memory/lend.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/shard.h"
 #include "gen/plan/target.h"
-#include "gen/plan/weights.h"
 
 /* The pointer to a function's parameters (or gradients) below one of its scopes. */
 static const char *holder_name(struct arena *arena, const char *base, int scope) {
@@ -343,7 +343,7 @@ struct jinja_value functions_value(const struct program *program) {
   bool early = shard_sends_otherwise(program); /* micro-batches before the last one send, too */
   for (int i = 0; i < program->n_functions; i++) {
     const struct function *function = program->functions[i];
-    bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/prune.h */
+    bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/graph/prune.h */
     bool sends = function_sends(function);
     if (called && !(sends && program->sends_always))
       jinja_push(program->arena, list, function_value(program, function, sends && early, false));

@@ -3,7 +3,7 @@
 
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
-#include "gen/plan/border.h"
+#include "gen/plan/graph/border.h"
 #include "gen/plan/optimizers.h"
 
 /* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */

@@ -5,9 +5,9 @@
 #include "gen/base/text.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/algorithms.h"
-#include "gen/plan/kernels.h"
-#include "gen/plan/library.h"
+#include "gen/plan/graph/library.h"
+#include "gen/plan/kernels/algorithms.h"
+#include "gen/plan/kernels/kernels.h"
 #include "gen/plan/target.h"
 
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "gen/emit/values.h"
-#include "gen/plan/lend.h"
-#include "gen/plan/place.h"
-#include "gen/plan/weights.h"
+#include "gen/plan/memory/lend.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
 
 /* ---- Parameters ---- */
 

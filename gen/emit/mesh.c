@@ -1,8 +1,8 @@
 /* The ranks of a program. */
 #include "gen/emit/values.h"
-#include "gen/plan/collectives.h"
 #include "gen/plan/precision.h"
-#include "gen/plan/shard.h"
+#include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/shard.h"
 #include "gen/plan/target.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {

@@ -1,12 +1,12 @@
 /* The optimizer and its schedule as values. */
 #include "gen/emit/values.h"
-#include "gen/plan/border.h"
+#include "gen/plan/graph/border.h"
+#include "gen/plan/kernels/parts.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
-#include "gen/plan/parts.h"
-#include "gen/plan/place.h"
+#include "gen/plan/ranks/shard.h"
 #include "gen/plan/schedule.h"
-#include "gen/plan/shard.h"
-#include "gen/plan/weights.h"
 
 /* ---- Numbers ---- */
 

@@ -1,7 +1,7 @@
 /* The parts of a step that a profile measures: what happens around the model's kernels, then these. */
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/parts.h"
+#include "gen/plan/kernels/parts.h"
 #include "gen/plan/target.h"
 
 bool is_profiled(const struct program *program) {

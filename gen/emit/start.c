@@ -1,7 +1,7 @@
 #include "gen/plan/start.h"
 #include "gen/emit/values.h"
-#include "gen/plan/adapt.h"
-#include "gen/plan/weights.h"
+#include "gen/plan/graph/adapt.h"
+#include "gen/plan/memory/weights.h"
 
 /* The place of a module's parameter among all. */
 static int64_t place_of(const struct program *program, const char *module, const char *name) {

@@ -6,8 +6,8 @@
 #define ACCEL_PLAN_PROGRAM_H
 
 #include "gen/ir/graph.h"
-#include "gen/plan/border.h"
-#include "gen/plan/exchange.h"
+#include "gen/plan/graph/border.h"
+#include "gen/plan/ranks/exchange.h"
 #include "gen/spec/job.h"
 
 /* What is made of a job: it trains; measures what was trained, over the evaluation split; writes text with it. */
@@ -88,7 +88,7 @@ struct kernel_operand {
   int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
 };
 
-/* Ways to compute the same, of which one is taken: gen/plan/choose.h. */
+/* Ways to compute the same, of which one is taken: gen/plan/kernels/choose.h. */
 struct choice {
   const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
   const char *what;    /* is chosen: "keys of a block" */
@@ -102,7 +102,7 @@ struct kernel {
   const char *name;
   const char *subject;     /* all that its text depends on, but for the way that it is written in */
   const char *way;         /* of its kind's ways; "": there is one */
-  bool packs;              /* input 1 is a weight that a library may keep packed; gen/plan/packs.h */
+  bool packs;              /* input 1 is a weight that a library may keep packed; gen/plan/kernels/packs.h */
   int64_t weights;         /* that it keeps packed; 0: none */
   const struct node *node; /* of the first step that needed it */
   struct kernel_operand *outputs, *inputs;
@@ -116,7 +116,7 @@ struct library_product {
   const char *subject;         /* of the choice of its algorithm: all that this depends on */
   const struct kernel *kernel; /* whose it is; NULL: the optimizer's */
   const char *part;            /* which of them, as the template has it: "dx" */
-  const char *algorithm;       /* gen/plan/algorithms.h */
+  const char *algorithm;       /* gen/plan/kernels/algorithms.h */
   double flops, bytes;         /* of one execution; its operands, each once */
 };
 
@@ -281,7 +281,7 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
-  bool loss_in_backward;               /* it gives the loss too: gen/plan/at_once.h */
+  bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/at_once.h */
   struct border border;
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
    * place, NULL where it is not cut into places. */
@@ -333,7 +333,7 @@ struct program {
 
   struct loan *loans; /* in the order of their addresses */
   int n_loans;
-  struct apart_list *apart; /* with which a plan may take less: gen/plan/lend.h; NULL: none */
+  struct apart_list *apart; /* with which a plan may take less: gen/plan/memory/lend.h; NULL: none */
   struct {
     struct collective *items;
     int count, capacity;
@@ -341,7 +341,7 @@ struct program {
   int n_buckets;             /* of them: those of gradients */
   bool sends_always;         /* every micro-batch sends gradients; else a step's last one alone */
   int64_t wire;              /* numbers of 16 bits: room for what is on its way to other ranks as such */
-  struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/sequence.h; NULL: not known */
+  struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/ranks/sequence.h; NULL: not known */
   struct tree tree;
   struct compression compression;
 

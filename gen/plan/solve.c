@@ -1,10 +1,10 @@
 #include "gen/plan/solve.h"
 
-#include "gen/plan/chunk.h"
-#include "gen/plan/lend.h"
+#include "gen/plan/graph/chunk.h"
+#include "gen/plan/graph/recompute.h"
+#include "gen/plan/memory/lend.h"
 #include "gen/plan/plan.h"
-#include "gen/plan/recompute.h"
-#include "gen/plan/report.h"
+#include "gen/plan/report/report.h"
 
 /* What one way of running a job takes. */
 struct trial {

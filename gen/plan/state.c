@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "gen/plan/border.h"
-#include "gen/plan/compress.h"
+#include "gen/plan/graph/border.h"
+#include "gen/plan/memory/place.h"
 #include "gen/plan/optimizers.h"
-#include "gen/plan/place.h"
-#include "gen/plan/shard.h"
+#include "gen/plan/ranks/compress.h"
+#include "gen/plan/ranks/shard.h"
 
 int64_t state_bytes(const struct state *state) {
   return arena_aligned(state->count * dtype_size(state->dtype));

@@ -65,7 +65,7 @@ struct manifest {
   } job;
   struct manifest_key *keys;
   int n_keys;
-  const char *plan;           /* the plan's figures, a JSON object (gen/plan/report.h) */
+  const char *plan;           /* the plan's figures, a JSON object (gen/plan/report/report.h) */
   const char *plan_text;      /* the same for people */
   const char *compile;        /* the command of a shell in the manifest's folder */
   const char *runtime;        /* what pkg-config calls the library that it is linked with; not in the file */

@@ -5,7 +5,7 @@
 
 #include "gen/ir/evaluate.h"
 #include "gen/ops/support/support.h"
-#include "gen/plan/differentiate.h"
+#include "gen/plan/graph/differentiate.h"
 
 struct lab *lab_new(uint64_t seed) {
   struct arena *arena = arena_new();

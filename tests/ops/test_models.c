@@ -10,9 +10,9 @@
 
 #include "gen/ir/builder.h"
 #include "gen/ir/evaluate.h"
-#include "gen/plan/differentiate.h"
-#include "gen/plan/fuse.h"
-#include "gen/plan/prune.h"
+#include "gen/plan/graph/differentiate.h"
+#include "gen/plan/graph/fuse.h"
+#include "gen/plan/graph/prune.h"
 #include "tests/ops/examples.h"
 
 enum { BATCH = 2, TOKENS = 5, VOCABULARY = 7, COLUMNS = 3, CLASSES = 4, SAMPLES = 4 };

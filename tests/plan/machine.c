@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/lend.h"
-#include "gen/plan/place.h"
-#include "gen/plan/weights.h"
+#include "gen/plan/memory/lend.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
 
 enum { ELEMENT = 4 }; /* bytes: each float32 and int32 is one double here */
 

@@ -13,8 +13,8 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/builder.h"
-#include "gen/plan/differentiate.h"
-#include "gen/plan/recompute.h"
+#include "gen/plan/graph/differentiate.h"
+#include "gen/plan/graph/recompute.h"
 #include "gen/plan/solve.h"
 #include "tests/ops/examples.h"
 #include "tests/plan/machine.h"

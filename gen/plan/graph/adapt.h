@@ -1,0 +1,22 @@
+/* Adapt: low-rank adapters beside products with frozen weights (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
+ * Models", arXiv:2106.09685), as PEFT's LoraConfig has them: y = x W + s dropout(x) A^T B^T with A [rank][in] and
+ * B [out][rank], s = alpha / rank, or alpha / sqrt(rank) with use_rslora (arXiv:2312.03732). */
+#ifndef ACCEL_PLAN_GRAPH_ADAPT_H
+#define ACCEL_PLAN_GRAPH_ADAPT_H
+
+#include "gen/base/diag.h"
+#include "gen/ir/builder.h"
+#include "gen/plan/program.h"
+
+/* Puts the adapters of model.lora into the graph as the reader made it, and lists them. False with an error at the
+ * job's line when a target names no module with a product. */
+bool adapt(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+/* s. */
+double adapter_scale(const struct job *job);
+
+/* Whether the parameter of this name is an adapter's, or one that model.lora.modules_to_save trains as a whole. */
+bool is_adapter(const char *name);
+bool is_saved_module(const struct job *job, const char *name);
+
+#endif

@@ -1,0 +1,26 @@
+/* Cast: which operations run in a type of 16 bits, which stay in float32. */
+#ifndef ACCEL_PLAN_GRAPH_CAST_H
+#define ACCEL_PLAN_GRAPH_CAST_H
+
+#include "gen/plan/program.h"
+
+struct cast_rules {
+  enum dtype low;     /* what autocast's low operations run in; DTYPE_FLOAT32: no autocast */
+  enum dtype storage; /* what parameters and the inputs of floating point are cast to before anything else */
+  /* By region id and parameter: it stays in float32, and what would run low with it runs in float32. NULL: none does.
+   */
+  const bool *const *kept;
+  bool cuda; /* the operations' rules for CUDA, else those for a CPU */
+};
+
+/* Gives every value of the graph its type by the rules and by the operations' autocast, as PyTorch's
+ * autocast would, and puts casts where types change. A parameter that is used low gets its `low` value. Regions that
+ * are called with several types are made once for each. The entry's first result is float32. Returns the type of the
+ * low values of parameters, DTYPE_FLOAT32 when there are none. */
+enum dtype cast(struct graph *graph, const struct cast_rules *rules);
+
+/* After differentiation: the gradients of parameters' low copies are made in float32 at once by what makes them, or
+ * cast where that is a library which has no such result. */
+void widen_gradients(struct program *program);
+
+#endif

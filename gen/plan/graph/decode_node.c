@@ -1,0 +1,171 @@
+#include <string.h>
+
+#include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
+#include "gen/plan/graph/decode_pass.h"
+
+static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
+
+bool same_timeline(struct timeline a, struct timeline b) {
+  return a.axis == b.axis && a.before == b.before && a.more == b.more && a.order == b.order;
+}
+
+int64_t timeline_extent(struct timeline timeline, int64_t width) {
+  return width * (timeline.more + 1) + timeline.before;
+}
+
+struct timeline timeline_of(const struct pass *pass, const struct value *value) {
+  return pass->timelines[value->id];
+}
+
+/* The node over other inputs, whose places at hand lie in output 0 as `timeline` says. Its results have the types that
+ * casting gave them. */
+static struct node *make_again(struct pass *pass, const struct node *node, struct value *const *inputs,
+                               struct timeline timeline) {
+  struct attribute attributes[MAX_ATTRIBUTES];
+  for (int i = 0; i < node->n_attributes; i++) {
+    attributes[i] = node->attributes[i];
+    if (node->kind->extents != NULL && strcmp(attributes[i].name, node->kind->extents) == 0)
+      attributes[i].ints.dim[timeline.axis] = timeline_extent(timeline, pass->width);
+  }
+  builder_at(pass->builder, node->where);
+  struct node *made =
+      builder_node(pass->builder, node->kind->name, inputs, node->n_inputs, attributes, node->n_attributes);
+  for (int i = 0; made != NULL && i < made->n_outputs; i++) made->outputs[i]->dtype = node->outputs[i]->dtype;
+  return made;
+}
+
+static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline);
+
+/* What makes a whole value, over the places at hand alone; NULL where it cannot. */
+static struct value *cut_producer(struct pass *pass, struct making *making, const struct value *value,
+                                  struct timeline timeline) {
+  const struct node *node = value->producer;
+  struct value *inputs[16];
+  bool some = false;
+  if (node == NULL || node->call != NULL || node->n_outputs > 1 || node->n_inputs > 16) return NULL;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int own = op_along(node, timeline.axis, i);
+    if (own == AXIS_MIXED) return NULL;
+    some |= own >= 0;
+  }
+  for (int i = 0; i < node->n_inputs && some; i++) {
+    int own = op_along(node, timeline.axis, i);
+    struct timeline there = timeline;
+    there.axis = own;
+    inputs[i] = own >= 0 ? cut(pass, making, node->inputs[i], there) : pass->now[node->inputs[i]->id];
+  }
+  const struct node *made = some ? make_again(pass, node, inputs, timeline) : NULL;
+  return made != NULL ? made->outputs[0] : NULL;
+}
+
+/* The places at hand of a value that does not depend on the tokens; NULL without an error where they cannot be cut. */
+static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline) {
+  if (pass->cuts[value->id] != NULL && same_timeline(pass->cut_timelines[value->id], timeline))
+    return pass->cuts[value->id];
+  if (timeline.more > 0 || timeline.order != NULL) return NULL;
+  struct value *made = cut_producer(pass, making, value, timeline);
+  if (made == NULL) {
+    int64_t count = timeline_extent(timeline, pass->width);
+    made = op_dynamic_slice(pass->builder, pass->now[value->id], making->at, timeline.axis, count);
+    pass->limited = true;
+  }
+  pass->cuts[value->id] = made;
+  pass->cut_timelines[value->id] = timeline;
+  return made;
+}
+
+/* Whether places along an axis of output 0 need no others of inputs that lie as they do; *timeline is how they lie. */
+static bool is_alike(const struct pass *pass, const struct node *node, int axis, struct timeline *timeline) {
+  bool found = false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct timeline has = timeline_of(pass, node->inputs[i]);
+    int own = op_along(node, axis, i);
+    if (own == AXIS_MIXED) return false;
+    if (has.axis == AXIS_WHOLE) continue;
+    if (own != has.axis) return false;
+    has.axis = axis;
+    if (found && !same_timeline(has, *timeline)) return false;
+    *timeline = has;
+    found = true;
+  }
+  return found;
+}
+
+/* How places lie in output 0 if it is alike along an axis; false where it is along none. */
+static bool find_timeline(const struct pass *pass, const struct node *node, struct timeline *timeline) {
+  for (int axis = 0; axis < node->outputs[0]->shape.rank; axis++)
+    if (is_alike(pass, node, axis, timeline)) return true;
+  return false;
+}
+
+void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline) {
+  pass->now[value->id] = now;
+  pass->timelines[value->id] = timeline;
+}
+
+void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline) {
+  for (int i = 0; i < node->n_outputs; i++) decode_set(pass, node->outputs[i], NULL, timeline);
+}
+
+static bool set_alike(struct pass *pass, struct making *making, const struct node *node) {
+  struct timeline timeline;
+  if (!find_timeline(pass, node, &timeline)) return false;
+  struct value **inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct value *input = node->inputs[i];
+    int own = op_along(node, timeline.axis, i);
+    struct timeline there = timeline;
+    there.axis = own;
+    bool apart = timeline_of(pass, input).axis < 0 && own >= 0;
+    inputs[i] = apart ? cut(pass, making, input, there) : pass->now[input->id];
+    if (inputs[i] == NULL) return false;
+  }
+  struct node *made = make_again(pass, node, inputs, timeline);
+  if (made == NULL) return false;
+  decode_set(pass, node->outputs[0], made->outputs[0], timeline);
+  builder_name(pass->builder, made->outputs[0], node->outputs[0]->name);
+  return true;
+}
+
+static bool set_resumed(struct pass *pass, struct making *making, const struct node *node) {
+  if (node->kind->resumed == NULL || making->to->n_scopes == 0) return false;
+  struct value **inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  struct timeline *timelines = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *timelines);
+  for (int i = 0; i < node->n_inputs; i++) {
+    inputs[i] = pass->now[node->inputs[i]->id];
+    timelines[i] = timeline_of(pass, node->inputs[i]);
+  }
+  const struct scope scope = {.region = making->to, .path = ""};
+  struct new_places new = {.inputs = inputs,
+                           .timelines = timelines,
+                           .at = making->at,
+                           .valid = pass->width > 1 ? making->valid : NULL,
+                           .most = pass->length,
+                           .width = pass->width,
+                           .scope = &scope,
+                           .number = making->n_resumed};
+  builder_at(pass->builder, node->where);
+  struct value *made = node->kind->resumed(pass->builder, node, &new);
+  if (made == NULL) return false;
+  made->dtype = node->outputs[0]->dtype;
+  making->n_resumed++;
+  pass->limited |= new.limited;
+  decode_set(pass, node->outputs[0], made, new.timeline);
+  builder_name(pass->builder, made, node->outputs[0]->name);
+  return true;
+}
+
+void decode_node(struct pass *pass, struct making *making, const struct node *node) {
+  bool moves = false, mixes = false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    moves |= timeline_of(pass, node->inputs[i]).axis != AXIS_WHOLE;
+    mixes |= timeline_of(pass, node->inputs[i]).axis == AXIS_MIXED;
+  }
+  decode_set_all(pass, node, mixes || moves ? mixed : whole);
+  if (mixes) return;
+  if (!moves)
+    node_copy(pass->graph, node, making->to, pass->now);
+  else if (!set_alike(pass, making, node) && !set_resumed(pass, making, node) && pass->cause == NULL)
+    pass->cause = node;
+}

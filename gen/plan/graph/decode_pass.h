@@ -1,0 +1,58 @@
+/* What the files of the pass "decode" share. */
+#ifndef ACCEL_PLAN_GRAPH_DECODE_PASS_H
+#define ACCEL_PLAN_GRAPH_DECODE_PASS_H
+
+#include "gen/ir/builder.h"
+#include "gen/ir/op.h"
+
+/* A region over `width` places, made for callers whose inputs lie so. */
+struct form {
+  const struct region *of;
+  const struct timeline *inputs;
+  int64_t width;
+  struct region *region;
+  struct timeline *results;
+  bool partial; /* it asks how many of its places are valid */
+};
+
+struct pass {
+  struct graph *graph;
+  struct builder *builder;
+  struct arena *arena;
+  int64_t length, width;
+  const char *suffix;         /* of the regions that are made; NULL: none */
+  struct timeline *timelines; /* by id of a value: how its places lie; AXIS_WHOLE: it does not depend on the tokens;
+                         AXIS_MIXED: each place of it depends on others in a way that cannot be kept */
+  struct value **now;         /* by id of a value: what stands for it */
+  struct value **cuts;        /* by id of a value that is whole: its places at hand, as cut_timelines say */
+  struct timeline *cut_timelines;
+  struct {
+    struct form *items;
+    int count, capacity;
+  } forms;
+  const struct node *cause; /* the first that mixes places */
+  bool limited;             /* no more than `length` places can follow on each other */
+};
+
+/* The region that is being made. */
+struct making {
+  struct region *to;
+  struct value *at, *valid;
+  int n_resumed;
+};
+
+/* How the places of a value lie, and what stands for it; of all outputs of a node, for which nothing stands yet. */
+struct timeline timeline_of(const struct pass *pass, const struct value *value);
+void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline);
+void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline);
+
+/* The elements of `width` places. */
+int64_t timeline_extent(struct timeline timeline, int64_t width);
+
+bool same_timeline(struct timeline a, struct timeline b);
+
+/* Makes a node, which is no call, over the places at hand, and sets what stands for its outputs. The first node that
+ * cannot be made is pass->cause. */
+void decode_node(struct pass *pass, struct making *making, const struct node *node);
+
+#endif

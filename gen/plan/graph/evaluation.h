@@ -1,0 +1,28 @@
+/* Evaluation: the model as it runs when nothing is learned: what draws random numbers or looks at the batch in training
+ * is something else there (op_kind.evaluated). */
+#ifndef ACCEL_PLAN_GRAPH_EVALUATION_H
+#define ACCEL_PLAN_GRAPH_EVALUATION_H
+
+#include "gen/ir/builder.h"
+#include "gen/plan/program.h"
+
+/* Gives the program an second_entry: a copy of the entry, and of what it calls, in which something
+ * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that
+ * they speak for: the program's predictions. Nothing where the graph has neither, for then the entry itself serves.
+ * False with an error where there are no classes for each label. */
+bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+/* Gives the program a second_entry that is the entry as it is evaluated, with copies of all that it calls. */
+void part_evaluation(struct program *program, struct builder *builder);
+
+/* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
+ * more or fewer of that: a further result of what is evaluated. After plan_border, whose count serves if it is there.
+ * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch, or of random
+ * numbers, which would be others for each copy of a sample. */
+bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+/* Makes the graph what it is in evaluation, in place, for programs that never train; a second result becomes classes as
+ * above. False with an error where that fails, or where the model then still draws random numbers. */
+bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+#endif

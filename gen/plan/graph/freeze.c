@@ -1,0 +1,67 @@
+#include "gen/plan/graph/freeze.h"
+
+#include "gen/plan/graph/adapt.h"
+#include "gen/plan/graph/match.h"
+#include "gen/plan/graph/split.h"
+#include "gen/plan/graph/weight_walk.h"
+
+struct freezing {
+  const struct job *job;
+  bool *matches; /* by pattern */
+  struct name_list names;
+  bool trains; /* some parameter is left */
+};
+
+bool is_frozen(const struct job *job, const char *name) {
+  if (job->model.lora.rank > 0 && !is_adapter(name) && !is_saved_module(job, name)) return true;
+  for (int i = 0; i < job->model.n_freeze; i++)
+    if (name_matches(job->model.freeze[i].name, name)) return true;
+  return false;
+}
+
+static struct treatment treat(void *context, const struct parameter *parameter, const char *name) {
+  (void)parameter;
+  const struct freezing *freezing = context;
+  bool frozen = is_frozen(freezing->job, name);
+  return (struct treatment){.mark = frozen ? 'f' : 't', .trains = !frozen};
+}
+
+static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+                    const char *const *prefixes) {
+  struct freezing *freezing = walk->context;
+  const struct job *job = freezing->job;
+  for (int i = 0; after == NULL && i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    const char *name = weight_path(walk->program->arena, prefixes[p->scope], p->path);
+    ARENA_PUSH(walk->program->arena, freezing->names, name);
+    freezing->trains |= !p->buffer && !is_frozen(job, name);
+    for (int k = 0; k < job->model.n_freeze; k++) freezing->matches[k] |= name_matches(job->model.freeze[k].name, name);
+  }
+}
+
+static bool check_patterns(struct freezing *freezing, struct program *program, struct diagnostics *diags) {
+  const struct job *job = freezing->job;
+  int before = diags->errors;
+  for (int i = 0; i < job->model.n_freeze; i++)
+    name_pattern_check(job->model.freeze[i].name, job->model.freeze[i].where, diags);
+  if (diags->errors > before) return false;
+  freezing->matches = arena_alloc(program->arena, ((size_t)job->model.n_freeze + 1) * sizeof(bool));
+  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = collect, .context = freezing};
+  weight_walk_from(&walk, program->graph->entry);
+  for (int i = 0; i < job->model.n_freeze; i++)
+    if (!freezing->matches[i])
+      name_pattern_unmatched(program->arena, job->model.freeze[i].name, &freezing->names, job->model.freeze[i].where,
+                             diags);
+  if (diags->errors > before) return false;
+  if (freezing->trains) return true;
+  diag_error(diags, job->model.freeze[0].where, "all parameters are frozen: nothing is left to train");
+  return false;
+}
+
+bool freeze(struct program *program, struct diagnostics *diags) {
+  struct freezing freezing = {.job = program->job};
+  if (program->job->model.n_freeze == 0 && program->job->model.lora.rank == 0) return true;
+  if (!check_patterns(&freezing, program, diags)) return false;
+  split_regions(program->graph, &(struct splitting){.context = &freezing, .treat = treat});
+  return true;
+}

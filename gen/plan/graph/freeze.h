@@ -1,0 +1,18 @@
+/* Freeze: parameters that are not trained get no gradient, and what stands below them alone no backward.
+ *
+ * A region is shared by all its calls, some of which may name frozen parameters where others do not: each set of frozen
+ * parameters gets a region of its own, and a loop over layers becomes a loop for each run of layers that are alike. */
+#ifndef ACCEL_PLAN_GRAPH_FREEZE_H
+#define ACCEL_PLAN_GRAPH_FREEZE_H
+
+#include "gen/base/diag.h"
+#include "gen/plan/program.h"
+
+/* Before differentiation. False with an error at the job's line when a pattern is none, matches no parameter, or
+ * nothing is left to train. */
+bool freeze(struct program *program, struct diagnostics *diags);
+
+/* Whether the job freezes the parameter of this name: by a pattern, or as no part of what model.lora trains. */
+bool is_frozen(const struct job *job, const char *name);
+
+#endif

@@ -1,0 +1,17 @@
+/* Normalize: what a loss is a mean over, so that the losses and gradients of micro-batches join into those of one big
+ * batch. */
+#ifndef ACCEL_PLAN_GRAPH_NORMALIZE_H
+#define ACCEL_PLAN_GRAPH_NORMALIZE_H
+
+#include "gen/ir/builder.h"
+#include "gen/plan/program.h"
+
+/* How the first result of an entry, its loss, joins with those of other batches. Where it is a mean over what is
+ * counted, the count is a value of the entry; called regions hand it on. Where it is no mean, *cause is the operation
+ * that stands in the way; NULL when none does. */
+struct mean loss_mean(struct builder *builder, const struct region *entry, const struct node **cause);
+
+/* Makes the count of such a mean the entry's last result, "counted", and returns it. */
+struct value *give_count(struct builder *builder, struct region *entry, struct mean mean);
+
+#endif

@@ -1,0 +1,150 @@
+#include "gen/plan/graph/recompute.h"
+
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/plan/graph/segments.h"
+
+int count_layers(const struct graph *graph) {
+  int layers = 1;
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct call *call = graph->regions[r]->nodes.items[i]->call;
+      if (call != NULL && call->count > layers) layers = call->count;
+    }
+  return layers;
+}
+
+/* ---- Layers ---- */
+
+/* Whether the call is one of several of a function in its region. */
+static bool has_twin(const struct node *node) {
+  for (int i = 0; i < node->region->nodes.count; i++) {
+    const struct node *other = node->region->nodes.items[i];
+    if (other != node && other->call != NULL &&
+        strcmp(other->call->callee->function, node->call->callee->function) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Whether the region calls anything in a loop that stayed one, or (`written_out`) several times, itself or deeper. */
+static bool repeats(const struct region *region, bool written_out) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->call == NULL) continue;
+    if (node->call->count > 1 || (written_out && has_twin(node)) || repeats(node->call->callee, written_out))
+      return true;
+  }
+  return false;
+}
+
+/* Layers are the outermost calls that are repeated, or that have nothing repeated inside. Loops that stayed loops come
+ * before those that were written out as their iterations differ. */
+static bool is_layer(const struct node *node) {
+  const struct region *callee = node->call->callee;
+  if (node->call->count > 1) return true;
+  return !repeats(callee, false) && (has_twin(node) || !repeats(callee, true));
+}
+
+static void find_layers(struct arena *arena, const struct region *region, struct node_list *layers) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    if (node->call == NULL) continue;
+    bool known = false; /* a function is called from several places, and walked from each */
+    for (int k = 0; k < layers->count; k++) known |= layers->items[k] == node;
+    if (known) continue;
+    if (is_layer(node))
+      ARENA_PUSH(arena, *layers, node);
+    else
+      find_layers(arena, node->call->callee, layers);
+  }
+}
+
+/* Each layer's call as the job wants it. A call that is not repeated is a group of its own. */
+static void treat_layer(struct program *program, struct node *layer) {
+  const struct job *job = program->job;
+  struct call *call = layer->call;
+  int every = job->memory.checkpoint_every, first = job->memory.checkpoint_layers;
+  if (job->memory.activation_checkpointing == CHECKPOINTING_EVERY && every > 1 && call->count > 1)
+    group_iterations(program->graph, layer, every);
+  else if (job->memory.activation_checkpointing == CHECKPOINTING_LAYERS && first < call->count)
+    split_iterations(program->graph, layer, first);
+  else
+    call->callee->recompute = true;
+}
+
+static bool choose_layers(struct program *program, struct diagnostics *diags) {
+  struct node_list layers = {0};
+  find_layers(program->arena, program->graph->entry, &layers);
+  if (layers.count == 0) {
+    diag_error(diags, job_where(program->job, "memory.activation_checkpointing"),
+               "the model calls no function with parameters, so there is no layer to checkpoint");
+    diag_help(diags, "write the model's layers as functions, or take the key away");
+    return false;
+  }
+  for (int i = 0; i < layers.count; i++) treat_layer(program, layers.items[i]);
+  return true;
+}
+
+/* ---- Functions by name ---- */
+
+/* Marks the regions of a function below `region`; whether there are any. */
+static bool mark_function(struct region *region, const char *name) {
+  bool found = false;
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct call *call = region->nodes.items[i]->call;
+    if (call == NULL) continue;
+    bool same = strcmp(call->callee->function, name) == 0;
+    call->callee->recompute |= same;
+    found |= mark_function(call->callee, name) || same;
+  }
+  return found;
+}
+
+static int collect_functions(const struct region *region, const char **names, int count, int most) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    if (call == NULL) continue;
+    bool known = false;
+    for (int k = 0; k < count; k++) known |= strcmp(names[k], call->callee->function) == 0;
+    if (!known && count < most) names[count++] = call->callee->function;
+    count = collect_functions(call->callee, names, count, most);
+  }
+  return count;
+}
+
+int checkpointable_functions(const struct graph *graph, const char **names, int most) {
+  return collect_functions(graph->entry, names, 0, most);
+}
+
+void refuse_function(const struct program *program, const struct named *function, struct diagnostics *diags) {
+  const char *names[32];
+  struct text list = text_in(program->arena);
+  int count = checkpointable_functions(program->graph, names, 32);
+  for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+  diag_error(diags, function->where, "the model calls no function '%s' that has parameters", function->name);
+  if (count > 0) diag_help(diags, "its functions with parameters are %s", text_string(&list));
+}
+
+static bool choose_functions(struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  bool good = true;
+  for (int i = 0; i < job->memory.n_functions; i++) {
+    if (mark_function(program->graph->entry, job->memory.functions[i].name)) continue;
+    refuse_function(program, &job->memory.functions[i], diags);
+    good = false;
+  }
+  return good;
+}
+
+bool choose_recomputation(struct program *program, struct diagnostics *diags) {
+  switch (program->job->memory.activation_checkpointing) {
+  case CHECKPOINTING_NONE:
+    return true;
+  case CHECKPOINTING_FUNCTIONS:
+    return choose_functions(program, diags);
+  default:
+    return choose_layers(program, diags);
+  }
+}

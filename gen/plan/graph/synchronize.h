@@ -1,0 +1,16 @@
+/* Synchronize: what an operation asks of a batch, such as the statistics of batch normalisation, becomes that of the
+ * batches of all ranks together (parallelism.sync_batch_norm). */
+#ifndef ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
+#define ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
+
+#include "gen/plan/program.h"
+
+/* Lets nodes be of op_kind.over_ranks where there is such a kind; nothing with one rank. Behind the copy of the model
+ * that is evaluated, which looks at no batch. False with an error at the key where the model has no such node. */
+bool synchronize(struct program *program, struct diagnostics *diags);
+
+/* What a statement's kernel, of a kind with op_kind.exchanged, adds up in each micro-batch over the ranks along an
+ * axis. */
+struct collective synchronize_sum(const struct program *program, const struct step *step, enum axis axis);
+
+#endif

@@ -1,0 +1,104 @@
+#include "gen/plan/kernels/algorithms.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/plan/kernels/choose.h"
+#include "gen/plan/kernels/parts.h"
+#include "gen/plan/optimizers.h"
+#include "gen/plan/target.h"
+#include "gen/tuning/tuning.h"
+
+const char library_way[] = "heuristic";
+
+static const char *subject_of(const struct program *program, const char *what, bool rounds) {
+  return arena_printf(program->arena, "%s, by the library%s%s", what,
+                      rounds && program->job->precision.tf32 ? " in tf32" : "",
+                      program->job->training.deterministic ? ", each element written once" : "");
+}
+
+/* The library's own choice, or what was measured. */
+static const char *choose_algorithm(struct program *program, const char *subject) {
+  const struct tuned *measured =
+      program->tuning != NULL ? tuning_find(program->tuning, subject, tuned_threads(program), 0) : NULL;
+  int n_ways = 1, count = measured != NULL ? measured->ways.count : 0;
+  const char **ways = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ways);
+  ways[0] = library_way;
+  for (int i = 0; i < count; i++)
+    if (strcmp(measured->ways.items[i].way, library_way) != 0) ways[n_ways++] = measured->ways.items[i].way;
+  return choose(program, subject, "algorithm", ways, n_ways);
+}
+
+static void add(struct program *program, struct library_product product) {
+  product.algorithm = choose_algorithm(program, product.subject);
+  ARENA_PUSH(program->arena, program->products, product);
+}
+
+static double flops_of(const struct op_product *product) {
+  return 2 * (double)product->rows * (double)product->depth * (double)product->columns;
+}
+
+static double bytes_of(const struct op_product *product) {
+  return (double)((product->rows + product->columns) * product->depth * dtype_size(product->factors) +
+                  product->rows * product->columns * dtype_size(product->result));
+}
+
+/* A kernel that is one product, which has the kernel's name. */
+static void add_whole(struct program *program, const struct kernel *kernel) {
+  const char *subject = subject_of(program, kernel->subject, kernel->inputs[0].dtype == DTYPE_FLOAT32);
+  add(program, (struct library_product){.name = kernel->name,
+                                        .subject = subject,
+                                        .kernel = kernel,
+                                        .part = "product",
+                                        .flops = op_flops(kernel->node),
+                                        .bytes = kernel_bytes(kernel)});
+}
+
+static void add_parts(struct program *program, const struct kernel *kernel) {
+  struct op_product parts[MAX_PRODUCTS];
+  int count = kernel->node->kind->products(kernel->node, parts);
+  for (int i = 0; i < count; i++) {
+    const char *what = arena_printf(program->arena, "%s of %s", parts[i].name, kernel->subject);
+    const char *name = arena_printf(program->arena, "%s_%s", kernel->name, parts[i].name);
+    add(program, (struct library_product){.name = name,
+                                          .subject = subject_of(program, what, parts[i].factors == DTYPE_FLOAT32),
+                                          .kernel = kernel,
+                                          .part = parts[i].name,
+                                          .flops = flops_of(&parts[i]),
+                                          .bytes = bytes_of(&parts[i])});
+  }
+}
+
+static bool is_there(const struct program *program, const char *name) {
+  for (int i = 0; i < program->products.count; i++)
+    if (strcmp(program->products.items[i].name, name) == 0) return true;
+  return false;
+}
+
+/* Those of the optimizer's step of a matrix, in float32. */
+static void add_round(struct program *program, const struct span *matrix) {
+  struct op_product round[PRODUCTS_OF_ROUND];
+  optimizer_round(matrix, round);
+  for (int i = 0; i < PRODUCTS_OF_ROUND; i++) {
+    const char *name = arena_printf(program->arena, "%s_%lldx%lld", round[i].name, (long long)matrix->rows,
+                                    (long long)matrix->columns);
+    if (is_there(program, name)) continue;
+    const char *what = arena_printf(program->arena, "%s of %s", name, job_optimizer(program->job)->name);
+    add(program, (struct library_product){.name = name,
+                                          .subject = subject_of(program, what, false),
+                                          .part = name,
+                                          .flops = flops_of(&round[i]),
+                                          .bytes = bytes_of(&round[i])});
+  }
+}
+
+void choose_algorithms(struct program *program) {
+  if (!program->target->library_chooses) return;
+  for (int i = 0; i < program->n_kernels; i++) {
+    const struct op_kind *kind = program->kernels[i]->node->kind;
+    if (kind->products != NULL) add_parts(program, program->kernels[i]);
+    if (kind->product || kind->epilogues != 0) add_whole(program, program->kernels[i]);
+  }
+  if (program->kind != PROGRAM_TRAIN || !optimizer_steps_matrices(program->job)) return;
+  for (int i = 0; i < program->tensors.count; i++) add_round(program, &program->tensors.items[i]);
+}

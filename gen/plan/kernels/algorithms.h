@@ -1,0 +1,14 @@
+/* Algorithms: by which of those of its device's library each product of a program is computed. A kernel may hold
+ * several products, and the optimizer has some of its own; each is chosen for by itself. */
+#ifndef ACCEL_PLAN_KERNELS_ALGORITHMS_H
+#define ACCEL_PLAN_KERNELS_ALGORITHMS_H
+
+#include "gen/plan/program.h"
+
+/* The algorithm that the library's heuristic puts first. */
+extern const char library_way[];
+
+/* Fills program->products, where the device's library has several algorithms for a product. */
+void choose_algorithms(struct program *program);
+
+#endif

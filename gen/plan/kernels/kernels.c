@@ -1,0 +1,256 @@
+#include "gen/plan/kernels/kernels.h"
+
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/ir/names.h"
+#include "gen/ir/op.h"
+#include "gen/plan/kernels/choose.h"
+#include "gen/plan/kernels/packs.h"
+#include "gen/plan/memory/layout.h"
+#include "gen/plan/target.h"
+
+const char *operand_name(struct arena *arena, const struct node *node, bool output, int index) {
+  if (node->body.count > 0) {
+    int count = output ? node->n_outputs : node->n_inputs;
+    return count == 1 ? (output ? "y" : "x") : arena_printf(arena, "%s%d", output ? "y" : "x", index);
+  }
+  const char *const *names = output ? node->kind->output_names : node->kind->input_names;
+  for (int i = 0; i <= index; i++)
+    if (names[i] == NULL) return arena_printf(arena, "%s%d", output ? "y" : "x", index);
+  return names[index];
+}
+
+static int64_t extent_of(const struct place *place, struct shape shape) {
+  int64_t last = 0;
+  for (int i = 0; i < shape.rank; i++) last += (shape.dim[i] - 1) * place->strides[i];
+  return last + 1;
+}
+
+static struct kernel_operand operand_of(struct arena *arena, const struct node *node, bool output, int index,
+                                        const struct place *place, bool accumulate) {
+  const struct value *value = output ? node->outputs[index] : node->inputs[index];
+  struct kernel_operand operand = {.name = operand_name(arena, node, output, index),
+                                   .shape = value->shape,
+                                   .dtype = value->dtype,
+                                   .extent = extent_of(place, value->shape),
+                                   .dense = place_is_dense(place, value->shape),
+                                   .accumulate = accumulate};
+  memcpy(operand.strides, place->strides, sizeof operand.strides);
+  for (int i = 0; i < value->shape.rank; i++)
+    if (value->shape.dim[i] == 1) operand.strides[i] = 0; /* never walked; one text for all */
+  if (operand.dense) shape_dense_strides(value->shape, operand.strides);
+  return operand;
+}
+
+/* ---- Loop nests of fused kernels ---- */
+
+/* The operand's stride along dimension `d` of the domain; 0 where it is broadcast. */
+static int64_t domain_stride(const struct kernel_operand *operand, struct shape domain, int d) {
+  int own = d - (domain.rank - operand->shape.rank);
+  return own < 0 || operand->shape.dim[own] == 1 ? 0 : operand->strides[own];
+}
+
+static int n_operands(const struct kernel *kernel) {
+  return kernel->node->n_outputs + kernel->node->n_inputs;
+}
+
+static struct kernel_operand *operand_at(struct kernel *kernel, int i) {
+  return i < kernel->node->n_outputs ? &kernel->outputs[i] : &kernel->inputs[i - kernel->node->n_outputs];
+}
+
+/* The shape over which the parts run: that of the body's last node. */
+static struct shape domain_of(const struct node *node) {
+  return node->body.items[node->body.count - 1]->outputs[0]->shape;
+}
+
+/* Merges neighbouring dimensions along which every operand is contiguous into one loop. */
+static void make_loops(struct kernel *kernel) {
+  struct shape domain = domain_of(kernel->node);
+  kernel->n_loops = 0;
+  for (int d = 0; d < domain.rank; d++) {
+    if (domain.dim[d] == 1) continue;
+    int l = kernel->n_loops - 1;
+    bool merges = l >= 0;
+    for (int i = 0; i < n_operands(kernel) && merges; i++) {
+      const struct kernel_operand *operand = operand_at(kernel, i);
+      merges = operand->loop_strides[l] == domain_stride(operand, domain, d) * domain.dim[d];
+    }
+    if (!merges) kernel->loops[l = kernel->n_loops++] = 1;
+    kernel->loops[l] *= domain.dim[d];
+    for (int i = 0; i < n_operands(kernel); i++)
+      operand_at(kernel, i)->loop_strides[l] = domain_stride(operand_at(kernel, i), domain, d);
+  }
+}
+
+/* ---- Equality ---- */
+
+static void describe_operand(struct text *text, const struct kernel_operand *operand) {
+  text_printf(text, " %s%s%s", dtype_name(operand->dtype), shape_text(text->arena, operand->shape),
+              operand->accumulate ? "+" : "");
+  for (int i = 0; i < operand->shape.rank; i++) text_printf(text, ",%lld", (long long)operand->strides[i]);
+}
+
+static void describe_node(struct text *text, const struct node *node) {
+  text_printf(text, "%s", node->kind->name);
+  for (int i = 0; i < node->n_attributes; i++) text_puts(text, attribute_text(text->arena, &node->attributes[i]));
+}
+
+static int value_index(struct value *const *values, int count, const struct value *value) {
+  for (int i = 0; i < count; i++)
+    if (values[i] == value) return i;
+  return -1;
+}
+
+/* Parts are described by where their operands come from: inputs of the node, or earlier parts. */
+static void describe_body(struct text *text, const struct node *node) {
+  for (int i = 0; i < node->body.count; i++) {
+    const struct node *part = node->body.items[i];
+    text_puts(text, "; ");
+    describe_node(text, part);
+    for (int k = 0; k < part->n_inputs; k++) {
+      int outside = value_index(node->inputs, node->n_inputs, part->inputs[k]), inside = -1;
+      for (int m = 0; m < i; m++)
+        if (node->body.items[m]->outputs[0] == part->inputs[k]) inside = m;
+      text_printf(text, " %c%d", inside >= 0 ? 'p' : 'i', inside >= 0 ? inside : outside);
+    }
+    text_printf(text, " -> %d", value_index(node->outputs, node->n_outputs, part->outputs[0]));
+  }
+}
+
+/* Everything that the kernel's text depends on. */
+static const char *describe(struct arena *arena, struct kernel *kernel) {
+  struct text text = text_in(arena);
+  describe_node(&text, kernel->node);
+  describe_body(&text, kernel->node);
+  for (int i = 0; i < n_operands(kernel); i++) describe_operand(&text, operand_at(kernel, i));
+  if (kernel->packs) text_puts(&text, " of a weight");
+  return text_string(&text);
+}
+
+/* ---- Names ---- */
+
+static void name_body(struct text *text, const struct node *node) {
+  int named = 0;
+  for (int i = 0; i < node->body.count; i++) {
+    const struct node *part = node->body.items[i];
+    if (part->n_inputs == 0 && node->body.count > 1) continue; /* a constant */
+    if (named++ == 4) {
+      text_puts(text, "_etc");
+      return;
+    }
+    text_printf(text, "%s%s", named > 1 ? "_" : "", part->kind->name);
+  }
+}
+
+static bool is_kernel(const void *context, const char *name) {
+  const struct program *program = context;
+  for (int i = 0; i < program->n_kernels; i++)
+    if (strcmp(program->kernels[i]->name, name) == 0) return true;
+  return false;
+}
+
+/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for products the inner
+ * one. */
+static const char *kernel_name(struct program *program, struct kernel *kernel) {
+  struct text text = text_in(program->arena);
+  const struct node *node = kernel->node;
+  if (node->body.count > 0)
+    name_body(&text, node);
+  else
+    text_puts(&text, node->kind->name);
+  bool any_accumulates = false;
+  for (int i = 0; i < node->n_outputs; i++) any_accumulates |= kernel->outputs[i].accumulate;
+  if (any_accumulates) text_puts(&text, "_add");
+  for (int i = 0; i < n_operands(kernel); i++) {
+    enum dtype dtype = operand_at(kernel, i)->dtype;
+    if (!dtype_is_low(dtype)) continue;
+    text_printf(&text, "_%s", dtype_short_name(dtype));
+    break;
+  }
+  const struct kernel_operand *main = node->n_inputs > 0 ? &kernel->inputs[0] : &kernel->outputs[0];
+  struct shape shape = node->body.count > 0 ? domain_of(node) : main->shape;
+  const char *separator = "_";
+  int last = shape.rank - 1;
+  if (shape.rank > 4) {
+    text_printf(&text, "_%lldx%lld", (long long)shape_product(shape, 0, last), (long long)shape.dim[last]);
+  } else {
+    for (int i = 0; i < shape.rank; i++, separator = "x")
+      text_printf(&text, "%s%lld", separator, (long long)shape.dim[i]);
+  }
+  if (shape.rank == 0) text_puts(&text, "_1"); /* a number, so that no variable has the name */
+  const struct shape *result = &kernel->outputs[0].shape;
+  if (node->body.count == 0 && result->rank > 0 && last >= 0 && result->dim[result->rank - 1] != shape.dim[last])
+    text_printf(&text, "x%lld", (long long)result->dim[result->rank - 1]);
+  return free_name(program->arena, text_string(&text), is_kernel, program);
+}
+
+int kernel_index(const struct program *program, const struct kernel *kernel) {
+  for (int i = 0; i < program->n_kernels; i++)
+    if (program->kernels[i] == kernel) return i;
+  return -1;
+}
+
+static struct kernel *make_kernel(struct program *program, const struct step *step) {
+  struct arena *arena = program->arena;
+  struct kernel *kernel = arena_alloc(arena, sizeof *kernel);
+  const struct node *node = step->node;
+  kernel->node = node;
+  kernel->outputs = arena_alloc(arena, ((size_t)node->n_outputs + 1) * sizeof *kernel->outputs);
+  kernel->inputs = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *kernel->inputs);
+  for (int i = 0; i < node->n_outputs; i++)
+    kernel->outputs[i] = operand_of(arena, node, true, i, &step->outputs[i], step->accumulate[i]);
+  for (int i = 0; i < node->n_inputs; i++)
+    kernel->inputs[i] = operand_of(arena, node, false, i, &step->inputs[i], false);
+  if (node->body.count > 0) make_loops(kernel);
+  kernel->packs = can_pack(program, step, kernel);
+  return kernel;
+}
+
+static int keep_steady(const struct op_kind *kind, const char **ways, int n_ways) {
+  int kept = 0;
+  for (int i = 0; i < n_ways && kind->steady != NULL; i++)
+    for (int k = 0; kind->steady[k] != NULL; k++)
+      if (strcmp(ways[i], kind->steady[k]) == 0) ways[kept++] = ways[i];
+  return kind->steady != NULL ? kept : n_ways;
+}
+
+/* The way in which it is written, among those of its kind. */
+static const char *choose_way(struct program *program, struct kernel *kernel) {
+  const struct op_kind *kind = kernel->node->kind;
+  const char *ways[MAX_WAYS];
+  int count = n_operands(kernel);
+  if (kind->ways == NULL || !program->target->chooses) return "";
+  const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
+  for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
+  int n_ways = kernel->packs ? 1 : 0;
+  ways[0] = packed_way;
+  n_ways += kind->ways(kernel->node, strides, ways + n_ways);
+  if (program->job->training.deterministic) n_ways = keep_steady(kind, ways, n_ways);
+  return choose(program, kernel->subject, kind->chooses, ways, n_ways);
+}
+
+void choose_kernels(struct program *program) {
+  for (int f = 0; f < program->n_functions; f++) {
+    struct function *function = program->functions[f];
+    for (int s = 0; s < function->n_steps; s++) {
+      struct step *step = &function->steps[s];
+      if (step->callee != NULL) continue;
+      struct kernel *kernel = make_kernel(program, step);
+      if (step->node->kind->updates) {
+        kernel->name = step->node->kind->name;
+        step->kernel = kernel;
+        continue;
+      }
+      kernel->subject = describe(program->arena, kernel);
+      for (int i = 0; i < program->n_kernels && step->kernel == NULL; i++)
+        if (strcmp(program->kernels[i]->subject, kernel->subject) == 0) step->kernel = program->kernels[i];
+      if (step->kernel != NULL) continue;
+      kernel->name = kernel_name(program, kernel);
+      kernel->way = choose_way(program, kernel);
+      program->kernels =
+          arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity, sizeof kernel);
+      program->kernels[program->n_kernels++] = step->kernel = kernel;
+    }
+  }
+}

@@ -1,0 +1,82 @@
+#include "gen/plan/kernels/parts.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/plan/kernels/choose.h"
+#include "gen/plan/optimizers.h"
+#include "gen/plan/target.h"
+
+const char step_rest[] = "between parts";
+
+double kernel_bytes(const struct kernel *kernel) {
+  const struct node *node = kernel->node;
+  int64_t bytes = 0;
+  for (int i = 0; i < node->n_inputs; i++)
+    bytes += shape_count(kernel->inputs[i].shape) * dtype_size(kernel->inputs[i].dtype);
+  for (int i = 0; i < node->n_outputs; i++) {
+    bool room = node->kind->rooms >> op_described(node->kind, i) & 1;
+    int64_t times = room ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
+    bytes += times * shape_count(kernel->outputs[i].shape) * dtype_size(kernel->outputs[i].dtype);
+  }
+  return (double)bytes;
+}
+
+static double batch_bytes(const struct program *program) {
+  const struct region *entry = program->graph->entry;
+  double bytes = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    bytes += (double)(shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
+  return bytes;
+}
+
+bool updates_at_once(const struct program *program) {
+  return program->bytes.gradients > 0 && program->spans.count == 0 && program->tensors.count == 0;
+}
+
+/* So few weights that one thread may be as fast as all; then how many they are counts. */
+static bool is_short(const struct program *program) {
+  enum { FEW = 1 << 10, MANY = 1 << 18 };
+  int64_t count = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
+  return program->kind == PROGRAM_TRAIN && program->target->chooses && updates_at_once(program) && count >= FEW &&
+         count <= MANY;
+}
+
+static const char *update_subject(const struct program *program) {
+  const struct job *job = program->job;
+  static const char *const states[] = {"float32", "bfloat16", "bfloat16 by chance", "8bit"};
+  const char *rule = arena_printf(program->arena, "update by %s, states %s", job_optimizer(job)->name,
+                                  states[job->optimizer.state_dtype]);
+  if (!is_short(program)) return rule;
+  return arena_printf(program->arena, "%s, of %lld weights", rule,
+                      (long long)(program->bytes.gradients / dtype_size(DTYPE_FLOAT32)));
+}
+
+void choose_update(struct program *program) {
+  enum { SHARED_FROM = 1 << 12 };
+  static const char *const few[] = {"one", "all"}, *const many[] = {"all", "one"};
+  const char *const *ways = program->bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
+  if (is_short(program))
+    program->one_updates = strcmp(choose(program, update_subject(program), "threads", ways, 2), "one") == 0;
+}
+
+static struct step_part update_part(const struct program *program) {
+  const struct memory_bytes *bytes = &program->bytes;
+  double moved = (double)bytes->gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
+  const char *way = !is_short(program) ? "" : program->one_updates ? "one" : "all";
+  return (struct step_part){"update", update_subject(program), way, 1, moved};
+}
+
+int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]) {
+  const struct job *job = program->job;
+  bool tree = job_has_tree(job), several = job->accumulation.num_steps > 1;
+  double gradients = (double)program->bytes.gradients, times = job->accumulation.num_steps;
+  int count = 0;
+  parts[count++] = (struct step_part){"load_batch", "load_batch", "", times, batch_bytes(program)};
+  if (several && !tree) parts[count++] = (struct step_part){"clear_gradients", "clear_gradients", "", 1, gradients};
+  if (several && tree) parts[count++] = (struct step_part){"join_gradients", "join_gradients", "", times, gradients};
+  if (program->collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, 0};
+  parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", "", 1, gradients};
+  parts[count++] = update_part(program);
+  return count;
+}

@@ -1,0 +1,214 @@
+#include "gen/plan/memory/direct.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+
+/* Whether the producer can write output `index` under these strides. */
+static bool can_write(const struct node *node, int index, struct shape shape, const struct place *place) {
+  if (node->kind->class == OP_ELEMENTWISE) return true;
+  if (place_is_dense(place, shape)) return true;
+  return node->kind->class == OP_KERNEL && node->kind->accepts != NULL &&
+         node->kind->accepts(node, true, index, place->strides);
+}
+
+static bool can_accumulate(const struct node *node, int index) {
+  return node->kind->class == OP_ELEMENTWISE ||
+         (node->kind->class == OP_KERNEL && node->kind->accumulates >> op_described(node->kind, index) & 1);
+}
+
+/* Makes the producer of `value` write to `place`, through views of its result; false, with nothing changed, when it
+ * cannot. */
+static bool direct(struct layout_pass *pass, const struct value *value, struct place place, bool accumulate) {
+  if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL) return false;
+  bool temporary = place.storage->kind != STORAGE_SAVED;
+  if (temporary && keeps_memory(pass, value)) return false;
+  if (accumulate && pass->uses[value->id] > 1) return false;
+  const struct node *node = value->producer;
+  if (node->kind->class == OP_VIEW) {
+    struct place below = {.storage = place.storage, .offset = place.offset};
+    if (node->kind->unview == NULL || !node->kind->unview(node, place.strides, below.strides)) return false;
+    if (!direct(pass, node->inputs[0], below, accumulate)) return false;
+  } else {
+    if (node->kind->class == OP_CALL && node->call->count > 1) return false;
+    if (!can_write(node, value->index, value->shape, &place)) return false;
+    if (accumulate && !can_accumulate(node, value->index)) return false;
+    if (accumulate) pass->accumulate[value->id] = true;
+  }
+  *place_of(pass->program, value) = place;
+  return true;
+}
+
+/* Makes the producer of `value` write it densely, to memory of the value's own; false, with nothing changed, when it
+ * cannot. */
+static bool direct_dense(struct layout_pass *pass, const struct value *value) {
+  struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
+  if (!direct(pass, value, dense_place(&probe, 0, value->shape), false)) return false;
+  struct storage *storage = fresh_place(pass, value).storage;
+  for (const struct value *below = value;; below = below->producer->inputs[0]) { /* views, down to the producer */
+    place_of(pass->program, below)->storage = storage;
+    if (!value_is_view(below)) return true;
+  }
+}
+
+static void direct_results(struct layout_pass *pass) {
+  struct region *region = pass->region;
+  for (int i = 0; i < region->results.count; i++) {
+    const struct value *value = region->results.items[i];
+    struct storage *storage = operand_storage(pass, STORAGE_RESULT, value, i);
+    if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL)
+      storage->name = arena_printf(pass->arena, "%s_result_%d", value->name, i); /* it has its own name elsewhere */
+    direct(pass, value, dense_place(storage, 0, value->shape), false);
+  }
+  for (int i = 0; i < region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &region->gradients.items[i];
+    if (region->forward->parameters.items[gradient->parameter].in_backward) {
+      direct_dense(pass, gradient->value);
+      continue;
+    }
+    struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
+    direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
+  }
+}
+
+/* Whether strides can say the value when its producer writes densely. */
+static bool comes_free(struct layout_pass *pass, const struct value *value, int64_t *strides) {
+  const struct place *place = place_of(pass->program, value);
+  if (place->storage != NULL) {
+    memcpy(strides, place->strides, sizeof place->strides);
+    return true;
+  }
+  shape_dense_strides(value->shape, strides);
+  if (!is_local(pass, value) || !value_is_view(value)) return true;
+  int64_t below[MAX_RANK], offset;
+  return comes_free(pass, value->producer->inputs[0], below) &&
+         value->producer->kind->view(value->producer, below, &offset, strides);
+}
+
+/* A view that would need a copy: better its producer writes in the layout of the view, if it can. */
+static void direct_view(struct layout_pass *pass, const struct node *node) {
+  const struct value *value = node->outputs[0];
+  int64_t strides[MAX_RANK];
+  if (place_of(pass->program, value)->storage != NULL || comes_free(pass, value, strides)) return;
+  direct_dense(pass, value);
+}
+
+static void direct_parts(struct layout_pass *pass, const struct node *node) {
+  const struct value *whole = node->outputs[0];
+  struct place *place = place_of(pass->program, whole);
+  if (place->storage == NULL) {
+    struct place fresh = fresh_place(pass, whole);
+    place = place_of(pass->program, whole);
+    *place = fresh;
+  }
+  struct place target = *place;
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct place part = {.storage = target.storage};
+    if (!node->kind->part(node, i, target.strides, &part.offset, part.strides)) continue;
+    part.offset += target.offset;
+    direct(pass, node->inputs[i], part, false);
+  }
+}
+
+/* ---- Repeated calls: carried values lie in a row of copies ---- */
+
+static int n_copies(const struct call *call, bool keeps) {
+  return keeps ? call->count + 1 : 2;
+}
+
+static bool has_storage(const struct function *function, const char *name) {
+  for (int i = 0; i < function->storages.count; i++)
+    if (strcmp(function->storages.items[i]->name, name) == 0) return true;
+  return false;
+}
+
+/* Parts of one loop have one number. */
+static const char *row_name(struct layout_pass *pass, const struct node *node, const struct value *formal) {
+  const struct call *call = node->call;
+  const char *name = arena_printf(pass->arena, "%s_of_%s", formal->name, call->callee->name);
+  if (call->number > 0) name = arena_printf(pass->arena, "%s_%d", name, call->number);
+  return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
+}
+
+/* Whether nothing behind place `end` of the region reads the value, or a view of it. */
+static bool read_up_to(const struct layout_pass *pass, const struct value *value, int end) {
+  int reads = 0;
+  for (int i = 0; i <= end; i++) {
+    const struct node *node = pass->region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      if (node->kind->class == OP_VIEW && !read_up_to(pass, node->outputs[0], end)) return false;
+      reads++;
+    }
+  }
+  return reads == pass->uses[value->id];
+}
+
+/* Whether a call is the last to read the memory of its input, and reads it once. */
+static bool read_last(const struct layout_pass *pass, const struct node *call, int input) {
+  const struct value *whole = viewed_value(call->inputs[input]);
+  for (int i = 0; i < call->n_inputs; i++)
+    if (i != input && viewed_value(call->inputs[i]) == whole) return false;
+  return read_up_to(pass, whole, region_position(call));
+}
+
+/* Where a row keeps what iterations left, its first copy is free behind the loop: a value that is kept lies there. */
+static void direct_behind(struct layout_pass *pass, const struct node *call, struct storage *row) {
+  for (int i = region_position(call) + 1; i < pass->region->nodes.count; i++) {
+    const struct node *node = pass->region->nodes.items[i];
+    for (int k = 0; k < node->n_outputs; k++) {
+      const struct value *value = node->outputs[k];
+      if (value->dtype != row->dtype || shape_count(value->shape) != row->count || !keeps_memory(pass, value)) continue;
+      if (direct(pass, value, dense_place(row, 0, value->shape), false)) return;
+    }
+  }
+}
+
+static void direct_carries(struct layout_pass *pass, struct node *node) {
+  const struct call *call = node->call;
+  for (int i = 0; i < call->callee->inputs.count; i++) {
+    if (call->count == 1 || call->carry[i] < 0) continue;
+    const struct value *formal = call->callee->inputs.items[i];
+    int history = history_index(call, i), copies = n_copies(call, history >= 0);
+    int64_t size = shape_count(formal->shape);
+    struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
+    const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
+    struct storage *row = new_storage(pass, kept != NULL && keeps_memory(pass, kept) ? STORAGE_SAVED : STORAGE_SCRATCH,
+                                      name, formal->dtype, size, copies);
+    row->carrier = node;
+    row->carried_input = i;
+    bool after = kept != NULL && call->after != NULL && call->after[history];
+    if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, after ? size : 0, kept->shape);
+    if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_behind(pass, node, row);
+    const struct value *result = node->outputs[call->carry[i]];
+    if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {
+      struct place own = fresh_place(pass, result);
+      *place_of(pass->program, result) = own;
+    }
+    /* A short row is written over: what others read as well is copied into it. */
+    if (kept != NULL || read_last(pass, node, i))
+      direct(pass, node->inputs[i], dense_place(row, first_copy(call, copies) * size, formal->shape), false);
+  }
+}
+
+void direct_values(struct layout_pass *pass) {
+  direct_results(pass);
+  for (int i = pass->region->nodes.count - 1; i >= 0; i--) {
+    struct node *node = pass->region->nodes.items[i];
+    switch (node->kind->class) {
+    case OP_PARTS:
+      direct_parts(pass, node);
+      break;
+    case OP_VIEW:
+      direct_view(pass, node);
+      break;
+    case OP_CALL:
+      direct_carries(pass, node);
+      break;
+    case OP_ELEMENTWISE:
+    case OP_KERNEL:
+      break;
+    }
+  }
+}

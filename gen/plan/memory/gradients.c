@@ -1,0 +1,184 @@
+#include "gen/plan/memory/gradients.h"
+
+#include <string.h>
+
+#include "gen/ir/region.h"
+#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/optimizers.h"
+
+/* ---- Gradients ---- */
+
+/* What is counted on the way, by weight. */
+struct counts {
+  int *contributions;
+  int *readers;                            /* calls that have it */
+  const struct parameter_gradient **first; /* the first contribution */
+  bool changed;
+};
+
+static struct weight *weight_of(const struct weight_walk *walk, const struct parameter *p,
+                                const char *const *prefixes) {
+  return weight_named(walk->program, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+}
+
+/* The weight to whose gradient a visit contributes this; NULL: it comes with another visit of the same call. */
+static struct weight *contributed(const struct weight_walk *walk, const struct region *region,
+                                  const struct parameter_gradient *gradient, const struct node *after,
+                                  const char *const *prefixes) {
+  bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
+  if (after != NULL ? !node_makes(after, gradient->value) : local) return NULL;
+  return weight_of(walk, &region->forward->parameters.items[gradient->parameter], prefixes);
+}
+
+static void visit_gradients(struct weight_walk *walk, const struct region *region, const struct node *after,
+                            const char *const *prefixes) {
+  struct counts *counts = walk->context;
+  for (int i = 0; i < region->gradients.count; i++) {
+    struct parameter_gradient *gradient = &region->gradients.items[i];
+    struct weight *weight = contributed(walk, region, gradient, after, prefixes);
+    if (weight == NULL) continue;
+    int at = (int)(weight - walk->program->weights);
+    if (counts->contributions[at]++ > 0) gradient->accumulate = true;
+    if (counts->first[at] == NULL) counts->first[at] = gradient;
+    if (counts->first[at] != gradient) weight->tied = true;
+  }
+}
+
+/* A gradient that adds for one parameter and is the first for another needs zeros there. */
+static void visit_zeros(struct weight_walk *walk, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  struct counts *counts = walk->context;
+  for (int i = 0; i < region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &region->gradients.items[i];
+    struct weight *weight = contributed(walk, region, gradient, after, prefixes);
+    if (weight == NULL) continue;
+    if (counts->contributions[weight - walk->program->weights]++ == 0 && gradient->accumulate) weight->zero = true;
+  }
+}
+
+static void visit_readers(struct weight_walk *walk, const struct region *region, const struct node *after,
+                          const char *const *prefixes) {
+  struct counts *counts = walk->context;
+  for (int i = 0; i < region->parameters.count && after == NULL; i++)
+    counts->readers[weight_of(walk, &region->parameters.items[i], prefixes) - walk->program->weights]++;
+}
+
+/* One backward function serves all calls of its function, so what one of them cannot do, none does. */
+static void visit_in_backward(struct weight_walk *walk, const struct region *region, const struct node *after,
+                              const char *const *prefixes) {
+  struct counts *counts = walk->context;
+  for (int i = 0; i < region->parameters.count && after == NULL && region->forward == NULL; i++) {
+    struct parameter *p = &region->parameters.items[i];
+    struct weight *weight = weight_of(walk, p, prefixes);
+    if (p->in_backward == weight->in_backward) continue;
+    p->in_backward = weight->in_backward = false;
+    counts->changed = true;
+  }
+}
+
+/* A weight can change within the backward where that has a single gradient for it, and one call alone reads it. */
+static void choose_in_backward(struct program *program, struct weight_walk *walk) {
+  const struct graph *graph = program->graph;
+  struct counts *counts = walk->context;
+  if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->in_backward) return;
+  counts->readers = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof(int));
+  walk->visit = visit_readers;
+  weight_walk_from(walk, graph->entry);
+  for (int i = 0; i < program->n_weights; i++) {
+    struct weight *weight = &program->weights[i];
+    weight->in_backward =
+        weight->parameter->value->differentiable && counts->contributions[i] == 1 && counts->readers[i] == 1;
+  }
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->parameters.count; i++)
+      graph->regions[r]->parameters.items[i].in_backward = graph->regions[r]->forward == NULL;
+  walk->visit = visit_in_backward;
+  do {
+    counts->changed = false;
+    weight_walk_entries(walk);
+  } while (counts->changed);
+}
+
+void plan_gradients(struct program *program) {
+  const struct graph *graph = program->graph;
+  const struct region *backward = graph_backward_of(graph, graph->entry);
+  if (backward == NULL) return;
+  struct counts counts = {0};
+  struct weight_walk walk = {.program = program, .visit = visit_gradients, .context = &counts};
+  size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);
+  counts.contributions = arena_alloc(program->arena, bytes);
+  counts.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *counts.first);
+  weight_walk_from(&walk, backward);
+  for (int r = 0; r < graph->n_regions && job_adds_gradients(program->job); r++)
+    for (int i = 0; i < graph->regions[r]->gradients.count; i++)
+      graph->regions[r]->gradients.items[i].accumulate = true;
+  choose_in_backward(program, &walk);
+  memset(counts.contributions, 0, bytes);
+  walk.visit = visit_zeros;
+  weight_walk_from(&walk, backward);
+  bool kept = !job_optimizer(program->job)->averages; /* else a step finds the model where the gradients lie */
+  for (int i = 0; i < program->n_weights; i++)        /* a parameter without a gradient keeps zeros */
+    if (counts.contributions[i] == 0) program->weights[i].zero = !kept;
+}
+
+/* ---- The tree of what is stored ---- */
+
+/* Whether what a loop goes through by an index is an array among the gradients too. */
+static bool same_arrays(const struct program *program, const struct weight_node *node, struct diagnostics *diags) {
+  const struct weight_node *trained = weight_node_at(program->trained->root, node->path);
+  bool good = trained == NULL || !node->array || trained->array;
+  if (!good) {
+    bool freezes = program->n_frozen > 0;
+    struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
+    diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
+               freezes ? "are frozen" : "are updated in the backward", node->path);
+    diag_help(diags, freezes ? "freeze whole layers, and the same parts of all others"
+                             : "let all layers share the same parameters with others, or take optimizer.name: sgd");
+  }
+  for (int i = 0; i < node->n_children && good; i++) good = same_arrays(program, node->children[i], diags);
+  return good;
+}
+
+/* Whether its gradient is stored. */
+static bool has_gradient(const struct weight *weight) {
+  return weight->parameter->value->differentiable && !weight->in_backward;
+}
+
+/* An optimizer that evaluates an average of the weights leaves buffers that belong to others. */
+static bool check_buffers(const struct program *program, struct diagnostics *diags) {
+  if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->averages) return true;
+  for (int i = 0; i < program->n_weights; i++) {
+    if (!program->weights[i].parameter->buffer) continue;
+    diag_error(diags, job_where(program->job, "optimizer.name"),
+               "'%s' evaluates an average of the weights, and '%s' is of the weights that it trains with",
+               job_optimizer(program->job)->name, program->weights[i].path);
+    diag_help(diags, "use optimizer.name: adamw, or a model without running statistics");
+    return false;
+  }
+  return true;
+}
+
+/* The tree of what is trained, beside a program's own. */
+bool plan_trained(struct program *program, struct diagnostics *diags) {
+  bool some = job_folds(program->job); /* they have a layout of their own */
+  if (!check_buffers(program, diags)) return false;
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct weight *weight = &program->weights[i];
+    bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;
+    if (frozen && program->kind == PROGRAM_TRAIN) program->n_frozen += shape_count(weight->parameter->shape);
+    some |= !has_gradient(weight);
+  }
+  if (some && program->kind == PROGRAM_TRAIN) {
+    program->trained = arena_alloc(program->arena, sizeof *program->trained);
+    *program->trained = (struct program){.arena = program->arena, .job = program->job, .graph = program->graph};
+    if (!plan_weights(program->trained, diags)) return false;
+    if (!same_arrays(program, program->root, diags)) return false;
+  }
+  for (int i = 0; i < program->n_weights; i++) {
+    struct weight *weight = &program->weights[i];
+    bool stored = program->trained == program || has_gradient(weight);
+    weight->gradient = stored ? weight_offset(program->trained, weight->path) : -1;
+  }
+  return true;
+}

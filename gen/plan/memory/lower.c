@@ -1,0 +1,254 @@
+#include "gen/plan/memory/lower.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
+#include "gen/plan/graph/fuse.h"
+
+static struct step *new_step(struct layout_pass *pass, struct node *node) {
+  struct function *function = pass->function;
+  function->steps =
+      arena_grow(pass->arena, function->steps, function->n_steps, &function->steps_capacity, sizeof *function->steps);
+  struct step *step = &function->steps[function->n_steps++];
+  *step = (struct step){.node = node};
+  step->outputs = arena_alloc(pass->arena, ((size_t)node->n_outputs + 1) * sizeof *step->outputs);
+  step->inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *step->inputs);
+  step->accumulate = arena_alloc(pass->arena, ((size_t)node->n_outputs + 1) * sizeof(bool));
+  return step;
+}
+
+/* A step that copies `value` from one place to another, element by element of its shape. */
+static void add_copy(struct layout_pass *pass, struct value *value, struct place from, struct place to,
+                     bool accumulate) {
+  struct graph *graph = pass->program->graph;
+  struct node *part = node_new(graph, &op_copy, &value, 1, (struct location){0});
+  part->region = pass->region;
+  struct value *copy = node_output(graph, part, value->shape, value->dtype);
+  copy->name = value->name;
+  struct step *step = new_step(pass, fuse_alone(graph, part));
+  step->inputs[0] = from;
+  step->outputs[0] = to;
+  step->accumulate[0] = accumulate;
+}
+
+static struct place dense_copy(struct layout_pass *pass, struct value *value, struct place from) {
+  const char *name = arena_printf(pass->arena, "%s_dense_%d", value->name, pass->function->storages.count);
+  struct storage *storage = new_storage(pass, STORAGE_SCRATCH, name, value->dtype, shape_count(value->shape), 1);
+  struct place to = dense_place(storage, 0, value->shape);
+  add_copy(pass, value, from, to, false);
+  return to;
+}
+
+static void lower_view(struct layout_pass *pass, const struct node *node) {
+  struct value *input = node->inputs[0], *output = node->outputs[0];
+  struct place from = *place_of(pass->program, input), wanted = *place_of(pass->program, output);
+  struct place seen = {.storage = from.storage};
+  int64_t offset = 0;
+  bool sayable = node->kind->view(node, from.strides, &offset, seen.strides);
+  seen.offset = from.offset + offset;
+  if (wanted.storage == NULL && sayable) {
+    *place_of(pass->program, output) = seen;
+  } else if (wanted.storage == NULL || !sayable) {
+    if (wanted.storage == NULL) wanted = fresh_place(pass, output);
+    struct place under = {.storage = wanted.storage, .offset = wanted.offset};
+    node->kind->unview(node, wanted.strides, under.strides);
+    if (!same_place(&under, &from, input->shape)) add_copy(pass, input, from, under, false);
+    *place_of(pass->program, output) = wanted;
+  } else if (!same_place(&seen, &wanted, output->shape)) {
+    add_copy(pass, output, seen, wanted, false);
+  }
+}
+
+static void lower_parts(struct layout_pass *pass, const struct node *node) {
+  struct place whole = *place_of(pass->program, node->outputs[0]);
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct place part = {.storage = whole.storage}, from = *place_of(pass->program, node->inputs[i]);
+    node->kind->part(node, i, whole.strides, &part.offset, part.strides);
+    part.offset += whole.offset;
+    if (!same_place(&part, &from, node->inputs[i]->shape)) add_copy(pass, node->inputs[i], from, part, false);
+  }
+}
+
+static struct place input_place(struct layout_pass *pass, const struct node *node, int index) {
+  struct value *value = node->inputs[index];
+  struct place place = *place_of(pass->program, value);
+  bool accepted = node->kind->class == OP_ELEMENTWISE || place_is_dense(&place, value->shape) ||
+                  (node->kind->accepts != NULL && node->kind->accepts(node, false, index, place.strides));
+  return accepted ? place : dense_copy(pass, value, place);
+}
+
+static void lower_kernel(struct layout_pass *pass, struct node *node) {
+  struct place *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++) inputs[i] = input_place(pass, node, i);
+  struct step *step = new_step(pass, node);
+  bool assigns = op_assigns(node->kind) && !node->discards;
+  step->inputs = inputs;
+  for (int i = 0; i < node->n_outputs; i++) {
+    const struct value *output = node->outputs[i];
+    int assigned = assigns ? node->kind->assigns[op_described(node->kind, i)] : 0;
+    if (assigned > 0) *place_of(pass->program, output) = inputs[assigned - 1];
+    if (place_of(pass->program, output)->storage == NULL) {
+      struct place fresh = fresh_place(pass, output);
+      *place_of(pass->program, output) = fresh;
+    }
+    step->outputs[i] = *place_of(pass->program, output);
+    step->accumulate[i] = output->id < pass->n_values && pass->accumulate[output->id];
+  }
+}
+
+/* The row in which an input is carried, made by direct_carries. */
+static struct storage *carried_row(const struct layout_pass *pass, const struct node *node, int input) {
+  for (int i = 0; i < pass->function->storages.count; i++) {
+    struct storage *storage = pass->function->storages.items[i];
+    if (storage->carrier == node && storage->carried_input == input) return storage;
+  }
+  return NULL;
+}
+
+static void lower_call_input(struct layout_pass *pass, struct node *node, int index, struct place *input) {
+  const struct call *call = node->call;
+  struct value *value = node->inputs[index];
+  *input = *place_of(pass->program, value);
+  if (call->count > 1 && call->carry[index] >= 0) {
+    struct storage *row = carried_row(pass, node, index);
+    struct place first = dense_place(row, first_copy(call, row->copies) * row->count, value->shape);
+    if (!same_place(input, &first, value->shape)) add_copy(pass, value, *input, first, false);
+    *input = first;
+  } else if (!place_is_dense(input, value->shape)) {
+    *input = dense_copy(pass, value, *input);
+  }
+}
+
+/* The final copy of a carried result, or memory of its own; and a copy of it where it was wanted elsewhere. */
+static struct place call_output(struct layout_pass *pass, struct node *node, int index) {
+  const struct call *call = node->call;
+  struct value *value = node->outputs[index];
+  for (int i = 0; i < call->callee->inputs.count && call->count > 1; i++) {
+    if (call->carry[i] != index) continue;
+    struct storage *row = carried_row(pass, node, i);
+    return dense_place(row, final_copy(call, row->copies) * row->count, value->shape);
+  }
+  struct place wanted = *place_of(pass->program, value);
+  return wanted.storage != NULL ? wanted : fresh_place(pass, value);
+}
+
+static void lower_call(struct layout_pass *pass, struct node *node) {
+  struct function *callee = function_of(pass->program, node->call->callee);
+  int n_results = node->call->callee->results.count;
+  struct place *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++) lower_call_input(pass, node, i, &inputs[i]);
+  int at = (int)(new_step(pass, node) - pass->function->steps);
+  pass->function->steps[at].inputs = inputs;
+  pass->function->steps[at].callee = callee;
+  for (int i = 0; i < n_results; i++) {
+    struct place made = call_output(pass, node, i);
+    struct place *wanted = place_of(pass->program, node->outputs[i]);
+    pass->function->steps[at].outputs[i] = made;
+    if (wanted->storage != NULL && wanted->storage != made.storage)
+      add_copy(pass, node->outputs[i], made, *wanted, false);
+    else
+      *wanted = made;
+  }
+  pass->function->random |= callee->random;
+}
+
+static struct storage *storage_at(const struct layout_pass *pass, enum storage_kind kind, int nth) {
+  for (int i = 0; i < pass->function->storages.count; i++)
+    if (pass->function->storages.items[i]->kind == kind && nth-- == 0) return pass->function->storages.items[i];
+  return NULL;
+}
+
+/* A value that could not be written where it was wanted is copied there. */
+static void deliver(struct layout_pass *pass, struct value *value, struct storage *storage, bool accumulate) {
+  struct place from = *place_of(pass->program, value);
+  if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
+}
+
+static const struct parameter *parameter_of(const struct layout_pass *pass, const struct parameter_gradient *gradient) {
+  return &pass->region->forward->parameters.items[gradient->parameter];
+}
+
+/* Gradients are delivered as soon as they are made: the first contribution to a parameter writes, the others add. */
+static void deliver_gradients(struct layout_pass *pass, const struct node *node) {
+  for (int i = 0, stored = 0; i < pass->region->gradients.count; i++) {
+    const struct parameter_gradient *gradient = &pass->region->gradients.items[i];
+    if (parameter_of(pass, gradient)->in_backward) continue;
+    struct storage *storage = storage_at(pass, STORAGE_GRADIENT, stored++);
+    if (node != NULL ? node_makes(node, gradient->value) : !is_local(pass, gradient->value))
+      deliver(pass, gradient->value, storage, gradient->accumulate);
+  }
+}
+
+/* ---- Updates within the backward ---- */
+
+/* The step after which a parameter may change: its gradient is whole, and nothing reads the parameter any more. */
+static int last_use(const struct layout_pass *pass, int parameter, const struct storage *gradient) {
+  int last = -1;
+  for (int s = 0; s < pass->function->n_steps; s++) {
+    const struct step *step = &pass->function->steps[s];
+    for (int i = 0; i < step->node->n_outputs; i++)
+      if (step->outputs[i].storage == gradient) last = s;
+    for (int i = 0; i < step->node->n_inputs; i++) {
+      const struct storage *storage = step->inputs[i].storage;
+      if (storage != NULL && storage->kind == STORAGE_WEIGHT && storage->index == parameter) last = s;
+    }
+  }
+  return last;
+}
+
+/* Moves the newest step to right behind step `after`. */
+static void move_newest(struct function *function, int after) {
+  struct step newest = function->steps[function->n_steps - 1];
+  int first = after + 1;
+  memmove(function->steps + first + 1, function->steps + first,
+          (size_t)(function->n_steps - 1 - first) * sizeof newest);
+  function->steps[first] = newest;
+}
+
+static void add_update(struct layout_pass *pass, const struct parameter_gradient *gradient) {
+  struct graph *graph = pass->program->graph;
+  struct value *value = gradient->value, *weight = parameter_of(pass, gradient)->value;
+  struct place from = *place_of(pass->program, value);
+  if (!place_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
+  int after = last_use(pass, gradient->parameter, from.storage);
+  struct node *node = node_new(graph, &op_step_tensor, &value, 1, weight->region->where);
+  node->region = pass->region;
+  struct value *updated = node_output(graph, node, weight->shape, weight->dtype);
+  updated->name = weight->name;
+  struct step *step = new_step(pass, node);
+  struct storage *storage = operand_storage(pass, STORAGE_WEIGHT, weight, gradient->parameter);
+  step->inputs[0] = from;
+  step->outputs[0] = dense_place(storage, 0, weight->shape);
+  move_newest(pass->function, after);
+}
+
+void lower_nodes(struct layout_pass *pass) {
+  struct region *region = pass->region;
+  deliver_gradients(pass, NULL);
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct node *node = region->nodes.items[i];
+    pass->function->random |= node->kind->random;
+    switch (node->kind->class) {
+    case OP_PARTS:
+      lower_parts(pass, node);
+      break;
+    case OP_VIEW:
+      lower_view(pass, node);
+      break;
+    case OP_CALL:
+      lower_call(pass, node);
+      break;
+    case OP_ELEMENTWISE:
+    case OP_KERNEL:
+      lower_kernel(pass, node);
+      break;
+    }
+    deliver_gradients(pass, node);
+  }
+  for (int i = 0; i < region->results.count; i++)
+    deliver(pass, region->results.items[i], storage_at(pass, STORAGE_RESULT, i), false);
+  for (int i = 0; i < region->gradients.count; i++)
+    if (parameter_of(pass, &region->gradients.items[i])->in_backward) add_update(pass, &region->gradients.items[i]);
+}

@@ -1,0 +1,10 @@
+/* Lower: from the first node of a region to the last, the steps that compute it; copies where nothing else helps. */
+#ifndef ACCEL_PLAN_MEMORY_LOWER_H
+#define ACCEL_PLAN_MEMORY_LOWER_H
+
+#include "gen/plan/memory/places.h"
+
+/* Fills the steps of the function at hand; every value of its region has a place then. */
+void lower_nodes(struct layout_pass *pass);
+
+#endif

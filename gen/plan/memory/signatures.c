@@ -1,0 +1,58 @@
+#include "gen/plan/memory/signatures.h"
+
+static void use_place(struct function *function, const struct place *place) {
+  const struct storage *storage = place->storage;
+  if (storage == NULL) return;
+  const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
+  if (storage->kind == STORAGE_WEIGHT) {
+    bool *uses = dtype_is_low(storage->dtype) ? function->uses_low_weights : function->uses_weights;
+    uses[named->parameters.items[storage->index].scope] = true;
+  }
+  if (storage->kind == STORAGE_GRADIENT) function->uses_gradients[named->parameters.items[storage->index].scope] = true;
+  if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
+}
+
+/* What a step's output means for the weights: it may be one, or the row of the optimizer's table for one. */
+static void write_place(struct function *function, const struct step *step, const struct place *place) {
+  const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
+  if (place->storage == NULL || place->storage->kind != STORAGE_WEIGHT) return;
+  bool *uses = step->node->kind->updates ? function->uses_rows : function->writes_weights;
+  uses[named->parameters.items[place->storage->index].scope] = true;
+}
+
+static void use_callee(struct function *function, const struct step *step) {
+  const struct call *call = step->node->call;
+  for (int i = 0; i < call->callee->n_scopes; i++) {
+    int formal = call->scopes[i * call->count]->formal;
+    function->uses_weights[formal] |= step->callee->uses_weights[i];
+    function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
+    function->uses_gradients[formal] |= step->callee->uses_gradients[i];
+    function->writes_weights[formal] |= step->callee->writes_weights[i];
+    function->uses_rows[formal] |= step->callee->uses_rows[i];
+  }
+  function->updates |= step->callee->updates;
+}
+
+void plan_signatures(struct program *program) {
+  for (int f = 0; f < program->n_functions; f++) {
+    struct function *function = program->functions[f];
+    const struct region *region = function->region;
+    function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_rows = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
+    for (int s = 0; s < function->n_steps; s++) {
+      const struct step *step = &function->steps[s];
+      if (step->callee != NULL) use_callee(function, step);
+      for (int i = 0; i < step->node->n_inputs; i++)
+        if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
+      for (int i = 0; i < step->node->n_outputs; i++) {
+        if (!step->node->kind->updates) use_place(function, &step->outputs[i]);
+        write_place(function, step, &step->outputs[i]);
+      }
+      function->updates |= step->node->kind->updates;
+    }
+  }
+}

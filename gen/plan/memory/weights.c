@@ -1,0 +1,370 @@
+#include "gen/plan/memory/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/names.h"
+#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/place.h"
+
+/* ---- The tree of names ---- */
+
+static struct weight_node *child_named(const struct weight_node *node, const char *name, size_t length) {
+  for (int i = 0; i < node->n_children; i++)
+    if (strncmp(node->children[i]->name, name, length) == 0 && node->children[i]->name[length] == '\0')
+      return node->children[i];
+  return NULL;
+}
+
+struct weight_node *weight_node_at(struct weight_node *node, const char *path) {
+  while (node != NULL && *path != '\0') {
+    size_t length = strcspn(path, ".");
+    node = child_named(node, path, length);
+    path += length + (path[length] == '.');
+  }
+  return node;
+}
+
+static struct weight_node *make_node(struct arena *arena, struct weight_node *root, const char *path) {
+  struct weight_node *node = root;
+  for (const char *rest = path; *rest != '\0';) {
+    size_t length = strcspn(rest, ".");
+    struct weight_node *child = child_named(node, rest, length);
+    if (child == NULL) {
+      child = arena_alloc(arena, sizeof *child);
+      child->name = arena_copy(arena, rest, length);
+      child->path = arena_copy(arena, path, (size_t)(rest - path) + length);
+      child->parent = node;
+      node->children = arena_grow(arena, node->children, node->n_children, &node->capacity, sizeof *node->children);
+      node->children[node->n_children++] = child;
+    }
+    node = child;
+    rest += length + (rest[length] == '.');
+  }
+  return node;
+}
+
+/* ---- Which scopes are used ---- */
+
+/* Whether the program's tree has the parameter: that of gradients has those whose gradient is stored. */
+static bool has_parameter(const struct program *program, const struct parameter *parameter) {
+  return program->trained == program || (parameter->value->differentiable && !parameter->in_backward);
+}
+
+/* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
+static bool uses_scope(const struct program *program, const struct region *region, int formal) {
+  if (region->forward != NULL) region = region->forward;
+  for (int i = 0; i < region->parameters.count; i++)
+    if (region->parameters.items[i].scope == formal && has_parameter(program, &region->parameters.items[i]))
+      return true;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
+      if (call->scopes[k * call->count]->formal == formal && uses_scope(program, call->callee, k)) return true;
+  }
+  return false;
+}
+
+/* ---- Building the tree ---- */
+
+static void add_weight(struct weight_walk *walk, const struct parameter *parameter, const char *path) {
+  struct program *program = walk->program;
+  struct weight_node *node = make_node(program->arena, program->root, path);
+  if (node->parameter != NULL || node->n_children > 0) {
+    const struct parameter *known = node->parameter;
+    if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
+    diag_error(walk->diags, parameter->where, "parameter '%s' is named twice with different shapes", path);
+    if (known != NULL) diag_note(walk->diags, known->where, "it was made here");
+    walk->ok = false;
+    return;
+  }
+  node->parameter = parameter;
+  program->weights = arena_grow(program->arena, program->weights, program->n_weights, &program->weights_capacity,
+                                sizeof *program->weights);
+  program->weights[program->n_weights++] = (struct weight){.path = path, .parameter = parameter};
+}
+
+static void visit_parameters(struct weight_walk *walk, const struct region *region, const struct node *after,
+                             const char *const *prefixes) {
+  if (after != NULL || region->forward != NULL) return;
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    if (!has_parameter(walk->program, p)) continue;
+    if (p->moved) continue; /* weights stand in the order of the model's source */
+    add_weight(walk, p, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+  }
+}
+
+/* The region whose scopes a region has: a backward region those of its forward region. */
+static const struct region *named_region(const struct region *region) {
+  return region->forward != NULL ? region->forward : region;
+}
+
+/* Of a scope of a region: the node of the tree with which it was first bound. */
+static struct weight_node **binding(const struct program *program, const struct region *region, int formal) {
+  return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
+}
+
+static void visit_bindings(struct weight_walk *walk, const struct region *region, const struct node *after,
+                           const char *const *prefixes) {
+  if (after != NULL) return;
+  for (int i = 0; i < region->n_scopes; i++) {
+    if (!uses_scope(walk->program, region, i)) continue;
+    struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]),
+                       **first = binding(walk->program, region, i);
+    node->bound = true;
+    if (node->binder == NULL && !region->group) node->binder = named_region(region);
+    if (*first == NULL) *first = node;
+  }
+}
+
+/* ---- Structures ---- */
+
+/* The number that a name is; -1 when it is not one. */
+static int64_t as_number(const char *name) {
+  char *end;
+  long number = strtol(name, &end, 10);
+  return *name != '\0' && *end == '\0' && number >= 0 ? number : -1;
+}
+
+/* Which of its parent's children a node is. */
+static int64_t position_of(const struct weight_node *node) {
+  int64_t position = 0;
+  while (node->parent->children[position] != node) position++;
+  return position;
+}
+
+static bool same_tree(const struct weight_node *a, const struct weight_node *b) {
+  if ((a->parameter == NULL) != (b->parameter == NULL) || a->n_children != b->n_children) return false;
+  if (a->bound != b->bound) return false;
+  if (a->parameter != NULL) return shape_equal(a->parameter->shape, b->parameter->shape);
+  for (int i = 0; i < a->n_children; i++)
+    if (strcmp(a->children[i]->name, b->children[i]->name) != 0 || !same_tree(a->children[i], b->children[i]))
+      return false;
+  return true;
+}
+
+/* gaps: numbers may be left out, as those of frozen layers are among the gradients. */
+static bool is_array(const struct weight_node *node, bool gaps) {
+  for (int i = 0; i < node->n_children; i++) {
+    const struct weight_node *child = node->children[i];
+    if (as_number(child->name) < 0) return false;
+    if (!gaps && as_number(child->name) != as_number(node->children[0]->name) + i) return false;
+    if (i > 0 && as_number(child->name) <= as_number(node->children[i - 1]->name)) return false;
+    if (child->parameter != NULL || !same_tree(child, node->children[0])) return false;
+  }
+  return node->n_children > 0;
+}
+
+static struct weight_struct *struct_of(struct program *program, struct weight_node *node);
+
+static bool is_member(const void *context, const char *name) {
+  const struct weight_struct *type = context;
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, name) == 0) return true;
+  return false;
+}
+
+static void add_member(struct program *program, struct weight_struct *type, const char *prefix,
+                       struct weight_node *node) {
+  struct arena *arena = program->arena;
+  const char *name = prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, node->name) : node->name;
+  node->array = is_array(node, program->trained != program);
+  if (node->parameter == NULL && !node->array && !node->bound) {
+    for (int i = 0; i < node->n_children; i++) add_member(program, type, name, node->children[i]);
+    return;
+  }
+  struct weight_member member = {.node = node, .offset = arena_aligned(type->bytes)};
+  member.name = free_name(arena, identifier(arena, name), is_member, type);
+  node->member = member.name;
+  if (node->parameter != NULL) {
+    member.bytes = shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
+  } else {
+    node->type = struct_of(program, node->array ? node->children[0] : node);
+    member.bytes = node->type->bytes * (node->array ? node->n_children : 1);
+    for (int i = 1; i < node->n_children && node->array; i++) struct_of(program, node->children[i]);
+  }
+  type->members = arena_grow(arena, type->members, type->n_members, &type->capacity, sizeof *type->members);
+  type->members[type->n_members++] = member;
+  type->bytes = member.offset + member.bytes;
+}
+
+static bool same_struct(const struct weight_struct *a, const struct weight_struct *b) {
+  if (a->n_members != b->n_members || a->bytes != b->bytes) return false;
+  for (int i = 0; i < a->n_members; i++) {
+    const struct weight_node *p = a->members[i].node, *q = b->members[i].node;
+    if (strcmp(a->members[i].name, b->members[i].name) != 0 || p->type != q->type || p->array != q->array ||
+        a->members[i].bytes != b->members[i].bytes)
+      return false;
+    if (p->parameter != NULL && (q->parameter == NULL || !shape_equal(p->parameter->shape, q->parameter->shape)))
+      return false;
+  }
+  return true;
+}
+
+static bool is_struct(const void *context, const char *name) {
+  const struct program *program = context;
+  for (int i = 0; i < program->n_structs; i++)
+    if (strcmp(program->structs[i]->name, name) == 0) return true;
+  return false;
+}
+
+static const char *struct_name(const struct program *program, const struct weight_node *node) {
+  const char *source = node->binder != NULL ? node->binder->name : node->name;
+  if (node->binder == NULL && as_number(node->name) >= 0 && node->parent != NULL) source = node->parent->name;
+  const char *base = arena_printf(program->arena, "%s_%s", identifier(program->arena, source),
+                                  program->trained == program ? "weights" : "gradients");
+  return free_name(program->arena, base, is_struct, program);
+}
+
+static struct weight_struct *struct_of(struct program *program, struct weight_node *node) {
+  struct weight_struct *type = arena_alloc(program->arena, sizeof *type);
+  for (int i = 0; i < node->n_children; i++) add_member(program, type, "", node->children[i]);
+  type->bytes = arena_aligned(type->bytes);
+  for (int i = 0; i < program->n_structs; i++)
+    if (same_struct(program->structs[i], type)) return node->type = program->structs[i];
+  type->name = struct_name(program, node);
+  program->structs =
+      arena_grow(program->arena, program->structs, program->n_structs, &program->structs_capacity, sizeof type);
+  return program->structs[program->n_structs++] = node->type = type;
+}
+
+/* The offset of a node from the start of the weights. */
+static int64_t offset_of(const struct program *program, const struct weight_node *node) {
+  const struct weight_node *holder = node;
+  if (node == program->root) return 0;
+  if (node->parent->array) {
+    int64_t index = position_of(node);
+    if (node->parent->slots > 0) index %= node->parent->slots;
+    return offset_of(program, node->parent) + index * node->parent->type->bytes;
+  }
+  do holder = holder->parent;
+  while (holder != program->root && !holder->bound && !(holder->parent->array));
+  const struct weight_struct *type = holder->type;
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(program, holder) + type->members[i].offset;
+  return -1;
+}
+
+int64_t weight_offset(const struct program *program, const char *path) {
+  return offset_of(program, weight_node_at(program->root, path));
+}
+
+/* All scopes that a function is called with must be of one type: its parameter's. */
+static void visit_types(struct weight_walk *walk, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  if (after != NULL) return;
+  for (int i = 0; i < region->n_scopes; i++) {
+    if (!uses_scope(walk->program, region, i)) continue;
+    const struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]);
+    const struct weight_node *first = *binding(walk->program, region, i);
+    const struct weight_struct *type = node->array ? NULL : node->type;
+    if (type == (first->array ? NULL : first->type) && type != NULL) continue;
+    diag_error(walk->diags, region->where,
+               "'%s' is called with scopes '%s' and '%s', below which the parameters differ", region->function,
+               first->path, node->path);
+    diag_help(walk->diags, "give each call a scope that holds the parameters of that call alone");
+    walk->ok = false;
+  }
+}
+
+bool plan_weights(struct program *program, struct diagnostics *diags) {
+  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
+  program->root = arena_alloc(program->arena, sizeof *program->root);
+  program->root->name = program->root->path = "";
+  for (int r = 0; r < program->graph->n_regions; r++)
+    if (program->graph->regions[r]->n_scopes > program->bindings_stride)
+      program->bindings_stride = program->graph->regions[r]->n_scopes;
+  program->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * program->bindings_stride + 1) *
+                                                      sizeof *program->bindings);
+  weight_walk_entries(&walk);
+  if (!walk.ok) return false;
+  walk.visit = visit_bindings;
+  weight_walk_entries(&walk);
+  struct_of(program, program->root);
+  walk.visit = visit_types;
+  weight_walk_entries(&walk);
+  if (!walk.ok) return false;
+  for (int i = 0; i < program->n_weights; i++)
+    program->weights[i].offset = weight_offset(program, program->weights[i].path);
+  program->whole_bytes = weights_type(program)->bytes;
+  return true;
+}
+
+/* Structures stand behind those of their members. */
+void weights_fold(struct program *program) {
+  for (int i = 0; i < program->n_structs; i++) {
+    struct weight_struct *type = program->structs[i];
+    type->bytes = 0;
+    for (int k = 0; k < type->n_members; k++) {
+      struct weight_member *member = &type->members[k];
+      const struct weight_node *node = member->node;
+      if (node->array) member->bytes = node->type->bytes * (node->slots > 0 ? node->slots : node->n_children);
+      if (node->parameter == NULL && !node->array) member->bytes = node->type->bytes;
+      member->offset = arena_aligned(type->bytes);
+      type->bytes = member->offset + member->bytes;
+    }
+    type->bytes = arena_aligned(type->bytes);
+  }
+}
+
+const struct weight_struct *weights_type(const struct program *program) {
+  return program->structs[program->n_structs - 1]; /* behind those that it is made of */
+}
+
+struct weight *weight_named(const struct program *program, const char *path) {
+  for (int i = 0; i < program->n_weights; i++)
+    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
+  return NULL;
+}
+
+/* ---- Access ---- */
+
+static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
+  return *binding(program, region, formal);
+}
+
+const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {
+  return scope_node(program, region, formal)->type;
+}
+
+static int64_t weights_before(const struct program *program, const struct weight_node *node) {
+  int64_t offset = offset_of(program, node), count = 0;
+  for (int i = 0; i < program->n_weights; i++) count += program->weights[i].offset < offset;
+  return count;
+}
+
+int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  const struct weight_node *node = weight_node_at((struct weight_node *)from, path);
+  return weights_before(program, node) - weights_before(program, from);
+}
+
+static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
+  struct weight_node *node = weight_node_at((struct weight_node *)from, path);
+  const struct weight_node *chain[64];
+  int length = 0, count = 0;
+  for (; node != from && length < 64; node = node->parent) chain[length++] = node;
+  while (length-- > 0) {
+    const struct weight_node *at = chain[length];
+    if (at->parent->array && at->parent != from) {
+      parts[count - 1].indexed = true;
+      parts[count - 1].first = position_of(at);
+      parts[count - 1].modulo = at->parent->slots;
+    } else if (at->member != NULL && count < 8) {
+      parts[count++] = (struct access_part){.member = at->member};
+    }
+  }
+  return count;
+}
+
+int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
+                  const char *next, struct access_part parts[8]) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  int count = access_parts(from, path, parts);
+  if (next == NULL) return count;
+  struct access_part after[8];
+  access_parts(from, next, after);
+  for (int i = 0; i < count; i++) parts[i].step = after[i].first - parts[i].first;
+  return count;
+}

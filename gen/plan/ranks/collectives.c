@@ -1,0 +1,288 @@
+#include "gen/plan/ranks/collectives.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/precision.h"
+#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/sequence.h"
+#include "gen/plan/ranks/shard.h"
+#include "gen/plan/ranks/tree.h"
+
+/* PyTorch's DistributedDataParallel sends its first bucket when it has so much, so that traffic begins early. */
+enum { FIRST_BUCKET_BYTES = 1 << 20 };
+
+/* ---- When the backward completes each gradient ---- */
+
+/* A place in the run of the backward at which gradients may be complete: behind an iteration of a statement of a
+ * function that runs once. */
+struct point {
+  struct step *step;
+  int iteration;
+};
+
+struct order {
+  struct program *program;
+  struct {
+    struct point *items;
+    int count, capacity;
+  } points;
+  int *ready; /* by weight: points up to the last one that adds to its gradient; 0: none does */
+};
+
+static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
+  struct program *program = order->program;
+  const struct parameter *p = &forward->parameters.items[parameter];
+  const struct weight *weight = weight_named(program, weight_path(program->arena, prefixes[p->scope], p->path));
+  order->ready[weight - program->weights] = order->points.count;
+}
+
+/* Everything that a region adds to gradients counts for the newest point. */
+static void note_region(struct order *order, const struct region *region, const char *const *prefixes) {
+  for (int i = 0; i < region->gradients.count; i++)
+    note(order, region->forward, region->gradients.items[i].parameter, prefixes);
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->count; k++)
+      note_region(order, call->callee, weight_scopes(order->program->arena, call, k, prefixes));
+  }
+}
+
+/* Whether the program calls a function in one place, once. */
+static bool runs_once(const struct program *program, const struct function *function) {
+  int calls = 0;
+  for (int f = 0; f < program->n_functions; f++)
+    for (int s = 0; s < program->functions[f]->n_steps; s++) {
+      const struct step *step = &program->functions[f]->steps[s];
+      if (step->callee == function) calls += step->node->call->count;
+    }
+  return calls == 1;
+}
+
+static void add_point(struct order *order, struct step *step, int iteration) {
+  struct point point = {step, iteration};
+  ARENA_PUSH(order->program->arena, order->points, point);
+}
+
+static void note_function(struct order *order, const struct function *function, const char *const *prefixes);
+
+static void note_call(struct order *order, struct step *step, const char *const *prefixes) {
+  const struct call *call = step->node->call;
+  bool back = call->forward != NULL;
+  for (int k = 0; k < call->count; k++) {
+    int iteration = back ? call->count - 1 - k : k;
+    const char *const *inner = weight_scopes(order->program->arena, call, iteration, prefixes);
+    if (runs_once(order->program, step->callee)) {
+      note_function(order, step->callee, inner);
+      continue;
+    }
+    add_point(order, step, iteration);
+    note_region(order, call->callee, inner);
+  }
+}
+
+static void note_function(struct order *order, const struct function *function, const char *const *prefixes) {
+  for (int s = 0; s < function->n_steps; s++) {
+    struct step *step = &function->steps[s];
+    if (step->callee != NULL) {
+      note_call(order, step, prefixes);
+      continue;
+    }
+    add_point(order, step, 0);
+    for (int i = 0; i < step->node->n_outputs; i++) {
+      const struct storage *storage = storage_root(step->outputs[i].storage);
+      if (storage->kind == STORAGE_GRADIENT) note(order, function->region->forward, storage->index, prefixes);
+    }
+  }
+}
+
+/* ---- Buckets ---- */
+
+/* A parameter's gradient, whole. */
+struct piece {
+  const struct weight *weight;
+  int64_t first, end; /* elements, with what pads it */
+  int ready;          /* INT_MAX: the backward adds nothing, but ranks divide its update */
+};
+
+/* As the backward completes them; of those that it completes at once, from the end of memory on, as the backward goes
+ * through a model from its end. */
+static int compare(const void *a, const void *b) {
+  const struct piece *p = a, *q = b;
+  if (p->ready != q->ready) return p->ready < q->ready ? -1 : 1;
+  return p->first > q->first ? -1 : p->first < q->first;
+}
+
+static struct piece *pieces_of(const struct program *program, const int *ready, int *count) {
+  struct piece *pieces = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *pieces);
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  *count = 0;
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct weight *weight = &program->weights[i];
+    if ((ready[i] == 0 && !is_divided(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
+    int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
+    pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
+  }
+  qsort(pieces, (size_t)*count, sizeof *pieces, compare);
+  return pieces;
+}
+
+/* Joins a piece to a bucket that it lies beside. */
+static bool join(struct collective *bucket, const struct piece *piece, int64_t most) {
+  int64_t length = piece->end - piece->first;
+  bool before = piece->end == bucket->first, behind = piece->first == bucket->first + bucket->count;
+  if ((!before && !behind) || bucket->count + length > most) return false;
+  if (before) bucket->first = piece->first;
+  bucket->count += length;
+  return true;
+}
+
+static const char *bucket_text(struct arena *arena, const struct weight *weight, int others) {
+  if (others == 0) return arena_printf(arena, "gradient of %s", weight->path);
+  return arena_printf(arena, "gradients of %s and %d more", weight->path, others);
+}
+
+int64_t wire_width(const struct job *job) {
+  return dtype_size(precision_dtype(job->parallelism.wire));
+}
+
+int64_t all_gradients(const struct program *program) {
+  return weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
+}
+
+/* Whether each micro-batch sends its gradients. */
+static bool sends_each(const struct job *job) {
+  return job->parallelism.sync_each_batch || job_reduces_each(job);
+}
+
+/* Makes the piece the first one of a bucket; where nothing is sent, of a span alone. */
+static void begin_bucket(struct program *program, const struct piece *piece) {
+  const struct job *job = program->job;
+  bool divided = is_divided(program);
+  struct collective bucket = {.kind = divided ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
+                              .axis = divided ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
+                              .width = wire_width(job),
+                              .first = piece->first,
+                              .count = piece->end - piece->first,
+                              .times = sends_each(job) ? job->accumulation.num_steps : 1};
+  if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->collectives, bucket);
+  if (divided) shard_begin(program, piece->weight);
+}
+
+/* Puts the piece into the bucket that was begun last, where it lies beside that. */
+static bool goes_on(struct program *program, const struct piece *piece) {
+  int n = program->collectives.count;
+  int64_t most = program->job->parallelism.bucket_bytes;
+  if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
+  if (n == 0 || piece->ready == INT_MAX) return false;
+  bool divided = is_divided(program);
+  if (divided && !shard_accepts(program, piece->weight)) return false;
+  if (!join(&program->collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
+  if (divided) shard_extend(program, piece->weight);
+  return true;
+}
+
+/* Buckets from pieces in order, and by bucket the point behind which it is complete. */
+static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
+  int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
+  if (is_divided(program)) program->spans = (struct span_list){0};
+  for (int i = 0, others = 0; i < count; i++) {
+    const struct piece *piece = &pieces[i];
+    others = goes_on(program, piece) ? others + 1 : 0;
+    if (others == 0) begin_bucket(program, piece);
+    if (piece->ready == INT_MAX) continue;
+    int n = program->collectives.count;
+    struct collective *last = &program->collectives.items[n - 1];
+    last->what = bucket_text(program->arena, pieces[i - others].weight, others);
+    last->behind = order->points.items[piece->ready - 1].step;
+    last->iteration = order->points.items[piece->ready - 1].iteration;
+    ready[n - 1] = piece->ready;
+  }
+  program->n_buckets = program->collectives.count;
+  if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) program->wire = all_gradients(program);
+  if (is_divided(program)) shard_cut(program);
+  return ready;
+}
+
+/* By statement and iteration, how many buckets are complete. */
+static void mark_steps(struct program *program, const struct order *order, const int *ready) {
+  int complete = 0;
+  for (int i = 0; i < order->points.count; i++) {
+    const struct point *point = &order->points.items[i];
+    const struct call *call = point->step->node->call;
+    int before = complete, iterations = call != NULL ? call->count : 1;
+    while (complete < program->n_buckets && ready[complete] <= i + 1) complete++;
+    if (complete == before && iterations == 1) continue;
+    if (point->step->complete == NULL) {
+      point->step->complete = arena_alloc(program->arena, ((size_t)iterations + 1) * sizeof(int));
+      point->step->complete[iterations] = before;
+    }
+    point->step->complete[point->iteration] = complete;
+  }
+}
+
+/* ---- What the loss is the sum of ---- */
+
+/* Numbers that all ranks along an axis add up between a step's gradients and its update. */
+static void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
+  struct collective sum = {
+      .kind = COLLECTIVE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, sum);
+}
+
+static void add_loss(struct program *program, enum axis axis) {
+  bool counts = program->border.counts;
+  add_sum(program, axis, counts ? "the loss, and what it is a mean over" : "the loss", counts ? 2 : 1,
+          (int64_t)sizeof(double));
+}
+
+void plan_collectives(struct program *program) {
+  static const char *const root[] = {""};
+  if (job_data_ranks(program->job) <= 1 || program->backward == NULL) return;
+  struct order order = {.program = program};
+  order.ready = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *order.ready);
+  note_function(&order, program->backward, root);
+  int count;
+  const struct piece *pieces = pieces_of(program, order.ready, &count);
+  mark_steps(program, &order, add_buckets(program, &order, pieces, count));
+  program->sends_always =
+      program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
+  if (job_has_tree(program->job)) {
+    tree_losses(program);
+  } else {
+    add_loss(program, AXIS_DP_REPLICATE);
+    add_loss(program, AXIS_DP_SHARD);
+  }
+  if (is_divided(program)) {
+    bool exact = job_has_tree(program->job) && program->job->optimizer.norm_type != NORM_INF;
+    add_sum(program, AXIS_DP_SHARD, "the gradient's norm", exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
+    plan_gathers(program);
+    shard_gather(program);
+  }
+  sequence_collectives(program);
+}
+
+bool function_sends(const struct function *function) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if (step->complete != NULL || (step->callee != NULL && function_sends(step->callee))) return true;
+  }
+  return false;
+}
+
+const char *sending_name(const struct program *program, const struct function *function) {
+  return program->sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
+}
+
+int64_t collective_bytes(const struct collective *collective) {
+  return collective->times * collective->count * collective->width;
+}
+
+const char *collective_name(enum collective_kind kind) {
+  static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather", "tree all-reduce",
+                                      "tree reduce-scatter"};
+  return names[kind];
+}

@@ -1,0 +1,19 @@
+/* Compress: gradients that travel as factors of matrices (Vogels et al., "PowerSGD", arXiv:1905.13727), as PyTorch's
+ * powerSGD_hook and batched_powerSGD_hook. */
+#ifndef ACCEL_PLAN_RANKS_COMPRESS_H
+#define ACCEL_PLAN_RANKS_COMPRESS_H
+
+#include "gen/plan/program.h"
+
+/* Fills program->compression and program->collectives. power_sgd: of each parameter the matrix of its first dimension
+ * by all others, where its factors are min_compression_rate times smaller; all other gradients travel whole.
+ * batched_power_sgd: what lies in bucket_cap_mb of memory is one square, row after row, with zeros behind it. */
+void plan_compression(struct program *program);
+
+/* Bytes of the arena beside the gradients and what outlives a step. */
+int64_t compression_bytes(const struct program *program);
+
+/* Adds what outlives a step: the right factors, and what the factors missed. */
+void compression_states(struct program *program);
+
+#endif

@@ -1,0 +1,59 @@
+/* Exchange: what ranks do together in a step, and the order in which what they have adds up. */
+#ifndef ACCEL_PLAN_RANKS_EXCHANGE_H
+#define ACCEL_PLAN_RANKS_EXCHANGE_H
+
+#include "gen/spec/job.h"
+
+struct step;
+
+/* What ranks do together in a step, all of them in the same order. */
+enum collective_kind {
+  COLLECTIVE_ALL_REDUCE,
+  COLLECTIVE_REDUCE_SCATTER,
+  COLLECTIVE_ALL_GATHER,
+  COLLECTIVE_TREE_ALL_REDUCE, /* in the order of a tree */
+  COLLECTIVE_TREE_REDUCE_SCATTER
+};
+struct collective {
+  enum collective_kind kind;
+  enum axis axis;            /* among the ranks along it */
+  const char *what;          /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
+  int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
+  int64_t length;            /* of a bucket in a tree's order, where count is what a rank gives; 0: it is count */
+  int64_t width;             /* bytes of an element on its way */
+  int64_t times;             /* in a step */
+  int64_t from, until;       /* steps that have it, counted from 0; until 0: all from there on */
+  int64_t every;             /* steps from one to the next; 0: each has it */
+  const struct step *behind; /* of gradients: the statement of the backward that completes them */
+  int iteration;             /* of that statement */
+  const char *beside;        /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
+  bool chained;              /* it begins when the one before it has ended */
+};
+
+/* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/ranks/tree.h. */
+struct tree {
+  int64_t leaves;    /* micro-batches of all ranks, a power of two; 0: any order will do */
+  int levels;        /* within a rank: two to their power are its micro-batches */
+  int64_t gradients; /* elements */
+  int64_t room;      /* elements of partial sums, or of what other ranks send */
+  bool by_buckets;   /* gradients go to other ranks as the backward completes them, not behind it */
+  int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
+};
+
+/* A matrix of gradients that travels as two factors, [rows][rank] and [columns][rank]: gen/plan/ranks/compress.h. */
+struct factored {
+  const char *what;
+  int64_t first, count; /* of the gradients; a square may have more elements than it has of these */
+  int64_t rows, columns, rank;
+  int64_t at, left, right; /* elements: where it lies among all such matrices, where its factors do */
+};
+
+struct compression {
+  struct factored *items;
+  int count, capacity;
+  int64_t elements, left, right; /* of all matrices, of all factors of each side */
+  int64_t gradients;
+  int first_piece, n_pieces; /* collectives of the gradients that travel whole */
+};
+
+#endif

@@ -1,0 +1,198 @@
+#include "gen/plan/ranks/sequence.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/plan/graph/synchronize.h"
+#include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/shard.h"
+#include "gen/plan/ranks/tree.h"
+
+/* A collective on its way, and the statements that have begun since. */
+struct open {
+  int collective; /* by its place among those in sequence */
+  const char *first, *last;
+  bool over; /* nothing goes on beside it, and nothing waits for it later */
+};
+
+struct sequence {
+  struct program *program;
+  struct {
+    struct collective *items;
+    int count, capacity;
+  } done; /* in order */
+  struct {
+    struct open *items;
+    int count, capacity;
+  } sums, replicated, gathers; /* each in the order in which they are awaited */
+  int awaited_sums, awaited_gathers;
+};
+
+const char *step_label(const struct program *program, const struct step *step, int iteration) {
+  if (step->callee == NULL) return step->kernel->name;
+  if (step->node->call->count == 1) return step->callee->name;
+  return arena_printf(program->arena, "%s of layer %d", step->callee->name, iteration);
+}
+
+static void add_event(struct sequence *sequence, enum event_kind kind, const struct step *step, int collective) {
+  struct event event = {kind, step, collective};
+  ARENA_PUSH(sequence->program->arena, *sequence->program->events, event);
+}
+
+/* ---- What runs beside ---- */
+
+static void note(struct open *open, const char *name) {
+  if (open->first == NULL) open->first = name;
+  open->last = name;
+}
+
+/* A statement runs beside all that is on its way. */
+static void note_statement(struct sequence *sequence, const struct step *step, int iteration) {
+  const char *name = step_label(sequence->program, step, iteration);
+  add_event(sequence, EVENT_RUN, step, 0);
+  for (int i = sequence->awaited_sums; i < sequence->sums.count; i++) note(&sequence->sums.items[i], name);
+  for (int i = 0; i < sequence->replicated.count; i++) note(&sequence->replicated.items[i], name);
+  for (int i = sequence->awaited_gathers; i < sequence->gathers.count; i++) note(&sequence->gathers.items[i], name);
+}
+
+static void await(struct sequence *sequence, const struct open *open) {
+  struct arena *arena = sequence->program->arena;
+  if (open->over) return;
+  add_event(sequence, EVENT_AWAIT, NULL, open->collective);
+  if (open->first == NULL) return;
+  bool one = strcmp(open->first, open->last) == 0;
+  sequence->done.items[open->collective].beside =
+      one ? open->first : arena_printf(arena, "%s to %s", open->first, open->last);
+}
+
+static void await_sums(struct sequence *sequence, int count) {
+  for (; sequence->awaited_sums < count; sequence->awaited_sums++)
+    await(sequence, &sequence->sums.items[sequence->awaited_sums]);
+}
+
+static void await_gathers(struct sequence *sequence) {
+  for (; sequence->awaited_gathers < sequence->gathers.count; sequence->awaited_gathers++)
+    await(sequence, &sequence->gathers.items[sequence->awaited_gathers]);
+}
+
+/* ---- What begins ---- */
+
+static void begin(struct sequence *sequence, struct collective collective) {
+  ARENA_PUSH(sequence->program->arena, sequence->done, collective);
+  add_event(sequence, EVENT_BEGIN, NULL, sequence->done.count - 1);
+}
+
+/* Nothing goes on until it has ended. */
+static void run_alone(struct sequence *sequence, struct collective collective) {
+  begin(sequence, collective);
+  add_event(sequence, EVENT_AWAIT, NULL, sequence->done.count - 1);
+}
+
+static void begin_gathers(struct sequence *sequence, int unit) {
+  struct program *program = sequence->program;
+  for (int i = program->units.items[unit].first; i < program->units.items[unit].end; i++) {
+    struct open open = {.collective = sequence->done.count};
+    begin(sequence, shard_layer_gather(program, &program->spans.items[i]));
+    ARENA_PUSH(program->arena, sequence->gathers, open);
+  }
+}
+
+/* In the order of a tree, one after the other. */
+static void exchange_bucket(struct sequence *sequence, int bucket) {
+  struct collective list[2];
+  int count = tree_bucket(sequence->program, bucket, list);
+  for (int i = 0; i < count; i++) {
+    struct open open = {.collective = sequence->done.count, .over = !tree_goes_on(sequence->program, list[i].axis)};
+    if (open.over)
+      run_alone(sequence, list[i]);
+    else
+      begin(sequence, list[i]);
+    ARENA_PUSH(sequence->program->arena, sequence->sums, open);
+  }
+}
+
+/* The gradients that are complete behind a statement. */
+static void begin_sums(struct sequence *sequence, const struct step *step, int iteration) {
+  struct program *program = sequence->program;
+  for (int i = 0; i < program->n_buckets; i++) {
+    const struct collective *bucket = &program->collectives.items[i];
+    struct open open = {.collective = sequence->done.count};
+    if (bucket->behind != step || bucket->iteration != iteration) continue;
+    if (job_has_tree(program->job)) {
+      exchange_bucket(sequence, i);
+      continue;
+    }
+    begin(sequence, *bucket);
+    ARENA_PUSH(program->arena, sequence->sums, open);
+    if (!is_divided(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
+    open.collective++;
+    begin(sequence, shard_replicated(program, &program->spans.items[i], bucket));
+    ARENA_PUSH(program->arena, sequence->replicated, open);
+  }
+}
+
+/* What kernels add up over the ranks while they run: a statement's, and those of all that it calls. */
+static void exchange(struct sequence *sequence, const struct step *step) {
+  static const enum axis axes[] = {AXIS_DP_SHARD, AXIS_DP_REPLICATE};
+  struct program *program = sequence->program;
+  const struct function *callee = step->callee;
+  for (int s = 0; callee != NULL && s < callee->n_steps; s++) exchange(sequence, &callee->steps[s]);
+  for (int i = 0; i < 2 && callee == NULL && step->node->kind->exchanged != NULL; i++) {
+    if (program->job->parallelism.axes[axes[i]] == 1) continue;
+    run_alone(sequence, synchronize_sum(program, step, axes[i]));
+  }
+}
+
+/* ---- In the order in which it runs ---- */
+
+static void walk(struct sequence *sequence, const struct function *function) {
+  bool gathers = sequence->program->job->parallelism.zero_stage == 3;
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    const struct call *call = step->node->call;
+    int count = step->callee != NULL ? call->count : 1;
+    for (int k = 0; k < count; k++) {
+      int iteration = count > 1 && call->forward != NULL ? count - 1 - k : k;
+      bool holds = step->used != NULL && gathers;
+      if (holds) await_gathers(sequence);
+      if (step->settled != NULL && step->settled[iteration] > 0) await_sums(sequence, step->settled[iteration]);
+      if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
+      bool within = step->callee != NULL && count == 1 && (step->used == NULL || function_sends(step->callee));
+      if (within) {
+        walk(sequence, step->callee);
+      } else {
+        note_statement(sequence, step, iteration);
+        exchange(sequence, step);
+      }
+      begin_sums(sequence, step, iteration);
+    }
+  }
+}
+
+static void await_one_at_end(struct sequence *sequence, const struct open *open) {
+  if (open->over) return;
+  add_event(sequence, EVENT_AWAIT, NULL, open->collective);
+  if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
+}
+
+/* Sums that nothing awaits within the backward go on to its end. */
+static void await_end(struct sequence *sequence) {
+  for (; sequence->awaited_sums < sequence->sums.count; sequence->awaited_sums++)
+    await_one_at_end(sequence, &sequence->sums.items[sequence->awaited_sums]);
+  for (int i = 0; i < sequence->replicated.count; i++) await_one_at_end(sequence, &sequence->replicated.items[i]);
+}
+
+void sequence_collectives(struct program *program) {
+  struct sequence sequence = {.program = program};
+  program->events = arena_alloc(program->arena, sizeof *program->events);
+  bool gathers = program->units.count > 0 && program->job->parallelism.zero_stage == 3;
+  if (gathers) begin_gathers(&sequence, program->first_unit);
+  walk(&sequence, program->forward);
+  walk(&sequence, program->backward);
+  await_end(&sequence);
+  for (int i = program->n_buckets; i < program->collectives.count; i++)
+    ARENA_PUSH(program->arena, sequence.done, program->collectives.items[i]);
+  program->collectives.items = sequence.done.items;
+  program->collectives.count = sequence.done.count;
+  program->collectives.capacity = sequence.done.capacity;
+}

@@ -1,0 +1,31 @@
+/* Sequence: the order in which the collectives of a step begin, and what runs beside each of them. */
+#ifndef ACCEL_PLAN_RANKS_SEQUENCE_H
+#define ACCEL_PLAN_RANKS_SEQUENCE_H
+
+#include "gen/plan/program.h"
+
+/* What happens in a micro-batch. */
+enum event_kind {
+  EVENT_RUN,   /* a statement runs */
+  EVENT_BEGIN, /* a collective begins */
+  EVENT_AWAIT  /* one that has begun is waited for */
+};
+struct event {
+  enum event_kind kind;
+  const struct step *step; /* of EVENT_RUN */
+  int collective;          /* of the others: which of program->collectives */
+};
+struct event_list {
+  struct event *items;
+  int count, capacity;
+};
+
+/* Puts the gathers of layers, which plan_gathers has planned, among program->collectives, and these in the order in
+ * which they begin: those of the forward, of the backward, then the others as they stand. Tells of each that begins
+ * within a micro-batch what runs until it is awaited. Fills program->events. */
+void sequence_collectives(struct program *program);
+
+/* An iteration of a statement for people: "block_backward of layer 3". */
+const char *step_label(const struct program *program, const struct step *step, int iteration);
+
+#endif

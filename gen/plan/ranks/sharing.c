@@ -1,0 +1,63 @@
+#include "gen/plan/ranks/sharing.h"
+
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/shard.h"
+#include "gen/plan/report/report.h"
+#include "gen/plan/target.h"
+
+bool is_within_machine(const struct job *job, enum axis axis) {
+  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
+  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
+  return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
+}
+
+/* Sums: what a rank has of the others' pieces, in its own memory; and of its piece, in each of theirs. Gradients of
+ * floats are read where they lie. */
+static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool placed) {
+  int64_t ranks = job->parallelism.axes[axis];
+  if (ranks == 1 || !is_within_machine(job, axis)) return;
+  bytes->own += placed ? 0 : whole / ranks * (ranks - 1);
+  bytes->touched += (placed ? 1 : 2) * (whole / ranks * (ranks - 1));
+}
+
+/* Gathers: a rank's piece in its own memory, the others' in theirs. Weights that are divided are read where they lie.
+ */
+static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
+  const struct job *job = program->job;
+  int64_t ranks = job->parallelism.axes[AXIS_DP_SHARD];
+  bool divided = job->parallelism.zero_stage == 3;
+  if (!is_within_machine(job, AXIS_DP_SHARD)) return;
+  bytes->own += divided ? 0 : whole / ranks;
+  bytes->touched += divided ? (ranks - 1) * program->own_elements * dtype_size(DTYPE_FLOAT32) : whole;
+}
+
+struct shared_bytes shared_bytes(const struct program *program) {
+  const struct job *job = program->job;
+  struct shared_bytes bytes = {0};
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  if (program->collectives.count == 0 || !program->target->shares) return bytes;
+  int64_t weights = weights_type(program)->bytes;
+  int64_t gradients = weights_type(program->trained)->bytes;
+  if (is_divided(program)) add_gathers(program, &bytes, weights);
+  if (job_has_tree(job) && !program->tree.by_buckets) return bytes;
+  if (shard_has_own_gradients(program)) {
+    add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
+    if (!job_has_tree(job)) add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size, false);
+    return bytes;
+  }
+  bool whole = job->parallelism.wire == PRECISION_NO && program->n_buckets > 0;
+  gradients = gradients / size * wire_width(job);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size, false);
+  return bytes;
+}
+
+const char *sharing_text(const struct program *program) {
+  struct shared_bytes bytes = shared_bytes(program);
+  if (program->collectives.count == 0 || !program->target->shares) return "";
+  if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
+  return arena_printf(program->arena,
+                      "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",
+                      bytes_text(program->arena, bytes.own));
+}

@@ -1,0 +1,20 @@
+/* Sharing: memory through which ranks of one machine exchange, beside the arena (runtime/mpi/shared.c). */
+#ifndef ACCEL_PLAN_RANKS_SHARING_H
+#define ACCEL_PLAN_RANKS_SHARING_H
+
+#include "gen/plan/program.h"
+
+/* Whether all ranks of each group along an axis are on one machine. */
+bool is_within_machine(const struct job *job, enum axis axis);
+
+/* Bytes that a rank adds to its machine's memory, and of what all ranks add, those that it touches: these are what its
+ * resident size counts. 0 where nothing is exchanged within a machine. */
+struct shared_bytes {
+  int64_t own, touched;
+};
+struct shared_bytes shared_bytes(const struct program *program);
+
+/* The plan's line about them, and about what a process takes besides; "" with one rank. */
+const char *sharing_text(const struct program *program);
+
+#endif

@@ -1,0 +1,220 @@
+#include "gen/plan/ranks/tree.h"
+
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/sequence.h"
+#include "gen/plan/ranks/shard.h"
+#include "gen/plan/ranks/sharing.h"
+#include "gen/plan/report/report.h"
+#include "gen/plan/target.h"
+
+static int levels_of(int64_t leaves) {
+  int levels = 0;
+  while (leaves >> (levels + 1) > 0) levels++;
+  return levels;
+}
+
+static bool check_count(const struct program *program, int64_t leaves, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  if ((leaves & (leaves - 1)) == 0) return true;
+  diag_error(
+      diags, job_where(job, "parallelism.reproducible"),
+      "the %lld micro-batches of a step, ranks times accumulation.num_steps, are no power of two, so no order of "
+      "adding them goes with every way to divide them",
+      (long long)leaves);
+  diag_note(diags, job_where(job, "accumulation.num_steps"), "%d on each of %lld ranks by this",
+            job->accumulation.num_steps, (long long)job->devices.ranks);
+  diag_help(diags, "let num_steps times the ranks be %lld, or set parallelism.reproducible: run",
+            1LL << (levels_of(leaves) + 1));
+  return false;
+}
+
+/* Running statistics move from micro-batch to micro-batch, on each rank by its own. */
+static bool check_buffers(const struct program *program, struct diagnostics *diags) {
+  for (int i = 0; i < program->n_weights; i++) {
+    if (!program->weights[i].parameter->buffer) continue;
+    diag_error(diags, job_where(program->job, "parallelism.reproducible"),
+               "'%s' moves with each micro-batch of a rank, so it depends on which of them the rank has",
+               program->weights[i].path);
+    diag_help(diags, "take a model without running statistics, or parallelism.reproducible: run");
+    return false;
+  }
+  return true;
+}
+
+/* Elements that rank 0 gives to others, halving what it has with those that are ranks / 2, ranks / 4, ... 1 away, and
+ * on the way back. */
+static int64_t given_by_halves(int64_t ranks, int64_t count) {
+  int64_t given = 0;
+  for (; ranks > 1; ranks /= 2) {
+    given += count; /* one half there, the other back */
+    count /= 2;
+  }
+  return given;
+}
+
+/* `count`: elements that a rank gives. */
+static void add(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
+  struct collective collective = {
+      .kind = COLLECTIVE_TREE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, collective);
+}
+
+/* Ranks that are far apart lie along dp_replicate, neighbours along dp_shard. */
+static const enum axis far_to_near[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
+
+void tree_losses(struct program *program) {
+  const char *what = program->border.counts ? "the loss, and what it is a mean over" : "the loss";
+  int64_t numbers = program->border.counts ? 2 : 1;
+  for (int i = 0; i < 2; i++)
+    add(program, far_to_near[i], what, numbers * levels_of(program->job->parallelism.axes[far_to_near[i]]),
+        (int64_t)sizeof(double));
+}
+
+static void add_gradients(struct program *program) {
+  for (int i = 0; i < 2; i++)
+    add(program, far_to_near[i], "gradients of all parameters",
+        given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->tree.gradients),
+        dtype_size(DTYPE_FLOAT32));
+}
+
+bool tree_goes_on(const struct program *program, enum axis axis) {
+  if (program->target->gathers) return true;
+  return axis == (is_divided(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
+}
+
+int tree_sums(const struct program *program) {
+  bool both = program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1 && is_divided(program);
+  return both && job_has_tree(program->job) ? 2 : 1;
+}
+
+int tree_bucket(const struct program *program, int bucket, struct collective *list) {
+  const struct collective *whole = &program->collectives.items[bucket];
+  int64_t replicas = program->job->parallelism.axes[AXIS_DP_REPLICATE];
+  int count = 0;
+  if (replicas > 1) {
+    list[count] = *whole;
+    list[count].kind = COLLECTIVE_TREE_ALL_REDUCE;
+    list[count].axis = AXIS_DP_REPLICATE;
+    list[count].length = whole->count;
+    list[count++].count = given_by_halves(replicas, whole->count);
+  }
+  if (!is_divided(program)) return count;
+  list[count] = shard_scattered_by_tree(program, &program->spans.items[bucket], whole->what);
+  list[count].behind = whole->behind;
+  list[count++].iteration = whole->iteration;
+  return count;
+}
+
+/* Elements that a rank takes from another at most of a span: of a half of all, or of a half of the pieces. */
+static int64_t room_of_halves(const struct program *program, const struct span *span) {
+  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], half = (span->end - span->first + 1) / 2;
+  int64_t pieces = (ranks / 2 - 1) * span->piece + shard_last(program, span);
+  return half > pieces ? half : pieces;
+}
+
+static int64_t whole_lines(int64_t elements) {
+  return arena_aligned(elements * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
+}
+
+/* Elements of `count`, shared out evenly, that ranks send to the last one of them, who takes the rest. */
+static int64_t pieces_of(int64_t count, int64_t ranks) {
+  return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
+}
+
+/* Elements that a rank gathers of all along an axis at most, of a span. */
+static int64_t room_of_gathered(const struct program *program, const struct span *span) {
+  int64_t replicated = pieces_of(span->end - span->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
+  int64_t shared = program->job->parallelism.axes[AXIS_DP_SHARD] * shard_last(program, span);
+  return replicated > shared ? replicated : shared;
+}
+
+/* The same where ranks divide nothing, of a bucket. */
+static int64_t room_of_bucket(const struct program *program, int64_t count) {
+  return program->target->gathers ? pieces_of(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
+                                  : (count + 1) / 2;
+}
+
+/* What one bucket takes at a time, the largest. */
+static int64_t exchange_room(const struct program *program) {
+  int64_t most = 0;
+  for (int i = 0; i < program->spans.count && is_divided(program); i++) {
+    const struct span *span = &program->spans.items[i];
+    int64_t room = program->target->gathers ? room_of_gathered(program, span) : room_of_halves(program, span);
+    if (room > most) most = room;
+  }
+  for (int i = 0; i < program->collectives.count && !is_divided(program); i++) {
+    int64_t room = room_of_bucket(program, program->collectives.items[i].length);
+    if (room > most) most = room;
+  }
+  return most;
+}
+
+/* Gradients leave each rank as the backward completes them. */
+static void plan_buckets(struct program *program) {
+  program->tree.by_buckets = true;
+  plan_collectives(program);
+  program->tree.room = whole_lines(exchange_room(program));
+}
+
+/* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
+static void make_room(struct program *program) {
+  struct tree *tree = &program->tree;
+  tree->losses = 2 * (int64_t)tree->levels;
+  for (int i = 0; i < 2; i++) {
+    int64_t ranks = program->job->parallelism.axes[far_to_near[i]], pieces = pieces_of(tree->gradients, ranks);
+    if (pieces > tree->room) tree->room = pieces;
+    if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
+  }
+}
+
+bool plan_tree(struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  int64_t ranks = job_data_ranks(job), own = job->accumulation.num_steps;
+  if (program->backward == NULL) return true;
+  if (!check_count(program, ranks * own, diags)) return false;
+  if (ranks * own > 1 && !check_buffers(program, diags)) return false;
+  int64_t gradients = weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
+  struct tree *tree = &program->tree;
+  *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
+  tree->room = tree->levels * gradients; /* whole lines, as gradients are */
+  program->sends_always = true;          /* all of them, and none on the way */
+  if (program->target->gathers) make_room(program);
+  if (ranks == 1) return true;
+  if (own == 1) {
+    plan_buckets(program);
+    return true;
+  }
+  add_gradients(program);
+  tree_losses(program);
+  if (!is_divided(program)) return true;
+  shard_all(program);
+  plan_gathers(program);
+  shard_gather(program);
+  sequence_collectives(program);
+  return true;
+}
+
+const char *tree_text(const struct program *program) {
+  const struct tree *tree = &program->tree;
+  struct arena *arena = program->arena;
+  if (tree->leaves <= 1) return "";
+  int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
+  const char *room = bytes_text(arena, arena_aligned(tree->room * width));
+  const char *behind = own == tree->leaves ? ""
+                       : tree->by_buckets  ? ", exchanged as the backward completes them"
+                                           : ", exchanged behind the backward";
+  const char *sums = "";
+  if (own > 1)
+    sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
+                        bytes_text(arena, tree->gradients * width));
+  const char *whole = "";
+  if (program->job->parallelism.zero_stage >= 2 && !tree->by_buckets)
+    whole = arena_printf(arena, "whole     %s of gradients on each rank, until they are added up\n",
+                         bytes_text(arena, tree->gradients * width));
+  return arena_printf(arena,
+                      "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n%s",
+                      (long long)tree->leaves, behind, room, sums, whole);
+}

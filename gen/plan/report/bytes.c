@@ -1,0 +1,179 @@
+#include "gen/plan/report/bytes.h"
+
+#include "gen/ir/op.h"
+#include "gen/plan/graph/at_once.h"
+#include "gen/plan/graph/border.h"
+#include "gen/plan/graph/library.h"
+#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/optimizers.h"
+#include "gen/plan/ranks/compress.h"
+#include "gen/plan/ranks/shard.h"
+#include "gen/plan/state.h"
+#include "gen/plan/target.h"
+
+/* An array of the arena: of so many numbers, or of a shape. */
+static int64_t array_bytes(int64_t count, enum dtype dtype) {
+  return arena_aligned(count * dtype_size(dtype));
+}
+
+static int64_t shape_bytes(struct shape shape, enum dtype dtype) {
+  return array_bytes(shape_count(shape), dtype);
+}
+
+static int64_t doubles_bytes(int64_t count) {
+  return arena_aligned(count * (int64_t)sizeof(double));
+}
+
+static bool trains(const struct program *program) {
+  return program->kind == PROGRAM_TRAIN;
+}
+
+/* Whether the device has an arena beside the host's, which checkpoints are then written from. */
+static bool mirrored(const struct program *program) {
+  return program->target->progress_bytes > 0;
+}
+
+/* What a rank has of weights that are divided among ranks. */
+static int64_t own_bytes(const struct program *program) {
+  return program->own_elements * dtype_size(DTYPE_FLOAT32);
+}
+
+/* ---- What outlives a step, and its gradients ---- */
+
+static int64_t cache_bytes(const struct program *program) {
+  int64_t bytes = 0;
+  for (int i = 0; i < program->n_weights; i++) {
+    const struct parameter *parameter = program->weights[i].parameter;
+    if (parameter->passing) bytes += shape_bytes(parameter->shape, DTYPE_FLOAT32);
+  }
+  return bytes;
+}
+
+static int64_t weight_bytes(const struct program *program) {
+  int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->packed;
+  if (program->low != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
+  bool parts = trains(program) && program->job->parallelism.zero_stage == 3;
+  return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
+}
+
+static int64_t gradient_bytes(const struct program *program) {
+  if (!trains(program)) return 0;
+  int64_t bytes = weights_type(program->trained)->bytes;
+  if (shard_has_own_gradients(program)) bytes += own_bytes(program);
+  if (shard_arrives_apart(program)) bytes += own_bytes(program);
+  return bytes;
+}
+
+/* The first state is the weights. */
+static void count_states(const struct program *program, struct memory_bytes *bytes) {
+  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? weights_type(program)->bytes : 0;
+  bytes->optimizer = -bytes->averages;
+  bytes->host = 0;
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (state->on_host)
+      bytes->host += state_bytes(state);
+    else if (i > 0)
+      bytes->optimizer += state_bytes(state);
+  }
+}
+
+/* ---- A micro-batch ---- */
+
+/* What goes into it and what comes of it. */
+static int64_t sample_bytes(const struct program *program) {
+  const struct region *entry = program->graph->entry;
+  const struct value_list results = step_results(program);
+  int64_t bytes = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    bytes += shape_bytes(entry->inputs.items[i]->shape, entry->inputs.items[i]->dtype);
+  for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
+  if (border_seed(program).input != NULL) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (program->second_entry == NULL) return bytes;
+  if (program->predictions.values != NULL) bytes += shape_bytes(program->predictions.values->shape, DTYPE_INT32);
+  if (program->evaluation_count != NULL && !program->border.counts) bytes += array_bytes(1, DTYPE_FLOAT32);
+  return bytes;
+}
+
+/* Gradients on their way: to other ranks, and into an update within the backward. */
+static int64_t passing_bytes(const struct program *program) {
+  bool squares = trains(program) && job_optimizer(program->job)->in_backward;
+  return array_bytes(program->wire, DTYPE_BFLOAT16) + compression_bytes(program) +
+         array_bytes(program->tree.room, DTYPE_FLOAT32) + doubles_bytes(program->tree.losses) +
+         (squares ? doubles_bytes(1) : 0);
+}
+
+/* Whether a device that makes the keys of random numbers itself must know the micro-batch at hand. */
+static bool draws(const struct program *program) {
+  return program->forward->random || (program->backward != NULL && program->backward->random) ||
+         (program->second != NULL && program->second->random);
+}
+
+/* Of a device that gives logits to a host that chooses tokens: which place is the newest, and what is behind it. */
+static int64_t newest_bytes(const struct region *entry) {
+  struct shape logits = entry->results.items[0]->shape;
+  int64_t columns = logits.rank > 0 ? logits.dim[logits.rank - 1] : 1;
+  return array_bytes(1, DTYPE_INT32) + array_bytes(columns, DTYPE_FLOAT32);
+}
+
+/* What a device with an arena of its own is told and tells. */
+static int64_t report_bytes(const struct program *program) {
+  if (!mirrored(program)) return 0;
+  int64_t bytes = trains(program) ? program->target->progress_bytes : 0;
+  if (program->kind == PROGRAM_GENERATE) bytes += newest_bytes(program->graph->entry);
+  if (draws(program)) bytes += arena_aligned((int64_t)sizeof(uint64_t));
+  if (program->border.joins) bytes += array_bytes(1, DTYPE_FLOAT32);
+  return bytes;
+}
+
+/* ---- While functions run ---- */
+
+/* Libraries want it at a multiple of 256, the arena's arrays lie at multiples of 64. */
+static int64_t workspace_of(const struct program *program) {
+  int64_t bytes = program->target->workspace_bytes;
+  bool deterministic = program->job->training.deterministic;
+  for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
+    const struct node *node = program->kernels[i]->node;
+    bool asks = node->kind->library_room != NULL && library_computes(program, program->kernels[i]);
+    int64_t room = asks ? node->kind->library_room(node, deterministic) : 0;
+    if (room > bytes) bytes = room;
+  }
+  return bytes > 0 ? arena_aligned(bytes) + 192 : 0;
+}
+
+/* As many as the device has, or as a kernel leaves. */
+static int64_t sums_of(const struct program *program) {
+  int64_t most = program->target->sums;
+  for (int i = 0; i < program->n_kernels && most > 0; i++) {
+    const struct node *node = program->kernels[i]->node;
+    int64_t noted = node->kind->noted_input > 0 ? shape_count(node->inputs[node->kind->noted_input - 1]->shape) : 0;
+    if (noted > most) most = noted;
+  }
+  return most;
+}
+
+/* One function of a step runs at a time: the most that any of them needs. */
+static int64_t scratch_bytes(const struct program *program) {
+  const struct function *functions[] = {program->forward, program->backward, program->second};
+  int64_t most = program->update_scratch;
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+    if (functions[i] != NULL && functions[i]->scratch_bytes > most) most = functions[i]->scratch_bytes;
+  return most + program->workspace + array_bytes(program->sums, DTYPE_FLOAT32);
+}
+
+void count_bytes(struct program *program) {
+  struct memory_bytes *bytes = &program->bytes;
+  program->workspace = workspace_of(program);
+  program->sums = sums_of(program);
+  bytes->weights = weight_bytes(program);
+  bytes->cache = cache_bytes(program);
+  bytes->gradients = gradient_bytes(program);
+  count_states(program, bytes);
+  bytes->checkpoint = mirrored(program) ? 0 : state_copy_bytes(program);
+  bytes->activations = program->forward->saved_bytes;
+  bytes->scratch = scratch_bytes(program);
+  bytes->batch = sample_bytes(program) + passing_bytes(program) + report_bytes(program);
+  bytes->total = bytes->weights + bytes->cache + bytes->gradients + bytes->optimizer + bytes->averages +
+                 bytes->checkpoint + bytes->activations + bytes->scratch + bytes->batch;
+}

@@ -1,0 +1,11 @@
+/* Bytes: what the arena of a program holds, by what it is for. */
+#ifndef ACCEL_PLAN_REPORT_BYTES_H
+#define ACCEL_PLAN_REPORT_BYTES_H
+
+#include "gen/plan/program.h"
+
+/* Fills program->bytes and program->workspace from the plan. They are those of the C types in the emitted arena, to the
+ * last one. */
+void count_bytes(struct program *program);
+
+#endif

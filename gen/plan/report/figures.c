@@ -1,0 +1,99 @@
+#include "gen/plan/report/figures.h"
+
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/plan/report/bytes.h"
+
+double function_own_flops(const struct function *function, bool products) {
+  double flops = 0;
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee == NULL) flops += products ? op_product_flops(step->node) : op_flops(step->node);
+  }
+  return flops;
+}
+
+/* All operations of one run of a function, or only its products of matrices. */
+static double function_flops(const struct function *function, bool products) {
+  double flops = function_own_flops(function, products);
+  for (int s = 0; s < function->n_steps; s++) {
+    const struct step *step = &function->steps[s];
+    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, products);
+  }
+  return flops;
+}
+
+static void count_flops(struct program *program) {
+  double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
+  for (int products = 0; products < 2; products++) {
+    bool writes = program->kind == PROGRAM_GENERATE && program->second != NULL; /* a token a step */
+    double flops = times * function_flops(writes ? program->second : program->forward, products);
+    if (program->backward != NULL) flops += times * function_flops(program->backward, products);
+    if (products)
+      program->product_flops_per_step = flops;
+    else
+      program->flops_per_step = flops;
+  }
+}
+
+static int64_t smaller_limit(int64_t a, int64_t b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* What every element of an integer value must stay below, by all its uses; 0: nothing asks. */
+static int64_t limit_of(const struct region *region, const struct value *value) {
+  int64_t limit = 0;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      if (node->call != NULL)
+        limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
+      else if (node->kind->index_limit != NULL)
+        limit = smaller_limit(limit, node->kind->index_limit(node, k));
+      else if (node->kind->class == OP_VIEW)
+        limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
+    }
+  }
+  return limit;
+}
+
+/* Places in a window are numbers below its length, and no tokens. */
+static bool is_place(const struct value *input) {
+  return strcmp(input->name, "starts") == 0 || strcmp(input->name, "positions") == 0;
+}
+
+/* The least number that a lookup by places asks them to be below; 0: none does. */
+static int64_t positions_limit(const struct region *entry) {
+  int64_t limit = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (is_place(entry->inputs.items[i])) limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+  return limit;
+}
+
+/* Tokens and targets share the data's vocabulary; the label of a table is a class. */
+static void find_limits(struct program *program) {
+  const struct region *entry = program->graph->entry;
+  int64_t limit = 0;
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_place(entry->inputs.items[i]))
+      limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+  program->positions = positions_limit(entry);
+  if (job_has_rows(program->job))
+    program->classes = limit;
+  else
+    program->vocabulary = limit;
+}
+
+void count_figures(struct program *program) {
+  find_limits(program);
+  program->n_parameters = 0;
+  for (int i = 0; i < program->n_weights; i++) {
+    if (!program->weights[i].parameter->buffer)
+      program->n_parameters += shape_count(program->weights[i].parameter->shape);
+    program->n_tied += program->weights[i].tied;
+  }
+  count_flops(program);
+  count_bytes(program);
+}

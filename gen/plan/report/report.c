@@ -1,0 +1,195 @@
+#include "gen/plan/report/report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/base/path.h"
+#include "gen/base/text.h"
+#include "gen/plan/kernels/choose.h"
+#include "gen/plan/kernels/predict.h"
+#include "gen/plan/memory/lend.h"
+#include "gen/plan/ranks/sharing.h"
+#include "gen/plan/ranks/traffic.h"
+#include "gen/plan/ranks/tree.h"
+#include "gen/plan/state.h"
+
+const char *count_text(struct arena *arena, int64_t number) {
+  const char *digits = arena_printf(arena, "%lld", (long long)number);
+  struct text text = text_in(arena);
+  size_t length = strlen(digits);
+  for (size_t i = 0; i < length; i++) {
+    if (i > 0 && (length - i) % 3 == 0) text_puts(&text, ",");
+    text_add(&text, digits + i, 1);
+  }
+  return text_string(&text);
+}
+
+const char *flops_text(struct arena *arena, double flops) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  int unit = 0;
+  for (; flops >= 1000 && unit < 5; unit++) flops /= 1000;
+  return arena_printf(arena, "%.3g %s", flops, units[unit]);
+}
+
+static double mebibytes(int64_t bytes) {
+  return (double)bytes / (1024.0 * 1024.0);
+}
+
+static void add_model(struct text *text, const struct program *program) {
+  text_printf(text, "model     %s: ", name_in_folder(program->job->model.source));
+  if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
+  text_printf(text, "%s parameters", count_text(text->arena, program->n_parameters));
+  if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
+  if (program->n_frozen > 0) text_printf(text, " (%s frozen)", count_text(text->arena, program->n_frozen));
+  text_puts(text, "\n");
+}
+
+static void add_step(struct text *text, const struct program *program) {
+  const struct job *job = program->job;
+  bool trains = program->kind == PROGRAM_TRAIN;
+  int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
+  const char *unit = trains ? "step " : "batch";
+  if (program->kind == PROGRAM_GENERATE && program->endless)
+    text_puts(text, "token     the next of any number of places, ");
+  else if (program->kind == PROGRAM_GENERATE)
+    text_printf(text, "token     %s %d places, ", program->recomputed != NULL ? "all" : "the next of",
+                job->data.sequence_length);
+  else if (job_has_rows(job))
+    text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
+  else
+    text_printf(text, "%s     %lld x %d = %s tokens, ", unit, (long long)samples, job->data.sequence_length,
+                count_text(text->arena, samples * job->data.sequence_length));
+  text_printf(text, "%s (products %.0f %%)\n", flops_text(text->arena, program->flops_per_step),
+              100.0 * program->product_flops_per_step / program->flops_per_step);
+}
+
+static void add_memory(struct text *text, const struct program *program) {
+  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
+              mebibytes(program->bytes.weights));
+  if (program->bytes.cache > 0) text_printf(text, ", kept places %.1f", mebibytes(program->bytes.cache));
+  if (program->kind == PROGRAM_TRAIN)
+    text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
+                mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
+  if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
+  if (program->bytes.checkpoint > 0) text_printf(text, ", copy %.1f", mebibytes(program->bytes.checkpoint));
+  text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
+  if (lent_bytes(program) > 0)
+    text_printf(text, "lent      %.1f MiB more of activations, in memory of gradients that are not written yet\n",
+                mebibytes(lent_bytes(program)));
+  if (program->bytes.host == 0) return;
+  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->bytes.host));
+  const char *between = ": ";
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (!state->on_host) continue;
+    text_printf(text, "%s%s %.1f", between, *state->name != '\0' ? state->name : "weights",
+                mebibytes(state_bytes(state)));
+    between = ", ";
+  }
+  text_puts(text, "\n");
+}
+
+const char *bytes_text(struct arena *arena, int64_t bytes) {
+  static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double amount = (double)bytes / 1024;
+  int unit = 0;
+  for (; amount >= 1024 && unit < 3; unit++) amount /= 1024;
+  return arena_printf(arena, "%.1f %s", amount, units[unit]);
+}
+
+const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) {
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } classes[] = {{"weights", bytes->weights},         {"kept places", bytes->cache},
+                 {"gradients", bytes->gradients},     {"optimizer", bytes->optimizer},
+                 {"averages", bytes->averages},       {"copy", bytes->checkpoint},
+                 {"activations", bytes->activations}, {"scratch", bytes->scratch + bytes->batch}};
+  struct text text = text_in(arena);
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (classes[i].bytes > 0)
+      text_printf(&text, "%s%s %s", i > 0 ? ", " : "", classes[i].name, bytes_text(arena, classes[i].bytes));
+  return text_string(&text);
+}
+
+static void add_savings(struct text *text, const struct program *program) {
+  for (int i = 0; i < program->n_savings; i++) {
+    const struct saving *saving = &program->savings[i];
+    double share = 100 * saving->flops / (program->flops_per_step - saving->flops);
+    int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
+    text_printf(text, "%-9s %s by %s, for %s more a step (%.0f %%)\n", saving->bytes < 0 ? "lost" : "saved",
+                bytes_text(text->arena, size), saving->measure, flops_text(text->arena, saving->flops), share);
+  }
+}
+
+const char *report_text(const struct program *program) {
+  struct text text = text_in(program->arena);
+  add_model(&text, program);
+  add_step(&text, program);
+  add_memory(&text, program);
+  add_savings(&text, program);
+  if (program->low != DTYPE_FLOAT32)
+    text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
+                program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
+  if (program->recomputed != NULL) text_printf(&text, "places    all anew for each token: %s\n", program->recomputed);
+  text_puts(&text, sharing_text(program));
+  text_puts(&text, traffic_summary(program));
+  text_puts(&text, tree_text(program));
+  if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
+    text_puts(&text, "bits      the same for any number of threads: products in blocks of their own\n");
+  return text_string(&text);
+}
+
+const char *report_summary(const struct program *program) {
+  const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
+  return arena_printf(program->arena, "%s%.2f M parameters, %s", first, (double)program->n_parameters / 1e6,
+                      dtype_name(program->low));
+}
+
+static json_t *savings_json(const struct program *program) {
+  json_t *list = json_array();
+  for (int i = 0; i < program->n_savings; i++) {
+    const struct saving *saving = &program->savings[i];
+    json_array_append_new(list, json_pack("{s:s, s:I, s:f}", "measure", saving->measure, "bytes",
+                                          (json_int_t)saving->bytes, "flops_per_step", saving->flops));
+  }
+  return list;
+}
+
+const char *report_json(const struct program *program, json_t *predicted) {
+  const struct job *job = program->job;
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
+  int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
+  json_t *root =
+      json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
+                "model", name_in_folder(job->model.source), "precision", dtype_name(program->low), "parameters",
+                (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step",
+                program->flops_per_step, "product_flops_per_step", program->product_flops_per_step, "samples_per_step",
+                (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
+                (json_int_t)program->bytes.weights, "cache", (json_int_t)program->bytes.cache, "gradients",
+                (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
+                (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
+                (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
+                (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  if (root != NULL && lent_bytes(program) > 0)
+    json_object_set_new(root, "lent_bytes", json_integer((json_int_t)lent_bytes(program)));
+  if (root != NULL && program->bytes.host > 0)
+    json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
+  struct shared_bytes shared = shared_bytes(program);
+  if (root != NULL && program->collectives.count > 0) {
+    json_object_set_new(root, "collectives", traffic_json(program));
+    json_object_set_new(root, "shared_bytes",
+                        json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
+  }
+  if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
+  if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
+  json_t *step = root != NULL ? prediction_json(program) : NULL;
+  if (step != NULL) json_object_set_new(root, "predicted_step", step);
+  if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
+  char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+  const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
+  free(text);
+  json_decref(root);
+  return copy;
+}

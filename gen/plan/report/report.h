@@ -1,0 +1,28 @@
+/* Report: the plan's figures, for people and for programs. */
+#ifndef ACCEL_PLAN_REPORT_REPORT_H
+#define ACCEL_PLAN_REPORT_REPORT_H
+
+#include <jansson.h>
+
+#include "gen/plan/program.h"
+
+/* Lines: model, step, memory, precision where it is not float32, traffic. */
+const char *report_text(const struct program *program);
+
+/* One line: "4 layers, 0.83 M parameters, float32": what its products are made of. */
+const char *report_summary(const struct program *program);
+
+/* The same figures as one JSON object: precision, parameters, flops_per_step, product_flops_per_step, samples_per_step,
+ * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted` becomes
+ * its member of this name; NULL: none. */
+const char *report_json(const struct program *program, json_t *predicted);
+
+/* "834,304"; "9.35 MFLOP". */
+const char *count_text(struct arena *arena, int64_t number);
+const char *flops_text(struct arena *arena, double flops);
+
+/* "18.4 MiB", and what it is made of: "weights 3.2 MiB, ...". */
+const char *bytes_text(struct arena *arena, int64_t bytes);
+const char *classes_text(struct arena *arena, const struct memory_bytes *bytes);
+
+#endif
