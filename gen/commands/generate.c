@@ -9,12 +9,12 @@
 #include "gen/commands/manifest.h"
 #include "gen/commands/travel.h"
 #include "gen/commands/variations.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/ranks/cost.h"
-#include "gen/plan/ranks/traffic.h"
 #include "gen/plan/report/report.h"
+#include "gen/plan/report/traffic.h"
 #include "gen/plan/target.h"
 
 static bool is_pass(const char *name) {

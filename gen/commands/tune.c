@@ -19,7 +19,7 @@
 #include "gen/commands/travel.h"
 #include "gen/commands/tune.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/kernels/parts.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/tuning/tuning.h"

@@ -4,7 +4,7 @@
 #include "gen/base/file.h"
 #include "gen/commands/files.h"
 #include "gen/commands/tune.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
 
 static bool made_alike(const struct tuning *a, const struct tuning *b) {

@@ -88,7 +88,7 @@ struct kernel_operand {
   int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
 };
 
-/* Ways to compute the same, of which one is taken: gen/plan/kernels/choose.h. */
+/* Ways to compute the same, of which one is taken: gen/plan/choose.h. */
 struct choice {
   const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
   const char *what;    /* is chosen: "keys of a block" */

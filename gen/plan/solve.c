@@ -1,5 +1,6 @@
 #include "gen/plan/solve.h"
 
+#include "gen/base/quantity.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/memory/lend.h"

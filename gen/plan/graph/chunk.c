@@ -6,9 +6,9 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/graph/evaluation.h"
 #include "gen/plan/graph/uses.h"
-#include "gen/plan/kernels/choose.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/target.h"
 

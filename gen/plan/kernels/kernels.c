@@ -5,7 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/kernels/packs.h"
 #include "gen/plan/memory/layout.h"
 #include "gen/plan/target.h"

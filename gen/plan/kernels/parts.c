@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/target.h"
 

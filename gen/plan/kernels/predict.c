@@ -4,7 +4,7 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 #include "gen/plan/kernels/kernels.h"
 #include "gen/plan/kernels/parts.h"
 #include "gen/plan/target.h"

@@ -1,9 +1,9 @@
 #include "gen/plan/ranks/sharing.h"
 
+#include "gen/base/quantity.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/report/report.h"
 #include "gen/plan/target.h"
 
 bool is_within_machine(const struct job *job, enum axis axis) {

@@ -1,5 +1,6 @@
 #include "gen/plan/ranks/tree.h"
 
+#include "gen/base/quantity.h"
 #include "gen/plan/memory/place.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
@@ -7,7 +8,6 @@
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/sharing.h"
-#include "gen/plan/report/report.h"
 #include "gen/plan/target.h"
 
 static int levels_of(int64_t leaves) {

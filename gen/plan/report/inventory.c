@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/quantity.h"
 #include "gen/base/text.h"
 #include "gen/plan/report/figures.h"
-#include "gen/plan/report/report.h"
 
 /* Samples, or tokens, of the batch that the forward runs over. */
 static double units(const struct program *program) {

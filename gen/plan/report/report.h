@@ -17,12 +17,7 @@ const char *report_summary(const struct program *program);
  * its member of this name; NULL: none. */
 const char *report_json(const struct program *program, json_t *predicted);
 
-/* "834,304"; "9.35 MFLOP". */
-const char *count_text(struct arena *arena, int64_t number);
-const char *flops_text(struct arena *arena, double flops);
-
-/* "18.4 MiB", and what it is made of: "weights 3.2 MiB, ...". */
-const char *bytes_text(struct arena *arena, int64_t bytes);
+/* What memory is made of: "weights 3.2 MiB, ...". */
 const char *classes_text(struct arena *arena, const struct memory_bytes *bytes);
 
 #endif

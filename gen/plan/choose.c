@@ -1,4 +1,4 @@
-#include "gen/plan/kernels/choose.h"
+#include "gen/plan/choose.h"
 
 #include <string.h>
 

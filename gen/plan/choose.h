@@ -1,7 +1,7 @@
 /* Choose: of several ways to compute the same, the one that a program takes: the fastest that was measured on the
  * machine (gen/tuning/tuning.h), else the first, which its rule has put there. */
-#ifndef ACCEL_PLAN_KERNELS_CHOOSE_H
-#define ACCEL_PLAN_KERNELS_CHOOSE_H
+#ifndef ACCEL_PLAN_CHOOSE_H
+#define ACCEL_PLAN_CHOOSE_H
 
 #include <jansson.h>
 

@@ -1,9 +1,9 @@
-#include "gen/plan/ranks/traffic.h"
+#include "gen/plan/report/traffic.h"
 
+#include "gen/base/quantity.h"
 #include "gen/base/text.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/sequence.h"
-#include "gen/plan/report/report.h"
 
 static long long ranks_of(const struct program *program, const struct collective *collective) {
   return (long long)program->job->parallelism.axes[collective->axis];

@@ -1,6 +1,6 @@
 /* What ranks tell each other in a step, for people and programs. */
-#ifndef ACCEL_PLAN_RANKS_TRAFFIC_H
-#define ACCEL_PLAN_RANKS_TRAFFIC_H
+#ifndef ACCEL_PLAN_REPORT_TRAFFIC_H
+#define ACCEL_PLAN_REPORT_TRAFFIC_H
 
 #include <jansson.h>
 
