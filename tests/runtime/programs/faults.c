@@ -1,7 +1,8 @@
 /* Preloaded into a program: what changes files is counted, call by call. Those from number FAULT_AT to FAULT_UNTIL (as
  * a rule FAULT_AT itself) fail with FAULT_ERRNO. 0: a write takes one byte only, and all else succeeds; -1: the process
- * kills itself before the call; -2: it waits for half a minute. FAULT_NAMES: a file that is told the calls at the end,
- * a name a line. FAULT_PATH: calls for files whose path does not hold this are let through, and do not count. */
+ * kills itself before the call; -2: it waits for five minutes. FAULT_NAMES: a file that is told the calls at the end,
+ * a name a line. FAULT_PATH, FAULT_CALL: calls for files whose path does not hold the one, calls of another name than
+ * the other are let through, and do not count. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,8 @@ static const char *path_of(int file) {
 static int goes_wrong(const char *name, const char *path) {
   const char *wanted = getenv("FAULT_PATH");
   if (wanted != NULL && strstr(path, wanted) == NULL) return 0;
+  const char *counted = getenv("FAULT_CALL");
+  if (counted != NULL && strcmp(name, counted) != 0) return 0;
   long call = atomic_fetch_add(&calls, 1) + 1, at = number("FAULT_AT", -1);
   if (call < MOST) names[call] = name;
   if (at < 0 || call < at || call > number("FAULT_UNTIL", at)) return 0;
