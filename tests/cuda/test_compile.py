@@ -37,7 +37,7 @@ MORE += [("gpt2", [*SMALL, *more]) for more in (
     ["devices.per_node=2", "accumulation.num_steps=2", "accumulation.sync_each_batch=true", "parallelism.ddp.comm_hook=fp16"],
     ["accumulation.num_steps=2", "tracking.noise_scale=true", "optimizer.norm_type=inf"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
-ALL = [(path.stem, ["optimizer.name=adamw", *more], ["80", "90a", "100"])
+ALL = [(path.stem, more, ["80", "90a", "100"])
        for path in sorted(JOBS.glob("*.yaml")) if path.stem not in ("hooks", "gcn") for more in TYPES]
 ALL += [(name, more, ["80", "90a", "100"]) for name, more in MORE]
 ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for program, names in (

@@ -1,6 +1,6 @@
 """The text of CUDA programs: both halves of each program of the matrix, and of what tests/cuda trains, call every function
-that they have. TAP. Compilers do not say that of kernels and templates. SEED says which half of the matrix; --all: all of
-it, and every example job (ninja soak)."""
+that they have, which compilers do not say of kernels and templates, and have no line of more than 120 columns. TAP. SEED
+says which half of the matrix; --all: all of it, and every example job (ninja soak)."""
 
 import json
 import math
@@ -50,6 +50,15 @@ def check(folder, job, words, settings):
         host, device = ((folder / f"trainer.{ending}").read_text() for ending in ("c", "cu"))
         for half, (text, calls) in {"host": (host, ""), "device": (device, host)}.items():
             yield from ((f"{what}: {half}", why) for what, why in unused(text, calls))
+            yield f"has no long line: {half}", longest(text)
+
+
+TABLES = re.compile(r"/\* clang-format off \*/.*?/\* clang-format on \*/", re.DOTALL)
+
+
+def longest(text):
+    """The first line of more than 120 columns, but of tables that clang-format leaves alone."""
+    return next((line for line in TABLES.sub("", text).split("\n") if len(line) > 120), None)
 
 
 SHARED = re.compile(r"__shared__ (?:alignas\(\d+\) )?(\w+) ([^;=]*);")
@@ -99,6 +108,8 @@ SUM = """__global__ void __launch_bounds__(1024) sum(float *x) {
 def main():
     found = dict(unused(ALONE, "void used(float *x);\nvoid alone(void);\nint main(void) {\n  used(0);\n}\n"))
     failed = tell("the check", [("finds what nothing calls", None if found == {"uses its functions": "recurs, alone"} else str(found))])
+    found = [longest(before + "x" * 121 + behind) for before, behind in (("", ""), ("/* clang-format off */\n", "\n/* clang-format on */\n"))]
+    failed += tell("the check", [("finds a long line", None if found == ["x" * 121, None] else str(found))])
     print(f"# SEED={SEED}")
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         for name, *described in jobs():
