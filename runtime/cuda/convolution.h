@@ -26,8 +26,8 @@ struct accel_cuda_convolution {
 
 /* Makes a convolution ready: the first engine of cuDNN's heuristic that fits the plan's workspace, does not round what
  * it reads or adds up (but to tf32, where that is asked for), and, with `deterministic` of the plan, gives the same
- * bits in every run. Ends the process with a message that names the convolution when there is none: the plan's own
- * kernel serves then. */
+ * bits in every run. Ends the process with a message that names the convolution when there is none, and the job's
+ * key by which the program's own kernel serves. */
 void accel_cuda_open_convolution(struct accel_cuda_convolution *convolution);
 
 /* Puts it into `stream`, the compute stream or one that never runs beside it: to = or += what the convolution makes.
