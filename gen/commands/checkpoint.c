@@ -1,4 +1,5 @@
 /* accel-gen checkpoint: the checkpoints of a run, from outside. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -151,6 +152,13 @@ static int fail(const struct problem *problem, bool json) {
   return STATUS_CANNOT;
 }
 
+static const char *why_none(const char *path) {
+  DIR *folder = opendir(path);
+  if (folder == NULL) return strerror(errno);
+  closedir(folder);
+  return access(path, X_OK) == 0 ? "no whole checkpoint" : strerror(errno);
+}
+
 static int run(const struct word *word, char **arguments, const char *output, bool json) {
   struct problem problem;
   json_t *report = report_of(word->name, arguments, output, &problem);
@@ -163,9 +171,7 @@ static int run(const struct word *word, char **arguments, const char *output, bo
   else
     word->print(report);
   json_decref(report);
-  if (none)
-    fprintf(stderr, "accel-gen checkpoint: error: %s: %s\n", arguments[0],
-            access(arguments[0], R_OK | X_OK) == 0 ? "no whole checkpoint" : strerror(errno));
+  if (none) fprintf(stderr, "accel-gen checkpoint: error: %s: %s\n", arguments[0], why_none(arguments[0]));
   return none || differs ? STATUS_CANNOT : STATUS_OK;
 }
 

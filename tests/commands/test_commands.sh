@@ -75,6 +75,7 @@ expect "a bundle and an output" 2 'in the place of -o' "$gen" build "$job" --bun
 expect "a bundle in the place of a file" 1 'Not a directory' "$gen" build "$job" --bundle "$work/out"
 expect "templates that are not there" 2 'names a folder, which is not' "$gen" "$job" -o - --templates "$work/none"
 expect "checkpoints that are not there" 1 'none: No such file' "$gen" checkpoint list "$work/none"
+expect "checkpoints of a file" 1 'quickstart.yaml: Not a directory' "$gen" checkpoint list "$job"
 expect "help to a full disk" 1 'No space left' sh -c "$gen help >/dev/full"
 expect "an unknown pass" 2 'pass' "$gen" plan "$job" --dump nonsense
 expect "a folder without templates" 1 'template' "$gen" "$job" -o "$work/x.c" --templates "$work"
