@@ -211,7 +211,8 @@ struct value walk_mirror(struct walk *walk, int64_t bytes);                     
 /* Says so when what lies at `at` is the device's and the host is at hand, or the other way round. */
 void walk_check_side(struct walk *walk, struct value at, const struct syntax *node);
 
-/* Records. The value of {...} for a record, or for an array of pointers; a member that is set, by its place; what is known of one, or NULL. */
+/* Records. The value of {...} for a record, or for an array of pointers; a member that is set, by its place; what is
+ * known of one, or NULL. */
 struct value walk_record(struct walk *walk, struct syntax *list);
 struct value walk_pointers(struct walk *walk, struct syntax *list);
 const struct field *walk_set_field(struct walk *walk, const struct field *fields, int64_t offset, int64_t size,

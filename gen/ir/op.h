@@ -76,8 +76,8 @@ struct op_kind {
    * shapes. */
   int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                const char **error);
-  /* All outputs are like output 0, and there may be more than MAX_OUTPUTS: infer fills shapes[0] and dtypes[0] alone, and
-   * what other members say of output 0 they say of all (op_described). They have numbers and no names. */
+  /* All outputs are like output 0, and there may be more than MAX_OUTPUTS: infer fills shapes[0] and dtypes[0] alone,
+   * and what other members say of output 0 they say of all (op_described). They have numbers and no names. */
   bool alike;
 
   /* Gradient: d_outputs[i] is the gradient of output i, or NULL where none flows. Builds nodes and sets d_inputs[i],

@@ -1,8 +1,8 @@
 /* Products of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
  * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
  * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x, in float32, of many
- * groups in one node. On processors autocast leaves them in float32: the extents of a product are known as it runs, and the library makes its
- * products of 16 bits before. */
+ * groups in one node. On processors autocast leaves them in float32: the extents of a product are known as it runs, and
+ * the library makes its products of 16 bits before. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"

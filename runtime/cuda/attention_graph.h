@@ -29,8 +29,11 @@ enum tensor_id {
 };
 static_assert((int)T_GIVEN <= (int)VIRTUAL, "tensors between operations have numbers of their own");
 
+/* [batch][heads][rows][columns] of an operand with such steps. */
 struct extent rt_extent_of(int64_t batch, int64_t heads, int64_t rows, int64_t columns,
                            const struct accel_steps *steps);
+
+/* The same memory, with rows and columns the other way round. */
 struct extent rt_transposed(struct extent extent);
 
 /* y = a b for all of the batch and heads; rows, columns and depth, where they are not NULL, say how many count. */

@@ -42,10 +42,12 @@ struct accel_cuda_engine {
 
 /* ---- Describing ---- */
 
-/* An engine whose graph has nothing in it yet, but for what all of it has. */
+/* An engine whose graph has nothing in it yet, and this name, cure and alignment. accel_cuda_close frees it, once it is
+ * ready. Like all here it ends the process with a message on failure. */
 struct accel_cuda_engine *rt_engine_new(const char *name, const char *cure, int64_t alignment);
 
-/* A descriptor that is given back with the graph; `rt_finish` ends its description. */
+/* A descriptor of the graph's, which is given back with it. Then its attributes are set, `count` values of a type or
+ * one; rt_finish ends its description. */
 descriptor rt_describe(struct graph *graph, cudnnBackendDescriptorType_t type);
 void rt_set(descriptor of, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
             const void *values);
@@ -56,7 +58,8 @@ void rt_finish(descriptor made);
 /* Dense, row after row. */
 struct extent rt_extent(int64_t a, int64_t b, int64_t c, int64_t d);
 
-/* Adds a tensor in memory, a number that the host gives, or what lies between operations. */
+/* Adds a tensor in memory, a float that the host gives, or what lies between operations. `id` is from 1 on, below
+ * VIRTUAL. */
 descriptor rt_graph_tensor(struct graph *graph, int id, cudnnDataType_t type, struct extent extent);
 descriptor rt_graph_number(struct graph *graph, int id);
 descriptor rt_graph_between(struct graph *graph, cudnnDataType_t type, struct extent extent);

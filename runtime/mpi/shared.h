@@ -28,6 +28,7 @@ struct shared *rt_shared_along(enum accel_axis axis, enum shared_use use, const 
 /* Whether others read in the arena itself of what its ranks add up or gather. */
 bool rt_shared_is_placed(const struct shared *shared);
 
+/* How many ranks it carries for. */
 int rt_shared_ranks(const struct shared *shared);
 
 /* What is done with values in pieces, `piece` elements for each rank and `last` for the last one. */
@@ -48,6 +49,7 @@ uint64_t rt_shared_begin(struct shared *shared, struct shared_item item);
 /* Does of all that has begun, everywhere, what the other ranks are ready for. */
 void rt_shared_advance(void);
 
+/* Whether the collective of that number has ended. */
 bool rt_shared_has_ended(const struct shared *shared, uint64_t number);
 
 #endif

@@ -1,4 +1,7 @@
 /* Mutation by words and signs for targets of libFuzzer whose inputs are C: random bytes are seldom C. */
+#ifndef TESTS_MODEL_WORD_MUTATION_H
+#define TESTS_MODEL_WORD_MUTATION_H
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,3 +63,5 @@ static size_t mutate_words(unsigned char *data, size_t size, size_t limit, unsig
   }
   return size;
 }
+
+#endif

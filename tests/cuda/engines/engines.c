@@ -2,9 +2,11 @@
  * by a descriptor of its properties: that its heuristic has engines for them, that it makes plans of these, and what
  * they work in.
  *
- * usage: engines PROPERTIES.json ROOM DETERMINISTIC attention BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF
- * BACKWARD engines PROPERTIES.json ROOM DETERMINISTIC convolution BATCH CHANNELS HEIGHT WIDTH OUT KERNEL STRIDE PADDING
- *                DILATION GROUPS TYPE TF32 ACCUMULATE
+ * usage: engines PROPERTIES.json ROOM DETERMINISTIC attention
+ *          BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF BACKWARD
+ *        engines PROPERTIES.json ROOM DETERMINISTIC convolution
+ *          BATCH CHANNELS HEIGHT WIDTH OUT KERNEL STRIDE PADDING DILATION GROUPS TYPE TF32 ACCUMULATE
+ *
  * Prints the bytes of the runtime's own, and of the engine; of a convolution for y, dx and dw. Status 1, and why, where
  * there is no engine in ROOM bytes, or for a convolution only one that comes far behind the first. */
 #include "runtime/cuda/check.h"

@@ -87,7 +87,8 @@ static inline void load_matrix_sync(fragment<use, m, n, k, type, layout> &to, co
   __syncwarp();
 }
 
-template <typename of> static inline void store_matrix_sync(float *to, const of &from, unsigned pitch, layout_t layout) {
+template <typename of>
+static inline void store_matrix_sync(float *to, const of &from, unsigned pitch, layout_t layout) {
   host_check(to, pitch * sizeof *to);
   for (int e = 0; e < of::num_elements; e++) {
     const int row = host_row<of>(e), column = host_column<of>(e);

@@ -42,7 +42,8 @@ void (*body)(const void *);
 const void *given;
 
 /* Whether blocks, warps and lanes take turns from the last to the first: what one reads that another writes, without a
- * barrier between them, is then read on the other side of the write. HOST_ORDER=reversed in the environment asks for it. */
+ * barrier between them, is then read on the other side of the write. HOST_ORDER=reversed in the environment asks for
+ * it. */
 bool is_reversed() {
   static const char *const order = getenv("HOST_ORDER");
   return order != NULL && strcmp(order, "reversed") == 0;

@@ -13,8 +13,8 @@
  * call of that name fail, STANDIN_ALGORITHMS (3) that cuBLASLt has for a product, STANDIN_SUMS (1: also with sums),
  * STANDIN_CUDNN (the version of its headers), STANDIN_WORKSPACE (bytes that cuDNN's engines take, as cuDNN itself),
  * STANDIN_RDMA (1: memory of the driver's interface may be for GPUDirect RDMA), STANDIN_FABRIC (2: it may have handles
- * for other machines; 1: the GPU has them and gives none), STANDIN_HANDLES (1: and for other processes), STANDIN_TRACE=FILE
- * gets a line for each call. */
+ * for other machines; 1: the GPU has them and gives none), STANDIN_HANDLES (1: and for other processes),
+ * STANDIN_TRACE=FILE gets a line for each call. */
 #ifndef TESTS_CUDA_STANDIN_H
 #define TESTS_CUDA_STANDIN_H
 
