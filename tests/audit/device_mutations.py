@@ -10,6 +10,7 @@ LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (settle|update|sum
 # Of a kernel whose result is read: the launch, or of two that go by what memory allows the one in packs, which runs.
 LAUNCHED = r"accel_launch\(device::(?:embedding(?:_plus)?|(?:add_)?(?:layer|rms)_norm|attention)_\d\w+"
 LAUNCH = rf"\n(?:  {LAUNCHED}(?:<1>)?|    {LAUNCHED}<[48]>)"
+PLACE = r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])"  # within rows
 GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
 
 
@@ -32,6 +33,10 @@ def bodies(pattern):
 
 def fewer_blocks(match, rng):
     return f"{match[1]}{int(match[2]) - 1}," if int(match[2]) > 1 else None
+
+
+def wider_rows(match, rng):
+    return f"{match[1]} {match[2]} * {int(match[3]) + 1} + {match[4]}{match[5]}"
 
 
 def own_memory(text, rng):
@@ -71,8 +76,8 @@ DEVICE = {
     "GPU: guard lost": ("in-bounds", replace(GUARD, "")),
     "GPU: guard off by one": ("in-bounds", replace(GUARD, r"\n  if (\1 > \2) return;")),
     "GPU: too few blocks": ("written-before-read", replace(rf"({LAUNCH}, )(\d+),", fewer_blocks)),
-    "GPU: index off by one": ("in-bounds", replace(r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])", r"\1 \2 * \3 + \4 + 1\5", bodies(KERNEL))),
-    "GPU: stride off by one": ("in-bounds", replace(r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])", lambda m, r: f"{m[1]} {m[2]} * {int(m[3]) + 1} + {m[4]}{m[5]}", bodies(KERNEL))),
+    "GPU: index off by one": ("in-bounds", replace(PLACE, r"\1 \2 * \3 + \4 + 1\5", bodies(KERNEL))),
+    "GPU: stride off by one": ("in-bounds", replace(PLACE, wider_rows, bodies(KERNEL))),
     "GPU: shared memory too small": ("in-bounds", replace(r"(__shared__ \w+ \w+\[\w+(?: / 32)?)\]", r"\1 - 1]")),
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),

@@ -50,23 +50,26 @@ CASES = {
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
-    "images": case("unet", {**UNET, "attend.1": False, "block_out_channels.0": 4, "block_out_channels.1": 8}, ROWS, accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.01}),
+    "images": case("unet", {**UNET, "attend.1": False, "block_out_channels.0": 4, "block_out_channels.1": 8}, ROWS,
+                   accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.01}),
     "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
+    # Rows of several warps, their last one in part, and rows whose packs have one element.
+    "wide": case("gpt2", {**GPT, "n_layer": 1, "n_head": 4, "n_embd": 260}, TEXT, optimizer={"name": "sgd", "lr": 1e-3},
+                 training={"steps": 2, "seed": 3}),
+    "narrow": case("gpt2", {**GPT, "n_layer": 1, "n_head": 2, "n_embd": 34}, TEXT, training={"steps": 2, "seed": 3}),
 }
-
-# Rows of several warps, their last one in part, and rows whose packs have one element.
-CASES["wide"] = case("gpt2", {**GPT, "n_layer": 1, "n_head": 4, "n_embd": 260}, TEXT, optimizer={"name": "sgd", "lr": 1e-3}, training={"steps": 2, "seed": 3})
-CASES["narrow"] = case("gpt2", {**GPT, "n_layer": 1, "n_head": 2, "n_embd": 34}, TEXT, training={"steps": 2, "seed": 3})
 
 # Every other example, and rules and types that are left.
 MORE = {
     "resnet": case("resnet", RESNET, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
                    training={**EVALUATED, "metrics": ["accuracy"]}),
     "resnet_own": case("resnet", RESNET, ROWS, devices={"convolution": "own"}, optimizer={"name": "sgd", "lr": 0.05}),
-    "resnet_tf32": case("resnet", RESNET, ROWS, precision={"tf32": True}, optimizer={"name": "sgd", "lr": 0.01}, training={**EVALUATED, "deterministic": True}),
-    "resnet_fp16": case("resnet", {**RESNET, "layer_type": "BOTTLENECK"}, ROWS, precision={"mixed_precision": "fp16"}, optimizer={"name": "sgd", "lr": 0.05}),
+    "resnet_tf32": case("resnet", RESNET, ROWS, precision={"tf32": True}, optimizer={"name": "sgd", "lr": 0.01},
+                        training={**EVALUATED, "deterministic": True}),
+    "resnet_fp16": case("resnet", {**RESNET, "layer_type": "BOTTLENECK"}, ROWS, precision={"mixed_precision": "fp16"},
+                        optimizer={"name": "sgd", "lr": 0.05}),
     "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT, optimizer={"name": "lion", "lr": 1e-3}),
     "chunk": case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, memory={"cross_entropy_chunk": 8}, optimizer={"name": "radam", "lr": 1e-3},
                   precision={"mixed_precision": "bf16"}, devices={"attention": "own"}),
