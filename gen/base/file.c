@@ -4,7 +4,7 @@
 
 #include "gen/base/text.h"
 
-enum { MOST_BYTES = 1 << 30 }; /* lines and places within a file are counted by int; a device may have no end */
+enum { MOST_BYTES = 1 << 28 }; /* what is read whole is far shorter; a device may have no end */
 
 const char *read_stream(struct arena *arena, FILE *file, size_t *length) {
   struct text text = text_in(arena);

@@ -8,7 +8,7 @@
 #include "gen/base/arena.h"
 
 /* The bytes of a file with a NUL behind them, in `arena`; NULL, and why in errno, when it cannot be read or has more
- * than 1 GiB. */
+ * than 256 MiB. */
 const char *read_bytes(struct arena *arena, const char *path, size_t *length);
 
 /* The same of what is left of a stream, which stays open. */

@@ -166,6 +166,14 @@ static void import_all(struct importer *importer, const struct parse_request *re
   if (request->tokens) import_tokens(importer);
 }
 
+/* libclang takes in a file without an end until there is no memory left, and does not say why it cannot read one. */
+static bool can_read(struct arena *arena, const struct parse_request *request, struct diagnostics *diags) {
+  size_t length;
+  if (request->text != NULL || read_bytes(arena, request->file, &length) != NULL) return true;
+  diag_error(diags, (struct location){.file = request->file}, "cannot read it: %s", strerror(errno));
+  return false;
+}
+
 struct tree *tree_parse(struct arena *arena, const struct parse_request *request, struct diagnostics *diags) {
   struct importer *importer = arena_alloc(arena, sizeof *importer);
   importer->arena = arena;
@@ -174,13 +182,11 @@ struct tree *tree_parse(struct arena *arena, const struct parse_request *request
   importer->is_device = request->is_device;
   importer->tree = arena_alloc(arena, sizeof *importer->tree);
   importer->tree->file = request->file;
+  if (!can_read(arena, request, diags)) return NULL;
   CXIndex index = clang_createIndex(0, 0);
   enum CXErrorCode error = run_clang(importer, index, request);
   struct tree *tree = importer->unit == NULL ? NULL : importer->tree;
-  size_t length;
-  if (tree == NULL && request->text == NULL && read_bytes(arena, request->file, &length) == NULL) {
-    diag_error(diags, (struct location){.file = request->file}, "cannot read it: %s", strerror(errno));
-  } else if (tree == NULL) {
+  if (tree == NULL) {
     diag_error(diags, (struct location){.file = request->file}, "the C parser gave up on this file (libclang error %d)",
                (int)error);
   } else {
