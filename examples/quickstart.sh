@@ -30,8 +30,9 @@ if [ -n "$text" ]; then
   cp "$text" "$work/corpus.txt"
   prompt=$(awk 'NF { print $1; exit }' "$text")
 else
-  # What people wrote: no templates, no tests and none of their expected programs, whose long lines are mostly blanks.
-  find gen runtime include examples -name '*.[ch]' | LC_ALL=C sort | xargs cat >"$work/corpus.txt"
+  # What people wrote: no templates, no tests and none of their expected programs, whose long lines are mostly blanks. Where
+  # code is aligned, blanks are cut to eight: after more of them than a window holds, a model knows of nothing but blanks.
+  find gen runtime include examples -name '*.[ch]' | LC_ALL=C sort | xargs cat | sed 's/ \{9,\}/        /g' >"$work/corpus.txt"
   prompt='static int '
 fi
 echo "$work/corpus.txt: $(wc -c <"$work/corpus.txt") bytes"
