@@ -8,8 +8,9 @@ train() { # JOB RUN FLAG...
   shift 2
   rm -rf "$run"
   mkdir -p "$run"
-  status=0
-  limited "${CAP:-60}" "bundles/$job/trainer" --data "$folder/train.bin" --project-dir "$run" "$@" >"$run.log" 2>&1 || status=$?
+  status=0 data=$folder/train.bin
+  case $job in images*) data=$folder/images.csv ;; esac
+  limited "${CAP:-60}" "bundles/$job/trainer" --data "$data" --project-dir "$run" "$@" >"$run.log" 2>&1 || status=$?
   case $status in 124 | 137) echo "error: it did not end in time" >>"$run.log" ;; esac
   return "$status"
 }
@@ -37,7 +38,7 @@ compared() { # PART NAME "DIFFERENCE STEPS" MOST WHAT
   verdict "$1" "$2" "losses of ${3#* } steps within ${3% *} of $5 (at most $4)"
 }
 # Rounding grows along a run: the bounds are over 200 steps, those of 16 bits by what float64 says of such sums.
-bound_of() { case $1 in float32 | grouped | recompute | adalomo) echo 2e-3 ;; *) echo 3e-2 ;; esac; }
+bound_of() { case $1 in float32 | grouped | recompute | images | adalomo) echo 2e-3 ;; *) echo 3e-2 ;; esac; }
 curve() { # JOB
   job=$1
   if [ ! -f "bundles/$job.built" ]; then return 0; fi
@@ -48,7 +49,7 @@ curve() { # JOB
     return 0
   fi
   compared correctness "$job" "$(difference "$job" "references/$job/metrics.jsonl")" "$most" "the processor's"
-  case $job in grouped | recompute | experts | experts16 | states8 | adalomo) return 0 ;; esac
+  case $job in grouped | recompute | experts | experts16 | images | images16 | states8 | adalomo) return 0 ;; esac
   if [ ! -s runs/torch ] || [ ! -f batches.bin ]; then
     tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
   elif there_is_time 45 pytorch "$job"; then

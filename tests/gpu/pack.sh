@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 images images16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -50,6 +50,11 @@ write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value
 experts="num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, moe_intermediate_size: 96, num_experts: 8, num_experts_per_tok: 2, capacity_factor: 1.25, vocab_size: 256"
 write experts qwen_moe "$experts" "$tokens, sequence_length: 64" "$steps"
 write experts16 qwen_moe "$experts" "$tokens, sequence_length: 64" "$steps\nprecision: {mixed_precision: bf16}"
+# Small images that repeat with their class; convolutions are cuDNN's.
+awk 'BEGIN { for (i = 0; i < 640; i++) { for (j = 0; j < 64; j++) printf "%.4f,", ((i % 10 + 1) * j % 17) / 17 + (i * 7 + j * 3) % 11 / 50; print i % 10 } }' >"$folder/images.csv"
+unet="sample_size: 8, in_channels: 1, blocks: 2, block_out_channels.0: 32, block_out_channels.1: 64, attend.0: false, attend.1: true, layers_per_block: 1, norm_num_groups: 8, num_class_embeds: 10"
+write images unet "$unet" "train: {path: $folder/images.csv, format: csv}, features: 64, batch_size: 16" "$steps"
+write images16 unet "$unet" "train: {path: $folder/images.csv, format: csv}, features: 64, batch_size: 16" "$steps\nprecision: {mixed_precision: bf16}"
 write topology nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 2" \
   "$steps\naccumulation: {num_steps: 4}\nparallelism: {reproducible: topology}"
 write topology-ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 2" \
@@ -83,7 +88,7 @@ for path in "$folder"/jobs/*.yaml; do
   case $name in evaluate | generate) program=$name ;; esac
   [ "$name" != tf32 ] || extra="--set precision.tf32=true"
   start=
-  case $name in gpt2-* | grouped | recompute | experts | experts16) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
+  case $name in gpt2-* | grouped | recompute | experts | experts16 | images | images16) ;; *) [ ! -f "$folder/start.safetensors" ] || start="--set model.weights=start.safetensors" ;; esac
   # shellcheck disable=SC2086
   if ! "$gen" build "$path" --program $program --set devices.kind=cuda $extra $start --bundle "$folder/bundles/$name" 2>"$folder/$name.refused"; then
     echo "$name: not generated: $(head -1 "$folder/$name.refused")"

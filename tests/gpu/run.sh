@@ -132,7 +132,7 @@ write_report
 
 # ---- What else there is to be correct, one part after the other, for as long as the condition $1 holds ----
 
-left_over="evaluate generate curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts curve:experts16 topology ranks"
+left_over="evaluate generate curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts curve:experts16 curve:images curve:images16 topology ranks"
 for job in tf32 states8 adalomo grouped recompute experts; do left_over="$left_over bits:$job"; done
 left_over="$left_over racecheck:bf16 memcheck:float32 synccheck:bf16 racecheck:float32 racecheck:experts16 memcheck:experts16 "
 go_on() {
