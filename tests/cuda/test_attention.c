@@ -233,12 +233,7 @@ static void test_graphs(void **state) {
       "LENGTHS=1 GROUPS=2 DETERMINISTIC=1 ACCEL_GRAPHS=no",
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[1024];
-    int status = ended(run, cases[i], text, sizeof text);
-    if (status != 0) print_error("%s: status %d, %s\n", cases[i], status, text);
-    assert_int_equal(status, 0);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_true(ends_with(run, cases[i], 0, ""));
 }
 
 static void test_refusals(void **state) {
@@ -255,15 +250,8 @@ static void test_refusals(void **state) {
       {"STANDIN_FAIL=cudnnBackendExecute", "cudnnBackendExecute of cuDNN"},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[1024];
-    int status = ended(run, cases[i].environment, text, sizeof text);
-    int wanted = 1;
-    if (status != wanted || strstr(text, cases[i].said) == NULL)
-      print_error("%s: status %d, %s\n", cases[i].environment, status, text);
-    assert_int_equal(status, wanted);
-    assert_non_null(strstr(text, cases[i].said));
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_true(ends_with(run, cases[i].environment, 1, cases[i].said));
 }
 
 int main(void) {

@@ -197,12 +197,7 @@ static void test_numbers(void **state) {
       "TYPE=1 ACCUMULATE=1 GROUPS=2 BESIDE=3",
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[1024];
-    int status = ended(run, cases[i], text, sizeof text);
-    if (status != 0) print_error("%s: status %d, %s\n", cases[i], status, text);
-    assert_int_equal(status, 0);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_true(ends_with(run, cases[i], 0, ""));
 }
 
 static void test_refusals(void **state) {
@@ -214,14 +209,8 @@ static void test_refusals(void **state) {
       {"STANDIN_WORKSPACE=4096 ROOM=1024", "devices.convolution: own"},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[1024];
-    int status = ended(run, cases[i].environment, text, sizeof text);
-    if (status != 1 || strstr(text, cases[i].said) == NULL)
-      print_error("%s: status %d, %s\n", cases[i].environment, status, text);
-    assert_int_equal(status, 1);
-    assert_non_null(strstr(text, cases[i].said));
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_true(ends_with(run, cases[i].environment, 1, cases[i].said));
 }
 
 int main(void) {

@@ -69,6 +69,13 @@ int ended(void (*body)(void), const char *environment, char *text, int size) {
   return ends.status[0];
 }
 
+bool ends_with(void (*body)(void), const char *environment, int status, const char *said) {
+  struct ends ends = in_child(body, environment);
+  if (ends.status[0] == status && strstr(ends.text, said) != NULL) return true;
+  fprintf(stderr, "%s: status %d, '%s'\n", environment, ends.status[0], ends.text);
+  return false;
+}
+
 struct ends in_ranks(void (*body)(void), int count, const char *environment, const char *const *own) {
   char environments[MOST_CHILDREN][512];
   int holder, port = hold_port(&holder);

@@ -2,6 +2,8 @@
 #ifndef TESTS_TCP_CHILDREN_H
 #define TESTS_TCP_CHILDREN_H
 
+#include <stdbool.h>
+
 enum { MOST_CHILDREN = 16 };
 
 /* How they ended: exit statuses, 128 and the signal where one did it, and what they said on standard error together. */
@@ -15,6 +17,9 @@ struct ends in_child(void (*body)(void), const char *environment);
 
 /* The same: the status, and what was said, cut to `size`. */
 int ended(void (*body)(void), const char *environment, char *text, int size);
+
+/* Whether it ends with that status and has said `said`; else tells on standard error how it ended. */
+bool ends_with(void (*body)(void), const char *environment, int status, const char *said);
 
 /* Runs `body` in `count` children at a time, each with its RANK, all with WORLD_SIZE=count and a MASTER_PORT of their
  * own. `own`, where it is not NULL, holds further words for each of them. */
