@@ -71,6 +71,6 @@ int command_build(const struct options *options) {
   const char *folder = make_folder(options->arena);
   if (folder == NULL) return STATUS_CANNOT;
   int status = build_in(options, folder);
-  remove_folder(options->arena, folder);
+  remove_folder(folder);
   return status;
 }

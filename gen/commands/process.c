@@ -1,6 +1,5 @@
 #include "gen/commands/process.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "gen/base/text.h"
+#include "runtime/files/folders.h"
 
 struct words words_in(struct arena *arena) {
   return (struct words){.arena = arena};
@@ -90,14 +90,7 @@ const char *make_folder(struct arena *arena) {
   return NULL;
 }
 
-void remove_folder(struct arena *arena, const char *path) {
-  DIR *folder = opendir(path);
-  if (folder == NULL) return;
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    const char *inner = arena_printf(arena, "%s/%s", path, entry->d_name);
-    if (unlink(inner) != 0) remove_folder(arena, inner);
-  }
-  closedir(folder);
-  rmdir(path);
+void remove_folder(const char *path) {
+  struct problem problem;
+  if (!rt_folder_remove(path, &problem)) fprintf(stderr, "accel-gen: %s\n", problem.what);
 }

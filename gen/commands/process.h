@@ -37,7 +37,7 @@ const char *environment(const char *name, const char *otherwise);
 /* A new empty folder below $TMPDIR or /tmp; NULL once a message stands on standard error. */
 const char *make_folder(struct arena *arena);
 
-/* Removes a folder and all that is in it. */
-void remove_folder(struct arena *arena, const char *path);
+/* Removes a folder and all that is in it; says on standard error what cannot be removed. */
+void remove_folder(const char *path);
 
 #endif

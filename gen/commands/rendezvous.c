@@ -318,7 +318,7 @@ static int lead(struct meeting *meeting, const struct launch *launch, const stru
   printf("%s\n", words_text(&command));
   fflush(stdout);
   int status = launch_run(&command, job->checkpoint.saves_on_signal, &(struct watch){look, meeting});
-  if (!one) remove_folder(meeting->arena, meeting->folder);
+  if (!one) remove_folder(meeting->folder);
   return status;
 }
 

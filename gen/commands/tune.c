@@ -335,6 +335,6 @@ int command_tune(const struct options *options) {
   tune.folder = make_folder(arena);
   if (tune.folder == NULL) return STATUS_CANNOT;
   status = tune_job(&tune, file);
-  remove_folder(arena, tune.folder);
+  remove_folder(tune.folder);
   return status;
 }

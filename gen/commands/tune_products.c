@@ -99,6 +99,6 @@ int tune_products(const struct options *options, const char *file) {
   if (folder == NULL) return STATUS_CANNOT;
   const char *measured = options->measured != NULL ? options->measured : measure(options, folder);
   status = measured != NULL ? read_measured(options, &travel, measured, file) : STATUS_CANNOT;
-  remove_folder(arena, folder);
+  remove_folder(folder);
   return status;
 }

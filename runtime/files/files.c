@@ -25,13 +25,20 @@ bool rt_join(char *out, size_t size, const char *folder, const char *name, struc
   return (length >= 0 && (size_t)length < size) || too_long(problem, folder);
 }
 
+/* A file of its own: what a link of this name leads to, and what a file of it is linked with, keep their bytes. */
+static int create(const char *path) {
+  static const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  int file = open(path, flags, 0666);
+  return file < 0 && errno == EEXIST && unlink(path) == 0 ? open(path, flags, 0666) : file;
+}
+
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
   writer->trail = rt_trail_start();
   writer->stream = NULL;
-  writer->file = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  writer->file = create(writer->partial);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
 
@@ -42,7 +49,7 @@ bool rt_writer_resume(struct writer *writer, const char *path, size_t size, stru
   snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
   writer->trail = rt_trail_start();
   writer->stream = NULL;
-  writer->file = open(writer->partial, O_WRONLY | O_CLOEXEC);
+  writer->file = open(writer->partial, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   if (writer->file < 0) return cannot(problem, writer->partial, "cannot be opened", errno);
   if (fstat(writer->file, &status) == 0 && status.st_size >= (off_t)size && ftruncate(writer->file, (off_t)size) == 0 &&
       lseek(writer->file, 0, SEEK_END) >= 0)

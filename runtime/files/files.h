@@ -25,7 +25,8 @@ struct writer {
   struct trail trail;    /* of what was added */
 };
 
-/* Begins to write `path`; a partial file that a killed run left is written over. */
+/* Begins to write `path`; a partial file that a killed run left is removed before, of a link of its name the link
+ * alone. */
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem);
 
 /* Goes on with a partial file beside `path` of which the first `size` bytes are good; the rest is cut off. What was

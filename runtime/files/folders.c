@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE /* dirfd */
+#define _DEFAULT_SOURCE /* dirfd, fdopendir */
 #include "runtime/files/folders.h"
 
 #include "runtime/files/files.h"
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static const char partial_ending[] = ".partial";
+enum { DEEPEST = 32 }; /* folders within each other that are removed */
 
 static bool cannot(struct problem *problem, const char *path, const char *what) {
   rt_problem(problem, "%s: %s: %s", path, what, strerror(errno));
@@ -25,21 +26,73 @@ bool rt_partial_name(char *out, size_t size, const char *folder, struct problem 
   return (length >= 0 && (size_t)length < size) || rt_problem(problem, "%.200s…: the path is too long", folder);
 }
 
-static bool remove_files(DIR *directory, const char *folder, struct problem *problem) {
+/* ---- Removing: by descriptors, so that no link leads out of the folder ---- */
+
+/* Where removing is, for messages, and what it stays on. */
+struct removal {
+  char path[4096];
+  size_t length;
+  dev_t device;
+  struct problem *problem;
+};
+
+static bool remove_entry(struct removal *removal, int in, const char *name, int depth);
+
+static bool remove_entries(struct removal *removal, DIR *directory, int depth) {
+  size_t length = removal->length, room = sizeof removal->path - length;
   for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (unlinkat(dirfd(directory), entry->d_name, 0) != 0) return cannot(problem, folder, "a file cannot be removed");
+    int added = snprintf(removal->path + length, room, "/%s", entry->d_name);
+    if (added < 0 || (size_t)added >= room)
+      return rt_problem(removal->problem, "%.200s…: the path is too long", removal->path);
+    removal->length = length + (size_t)added;
+    if (!remove_entry(removal, dirfd(directory), entry->d_name, depth)) return false;
+    removal->length = length;
+    removal->path[length] = '\0';
   }
   return true;
 }
 
-bool rt_folder_remove(const char *folder, struct problem *problem) {
-  DIR *directory = opendir(folder);
-  if (directory == NULL) return errno == ENOENT || errno == ENOTDIR || cannot(problem, folder, "cannot be opened");
-  bool removed = remove_files(directory, folder, problem);
+/* What a folder holds; one that another file system is mounted on is not the run's. */
+static bool empty_folder(struct removal *removal, int in, const char *name, int depth) {
+  struct stat status = {0};
+  int file = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return cannot(removal->problem, removal->path, "cannot be opened");
+  if (fstat(file, &status) == 0 && depth == 0) removal->device = status.st_dev;
+  DIR *directory = status.st_dev == removal->device && depth < DEEPEST ? fdopendir(file) : NULL;
+  if (directory == NULL) {
+    close(file);
+    return rt_problem(removal->problem, "%s: cannot be emptied: it is mounted there, or too deep", removal->path);
+  }
+  bool emptied = remove_entries(removal, directory, depth + 1);
   closedir(directory);
-  return removed && (rmdir(folder) == 0 || cannot(problem, folder, "cannot be removed"));
+  return emptied;
 }
+
+/* Removes `name` of the folder `in`: a folder with all that it holds, of a link the link alone. */
+static bool remove_entry(struct removal *removal, int in, const char *name, int depth) {
+  if (unlinkat(in, name, 0) == 0 || errno == ENOENT) return true;
+  if (errno != EISDIR) return cannot(removal->problem, removal->path, "cannot be removed");
+  return empty_folder(removal, in, name, depth) &&
+         (unlinkat(in, name, AT_REMOVEDIR) == 0 || cannot(removal->problem, removal->path, "cannot be removed"));
+}
+
+bool rt_folder_remove(const char *folder, struct problem *problem) {
+  struct removal removal = {.problem = problem};
+  int length = snprintf(removal.path, sizeof removal.path, "%s", folder);
+  if (length < 0 || (size_t)length >= sizeof removal.path)
+    return rt_problem(problem, "%.200s…: the path is too long", folder);
+  removal.length = (size_t)length;
+  return remove_entry(&removal, AT_FDCWD, folder, 0);
+}
+
+bool rt_folder_make_own(const char *folder, struct problem *problem) {
+  struct stat status;
+  if (lstat(folder, &status) == 0 && S_ISLNK(status.st_mode) && !rt_folder_remove(folder, problem)) return false;
+  return rt_make_folders(folder, problem);
+}
+
+/* ---- Replacing ---- */
 
 static bool sync_parent(const char *path, struct problem *problem) {
   char parent[4096];
@@ -63,7 +116,7 @@ static bool retire(const char *folder, const char *ending, struct problem *probl
 
 bool rt_folder_replace(const char *from, const char *to, struct problem *problem) {
   struct stat status;
-  if (stat(to, &status) == 0 && !retire(to, ".old", problem)) return false;
+  if (lstat(to, &status) == 0 && !retire(to, ".old", problem)) return false;
   if (rename(from, to) != 0) return cannot(problem, to, "cannot be put in its place");
   return sync_parent(to, problem);
 }
@@ -127,16 +180,27 @@ bool rt_folders_sweep(const char *folder, const char *prefix, struct problem *pr
   return swept;
 }
 
+/* Whether it is a folder, or a link that may lead to one: a file of such a name is no folder of the run. */
+static bool is_folder_or_link(const char *path) {
+  struct stat status;
+  return lstat(path, &status) == 0 && (S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode));
+}
+
+static bool path_of_number(char *out, size_t size, const char *folder, const char *prefix, int64_t number,
+                           struct problem *problem) {
+  int length = snprintf(out, size, "%s/%s%" PRId64, folder, prefix, number);
+  return (length >= 0 && (size_t)length < size) || rt_problem(problem, "%.200s…: the path is too long", folder);
+}
+
 bool rt_folders_limit(const char *folder, const char *prefix, int64_t limit, struct problem *problem) {
   struct numbers numbers;
   if (!rt_numbers_find(&numbers, folder, prefix, problem)) return false;
-  bool removed = true;
-  for (int i = 0; removed && i + limit < numbers.count; i++) {
+  bool good = true;
+  for (int i = numbers.count - 1; good && i >= 0; i--) {
     char path[4096];
-    int length = snprintf(path, sizeof path, "%s/%s%" PRId64, folder, prefix, numbers.items[i]);
-    removed = (length >= 0 && (size_t)length < sizeof path) ? retire(path, "", problem)
-                                                            : rt_problem(problem, "%s: the path is too long", folder);
+    good = path_of_number(path, sizeof path, folder, prefix, numbers.items[i], problem);
+    if (good && is_folder_or_link(path) && limit-- <= 0) good = retire(path, "", problem);
   }
   rt_numbers_free(&numbers);
-  return removed;
+  return good;
 }

@@ -44,10 +44,17 @@ static bool keep_history(struct log *log, int64_t keep, struct problem *problem)
          metrics_failed(log, problem);
 }
 
+/* A fresh run begins a file of its own: one that was linked to its name elsewhere keeps its lines. */
+static int open_metrics(const char *path, bool fresh) {
+  if (!fresh) return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (unlink(path) != 0 && errno != ENOENT) return -1;
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem) {
   *log = (struct log){.terminal = isatty(STDOUT_FILENO), .is_table = is_table};
   if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
-  log->metrics = open(log->metrics_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  log->metrics = open_metrics(log->metrics_path, keep < 0);
   return log->metrics >= 0 ? keep_history(log, keep, problem) : metrics_failed(log, problem);
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/weights/adapters.h"
 
 #include "runtime/files/files.h"
+#include "runtime/files/folders.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/shards.h"
 
@@ -95,7 +96,7 @@ static bool write_config(const struct accel_program *program, const char *folder
 bool rt_adapters_save(const struct accel_program *program, const char *folder, const void *weights,
                       struct problem *problem) {
   struct tensor_list list = {0};
-  bool saved = rt_make_folders(folder, problem);
+  bool saved = rt_folder_make_own(folder, problem);
   if (saved && !list_all(&list, program, weights))
     saved = rt_problem(problem, "%s: no memory for the adapters", folder);
   saved = saved && rt_shards_write(folder, "adapter_model", &list, 0, NULL, problem) &&

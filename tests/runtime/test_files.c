@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include "runtime/files/files.h"
+#include "runtime/files/folders.h"
 #include "runtime/files/mapping.h"
 #include "runtime/weights/safetensors.h"
 
@@ -174,6 +175,64 @@ static void makes_folders(void **state) {
   assert_int_equal(rmdir(upper), 0);
 }
 
+/* A file of the name that is written first may be a link to another, or another's second name. */
+static void writes_beside_links(void **state) {
+  char other[160], text[8] = "";
+  (void)state;
+  snprintf(other, sizeof other, "%s/other", folder);
+  for (int hard = 0; hard < 2; hard++) {
+    assert_true(write_text("kept") && rename(path, other) == 0);
+    assert_int_equal(hard ? link(other, partial) : symlink(other, partial), 0);
+    assert_true(write_text("new"));
+    content_is("new");
+    FILE *file = fopen(other, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text - 1, file), 4);
+    fclose(file);
+    assert_string_equal(text, "kept");
+    assert_false(exists(partial));
+  }
+  assert_int_equal(unlink(other), 0);
+}
+
+static void made(const char *name, bool is_folder) {
+  char at[160];
+  snprintf(at, sizeof at, "%s/%s", folder, name);
+  FILE *file = is_folder ? NULL : fopen(at, "w");
+  assert_true(is_folder ? mkdir(at, 0700) == 0 : file != NULL && fclose(file) == 0);
+}
+
+static void removes_folders(void **state) {
+  char target[160], run[160], name[200], deep[4000];
+  (void)state;
+  snprintf(target, sizeof target, "%s/target", folder);
+  snprintf(run, sizeof run, "%s/run", folder);
+  made("target", true), made("target/file", false);
+  made("run", true), made("run/file", false), made("run/inner", true), made("run/inner/file", false);
+  snprintf(name, sizeof name, "%s/inner/link", run);
+  assert_int_equal(symlink(target, name), 0);
+  assert_true(rt_folder_remove(run, &problem));
+  assert_false(exists(run));
+  assert_int_equal(symlink(target, run), 0);
+  assert_true(rt_folder_remove(run, &problem));
+  assert_true(rt_folder_remove(run, &problem)); /* what is not there is removed */
+  assert_int_equal(symlink(target, run), 0);
+  assert_true(rt_folder_make_own(run, &problem));
+  made("run/own", false);
+  snprintf(name, sizeof name, "%s/own", target);
+  assert_false(exists(name));
+  size_t at = (size_t)snprintf(deep, sizeof deep, "%s", run);
+  for (int i = 0; i < 40; i++) at += (size_t)snprintf(deep + at, sizeof deep - at, "/d");
+  assert_true(rt_make_folders(deep, &problem));
+  assert_false(rt_folder_remove(run, &problem));
+  assert_non_null(strstr(problem.what, "/d: cannot be emptied: it is mounted there, or too deep"));
+  snprintf(name, sizeof name, "%s/d/d/d/d/d/d/d/d/d/d", run);
+  assert_true(rt_folder_remove(name, &problem) && rt_folder_remove(run, &problem));
+  snprintf(name, sizeof name, "%s/file", target);
+  assert_true(exists(name));
+  assert_true(rt_folder_remove(target, &problem));
+}
+
 static int set_up(void **state) {
   (void)state;
   if (mkdtemp(folder) == NULL) return -1;
@@ -197,6 +256,8 @@ int main(void) {
       cmocka_unit_test(survives_a_kill),
       cmocka_unit_test(reports_what_fails),
       cmocka_unit_test(makes_folders),
+      cmocka_unit_test(writes_beside_links),
+      cmocka_unit_test(removes_folders),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
