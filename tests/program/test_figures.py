@@ -41,12 +41,13 @@ MEASURES = [
 ]
 
 
-# A process inherits the peak of the one that it was before exec, so a small one starts the trainer, not this one.
+# A process inherits the peak of the one that it was before exec, so a small one starts the trainer, not this one. The
+# figure has a file of its own: the trainer's streams are the trainer's.
 MEASURE = """
 import os, sys
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(pid, 0)
-sys.stderr.write(str(usage.ru_maxrss * 1024))
+open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 
@@ -57,12 +58,12 @@ def peak(trainer):
 
 
 def one_peak(trainer):
-    result = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, trainer.folder / "trainer"], cwd=trainer.folder,
+    result = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, "peak", trainer.folder / "trainer"], cwd=trainer.folder,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "OMP_NUM_THREADS": "2"})
     if result.returncode != 0:
         raise AssertionError(f"the trainer ended with {result.returncode}: {result.stderr}")
-    return int(result.stderr)
+    return int((trainer.folder / "peak").read_text())
 
 
 class Figures(unittest.TestCase):
