@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 static bool metrics_failed(struct log *log, struct problem *problem) {
@@ -51,8 +52,14 @@ static int open_metrics(const char *path, bool fresh) {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
+/* A terminal of somebody who looks at it: mpirun gives each rank one, wherever its own output goes, and that one is no
+ * session's. */
+static bool is_watched(int descriptor) {
+  return isatty(descriptor) && tcgetsid(descriptor) > 0;
+}
+
 bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem) {
-  *log = (struct log){.terminal = isatty(STDOUT_FILENO), .is_table = is_table};
+  *log = (struct log){.terminal = is_watched(STDOUT_FILENO), .is_table = is_table};
   if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
   log->metrics = open_metrics(log->metrics_path, keep < 0);
   return log->metrics >= 0 ? keep_history(log, keep, problem) : metrics_failed(log, problem);

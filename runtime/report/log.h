@@ -30,7 +30,7 @@ struct figures {
 };
 
 struct log {
-  bool terminal;     /* standard output is one: a progress line is kept at its end */
+  bool terminal;     /* standard output is this session's: a progress line is kept at its end */
   bool has_progress; /* and stands there now */
   bool has_header;
   bool is_table; /* rows a second instead of tokens */

@@ -174,7 +174,7 @@ class BadData(support.Folder):
             path.write_bytes(content)
         done = self.train("--data", "data", FAKE_FORMAT=self.FORMATS[format], **environment)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"rank 0: error: {message}", done.stderr.decode())
+        self.assertIn(f"error: {message}", done.stderr.decode())
         self.assertIn("\n    help: ", done.stderr.decode())
         self.assertEqual(done.stdout, b"")
         self.assertEqual(self.files(), [] if content is None else ["data"])
