@@ -1,8 +1,6 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "runtime/files/mapping.h"
 
-#include "runtime/process/world.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -65,10 +63,12 @@ static void on_bus_error(int number) {
 
 void rt_guard_mappings(void) {
   struct sigaction action = {.sa_handler = on_bus_error};
+  char speaker[SPEAKER];
+  rt_speaker(speaker, sizeof speaker);
   snprintf(cut_file, sizeof cut_file,
-           "rank %d: error: a data or weights file became shorter while it was being read\n"
+           "%serror: a data or weights file became shorter while it was being read\n"
            "    help: start again, and leave the file as it is while the program runs\n",
-           rt_world()->rank);
+           speaker);
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, NULL);
 }

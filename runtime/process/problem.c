@@ -22,17 +22,26 @@ bool rt_help(struct problem *problem, const char *format, ...) {
   return false;
 }
 
+void rt_speaker(char *text, size_t size) {
+  const struct world *world = rt_world();
+  snprintf(text, size, world->ranks > 1 ? "rank %d: " : "", world->rank);
+}
+
 void rt_fail(const struct problem *problem, int status) {
+  char speaker[SPEAKER];
+  rt_speaker(speaker, sizeof speaker);
   fflush(stdout); /* what went before stands before the error */
-  fprintf(stderr, "rank %d: error: %s\n", rt_world()->rank, problem->what);
+  fprintf(stderr, "%serror: %s\n", speaker, problem->what);
   if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
   rt_world_end(status);
 }
 
 void rt_warn(const char *format, ...) {
   va_list arguments;
+  char speaker[SPEAKER];
+  rt_speaker(speaker, sizeof speaker);
   fflush(stdout);
-  fprintf(stderr, "rank %d: warning: ", rt_world()->rank);
+  fprintf(stderr, "%swarning: ", speaker);
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
   va_end(arguments);

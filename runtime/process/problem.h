@@ -4,6 +4,7 @@
 #define RUNTIME_PROCESS_PROBLEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdnoreturn.h>
 
 struct problem {
@@ -17,10 +18,15 @@ bool rt_problem(struct problem *problem, const char *format, ...) __attribute__(
 /* Adds what to do. Returns false. */
 bool rt_help(struct problem *problem, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints the problem with this process's rank to standard error and ends the process with `status`. */
+enum { SPEAKER = 24 }; /* bytes that rt_speaker needs */
+
+/* Writes what a message of this process begins with: "rank 3: ", or nothing where a run has one process. */
+void rt_speaker(char *text, size_t size);
+
+/* Prints the problem, after the rank where a run has several, to standard error and ends the process with `status`. */
 noreturn void rt_fail(const struct problem *problem, int status);
 
-/* Prints a warning with this process's rank to standard error. */
+/* Prints a warning, after the rank where a run has several, to standard error. */
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -176,7 +176,7 @@ static void test_breaks(void **state) {
   assert_int_equal(ended(forgets_wait, "", text, sizeof text), STANDIN_STATUS);
   assert_non_null(strstr(text, "without waiting for cudaMemsetAsync"));
   assert_int_equal(ended(fails_late, "STANDIN_FAIL=cudaStreamSynchronize", text, sizeof text), 1);
-  assert_non_null(strstr(text, "rank 0: error: runtime/cuda/device.c:"));
+  assert_non_null(strstr(text, "error: runtime/cuda/device.c:"));
   assert_non_null(strstr(text, "an illegal memory access was encountered"));
   assert_non_null(strstr(text, "compute-sanitizer"));
 }

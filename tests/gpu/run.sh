@@ -107,7 +107,7 @@ if [ -z "$gpu" ]; then
     generate) forward generate || status=$? ;;
     *) train "$job" "$job" --steps 1 || status=$? ;;
     esac
-    if [ "$status" = 1 ] && grep -q '^rank 0: error: no ' "runs/$job.log"; then
+    if [ "$status" = 1 ] && grep -q '^error: no ' "runs/$job.log"; then
       tell start "$job" ok "$(head -1 "runs/$job.log")"
     else
       tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"

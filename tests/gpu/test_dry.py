@@ -136,7 +136,7 @@ class Script(unittest.TestCase):
 
     def test_what_fails_leaves_others_alone(self):
         folder = self.pack(["float32", "bf16", "steady", "gpt2-124m-b4", "resume"])
-        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\necho 'rank 0: error: it broke'\nexit 1\n")
+        executable(folder / "bundles" / "float32" / "made", "#!/bin/sh\necho 'error: it broke'\nexit 1\n")
         executable(folder / "bundles" / "gpt2-124m-b4" / "made", "#!/bin/sh\nexec sleep 50\n")
         executable(folder / "bundles" / "resume" / "build.sh", "#!/bin/sh\necho 'no compiler'\nexit 1\n")
         ended, results = self.start(folder, CAP="30")
@@ -145,7 +145,7 @@ class Script(unittest.TestCase):
         for without in (("machine", "pytorch"), ("pytorch", "bf16")):
             self.assertEqual(said[without][0], "SKIPPED", without)
         self.assertEqual(said["build", "resume"], ("FAILED", "no compiler"))
-        self.assertEqual(said["correctness", "float32"], ("FAILED", "rank 0: error: it broke"))
+        self.assertEqual(said["correctness", "float32"], ("FAILED", "error: it broke"))
         self.assertEqual(said["benchmark", "gpt2-124m-b4"], ("FAILED", "error: it did not end in time"))
         self.assertEqual(said["correctness", "bf16"][0], "ok")
         self.assertEqual(said["repeat", "steady"][0], "ok")

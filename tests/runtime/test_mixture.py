@@ -67,7 +67,7 @@ class Files(support.Folder):
             words = [word for part in parts for word in part]
             done = self.run_program("print_mixture", LENGTH, 1, 0, 1, *words)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(f"rank 0: error: {message}\n    help: ", done.stderr.decode())
+            self.assertIn(f"error: {message}\n    help: ", done.stderr.decode())
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Rows(support.Folder):
     def refused(self, message):
         done = self.run_program("print_rows", "x.npy", 6, 3, 0, 1, "y.npy")
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"rank 0: error: {message}", done.stderr.decode())
+        self.assertIn(f"error: {message}", done.stderr.decode())
         self.assertIn("\n    help: ", done.stderr.decode())
 
     def test_refused(self):

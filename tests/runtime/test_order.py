@@ -54,7 +54,7 @@ class Rows(support.Folder):
             (self.folder / "table.csv").write_text(text)
             done = self.run_program("print_rows", "table.csv", 2, 3, 0, 1)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(f"rank 0: error: {message}\n    help: ", done.stderr.decode())
+            self.assertIn(f"error: {message}\n    help: ", done.stderr.decode())
 
 
 if __name__ == "__main__":

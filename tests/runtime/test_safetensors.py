@@ -95,7 +95,7 @@ class RoundTrip(support.Folder):
             (self.folder / "given.safetensors").write_bytes(whole[:cut])
             done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors")
             self.assertEqual(done.returncode, 1)
-            self.assertIn(b"rank 0: error: given.safetensors: ", done.stderr)
+            self.assertIn(b"error: given.safetensors: ", done.stderr)
             self.assertEqual(self.files(), ["corpus.txt", "given.safetensors"])
 
 
