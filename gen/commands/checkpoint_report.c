@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gen/base/path.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -36,7 +37,12 @@ static bool list_in(json_t *list, const char *folder, const char *prefix, struct
   for (int i = 0; i < numbers.count; i++) {
     char path[4096];
     snprintf(path, sizeof path, "%.4000s/%s%" PRId64, folder, prefix, numbers.items[i]);
-    json_array_append_new(list, entry_of(path));
+    json_t *entry = entry_of(path);
+    struct stat status;
+    if (json_object_get(entry, "damage") != NULL && lstat(path, &status) != 0) /* a run has dropped it meanwhile */
+      json_decref(entry);
+    else
+      json_array_append_new(list, entry);
   }
   rt_numbers_free(&numbers);
   return true;

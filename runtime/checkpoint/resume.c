@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/divided.h"
+#include "runtime/files/lock.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/tensors.h"
 
@@ -35,7 +36,8 @@ static void go_on_with_samples(struct accel_run *run, const struct checkpoint *w
 
 bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
   if (run->chosen) return true;
-  bool good = rt_saver_open(&run->saver, run->program, run->project_dir, run->arena.base, problem) &&
+  bool good = (!rt_is_main() || rt_lock_folder(run->project_dir, problem)) &&
+              rt_saver_open(&run->saver, run->program, run->project_dir, run->arena.base, problem) &&
               (!rt_is_main() || choose(run, problem));
   rt_world_require(good, problem, 1);
   rt_world_share(run->resumed, sizeof run->resumed);

@@ -5,7 +5,7 @@
 #include "runtime/process/problem.h"
 #include "runtime/run/run.h"
 
-/* Opens the run's saver and finds the checkpoint to go on from, in run->resumed; empty: a fresh start. Once it has, it
+/* Locks the project's folder, opens the run's saver and finds the checkpoint to go on from, in run->resumed; empty: a fresh start. Once it has, it
  * does nothing more. */
 bool rt_resume_choose(struct accel_run *run, struct problem *problem);
 

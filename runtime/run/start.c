@@ -184,7 +184,6 @@ bool accel_load_is_due(struct accel_run *run) {
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   return rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", problem) &&
-         rt_make_folders(run->project_dir, problem) &&
          rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
                      problem);
 }

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -103,6 +104,50 @@ class Checkpoints(support.Folder):
         self.good(FAKE_TOTAL_LIMIT=2)
         self.assertEqual((away / "metrics.jsonl").read_bytes(), lines)
 
+    def test_two_runs_in_one_folder(self):
+        """The second one says who writes there and changes nothing; in another folder it runs; a killed run blocks no other."""
+        self.steps = 100000000
+        self.environment.update(FAKE_SAVE_EVERY=0, FAKE_LOG_EVERY=1000)
+        process = self.start()
+        self.wait_for_steps(process)
+        done = self.go("--resume", "auto")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"error: runs/fake: another run writes here: process {process.pid} on {socket.gethostname()}\n"
+                      "    help: wait for its end, or choose another folder with --project-dir\n", done.stderr.decode())
+        self.steps = 20
+        self.good("--project-dir", "runs/other")
+        self.assertIsNone(process.poll())
+        self.assertEqual([line["step"] for line in self.metrics()][:1], [1000])
+        process.kill()
+        process.communicate(timeout=300)
+        self.good("--resume", "auto")
+        self.assertNotIn("runs/fake/run.lock", self.files())
+
+    def test_many_runs_at_once(self):
+        """Each either trains or says that another does; what stands there then is that of a run."""
+        wanted = self.unstopped()
+        for _ in range(3):
+            processes = [self.start("--resume", "auto", stderr=subprocess.PIPE) for _ in range(6)]
+            ends = [(process.communicate(timeout=300)[1].decode(), process.returncode) for process in processes]
+            self.assertIn(0, [status for _, status in ends])
+            for error, status in ends:
+                self.assertRegex(error, r"^rank 0: error: runs/fake: another run writes here" if status else "^$")
+            self.assertEqual(self.result(), wanted)
+            shutil.rmtree(self.folder / "runs")
+
+    def test_lock_leaves_nothing(self):
+        """A run that is refused, or fails before its first step, leaves no folder; where there are no locks, that is said."""
+        self.write_corpus("tiny.txt", 3)
+        for arguments in (("--resume", "runs/none"), ("--data", "tiny.txt")):
+            self.assertEqual(self.go("--project-dir", "new/a/b", *arguments).returncode, 1)
+            self.assertFalse((self.folder / "new").exists())
+        self.good()
+        self.assertNotIn("runs/fake/run.lock", self.files())
+        for number in (errno.ENOLCK, errno.ENOSYS):
+            done = self.faulty(1, number, "--resume", "auto", FAULT_CALL="fcntl")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"warning: runs/fake/run.lock: cannot be locked: {os.strerror(number)}".encode(), done.stderr)
+
     def test_shards(self):
         wanted = self.unstopped()
         self.good(FAKE_SHARD_BYTES=1024)
@@ -182,10 +227,11 @@ class Checkpoints(support.Folder):
             shutil.rmtree(self.folder / "runs")
         return process.returncode, output
 
-    def start(self, *arguments):
+    def start(self, *arguments, **streams):
         variables = {key: str(value) for key, value in self.environment.items()}
         return subprocess.Popen([support.program("fake_trainer"), "--data", "corpus.txt", "--steps", str(self.steps),
-                                 *arguments], cwd=self.folder, env={**os.environ, **variables}, stdout=subprocess.PIPE)
+                                 *arguments], cwd=self.folder, env={**os.environ, **variables}, stdout=subprocess.PIPE,
+                                **streams)
 
     def wait_for_steps(self, process):
         path = self.folder / "runs/fake/metrics.jsonl"
@@ -252,7 +298,8 @@ class Checkpoints(support.Folder):
         wanted = self.unstopped()
         calls = self.calls()
         self.assertGreater(len(calls), 100)
-        self.assertLessEqual({"open", "write", "close", "fsync", "rename", "ftruncate", "unlink", "unlinkat", "mkdir"},
+        self.assertLessEqual({"open", "write", "close", "fsync", "rename", "ftruncate", "unlink", "unlinkat", "mkdir",
+                              "fcntl"},
                              set(calls))
         ways = [(number, background) for number in (errno.ENOSPC, errno.EIO, errno.EACCES, 0) for background in (0, 1)]
         for at, name in enumerate(calls, 1):
@@ -282,7 +329,7 @@ class Checkpoints(support.Folder):
         wanted = self.unstopped()
         count = len(self.calls())
         for number in (errno.ENOSPC, errno.ESTALE, errno.EACCES, errno.EROFS):
-            done = self.faulty(count // 4, number, until=count // 4 + 40)
+            done = self.faulty(count // 4, number, until=count // 4 + 25)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stderr.decode(), rf"warning: runs/fake\S*: .*{os.strerror(number)}; the run goes on")
             self.assertEqual(self.result(), wanted)

@@ -130,3 +130,13 @@ int mkdir(const char *path, mode_t mode) {
 int rmdir(const char *path) {
   return fails("rmdir", path) ? -1 : (int)syscall(SYS_rmdir, path);
 }
+
+/* Of its commands those that lock. */
+int fcntl(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void *argument = va_arg(arguments, void *);
+  va_end(arguments);
+  if (command == F_SETLK && fails("fcntl", path_of(file))) return -1;
+  return (int)syscall(SYS_fcntl, file, command, argument);
+}
