@@ -147,18 +147,26 @@ static void bind_function(struct compiler *c, struct scope *s, struct function *
   struct scope body = jj_scope(c->env, s, function);
   body.takes_extra = true;
   struct outside outside = enter_inner(c);
+  bool bare_caller = false;
   for (int i = 0; i < function->params.count; i++) {
     struct jinja_string *name = function->params.items[i]->as.name.name;
     jj_scope_parameter(&body, name);
-    if (name->word == W_caller) function->explicit_caller = true;
+    if (name->word != W_caller) continue;
+    function->explicit_caller = true;
+    bare_caller = i < function->params.count - function->defaults.count;
   }
   jj_note_all(&body, &function->defaults);
+  body.bare_caller = bare_caller;
   jj_note_all(&body, &function->body);
   function->initial = jj_scope_initializers(&body);
   bind_all(c, &body, &function->params);
   bind_all(c, &body, &function->defaults);
   bind_all(c, &body, &function->body);
   leave_inner(c, outside);
+  if (!body.reads_bare_caller) return;
+  jj_syntax_error(c->fault, function->node->line, function->node->column,
+                  "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a "
+                  "default.");
 }
 
 static void bind_if(struct compiler *c, struct scope *s, struct node *node) {

@@ -79,13 +79,30 @@ static size_t behind_line_end(const struct jinja_string *text, size_t at) {
   return at + (size_t)size;
 }
 
+/* A string with an indention that is safe becomes safe where Python's operators see it: `indention + line` escapes the
+ * line, and what is joined of such lines is a plain string again. */
+static struct jinja_value indent_by_safe(struct run *run, struct jinja_value input, struct jinja_value by, bool first,
+                                         bool blank) {
+  const struct jinja_list *lines =
+      jj_lines(run, jj_binary(run, OP_ADD, input, jj_cstr(run->pool, "\n")), false).as.list;
+  struct jinja_value newline = jj_cstr(run->pool, "\n"), text = lines->items[0];
+  if (blank) text = jj_escape(run, text);
+  for (int i = 1; i < lines->count; i++) {
+    bool indented = blank || lines->items[i].as.string->length > 0;
+    struct jinja_value line = indented ? jj_binary(run, OP_ADD, by, lines->items[i]) : lines->items[i];
+    line.safe = text.safe;
+    text = jj_binary(run, OP_ADD, jj_binary(run, OP_ADD, text, newline), line);
+  }
+  return first ? jj_binary(run, OP_ADD, by, text) : text;
+}
+
 FILTER(filter_indent) {
   if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
   if (input.kind != JINJA_STRING)
     jj_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", jj_type_name(input));
   struct jinja_value by = indention(run, call);
-  if (input.safe) by = jj_escape(run, by);
   bool first = jj_arg_true(run, call, 1, false), blank = jj_arg_true(run, call, 2, false);
+  if (by.safe && !input.safe) return indent_by_safe(run, input, by, first, blank);
   const struct jinja_list *lines = jj_lines(run, input, false).as.list;
   const struct jinja_string *text = input.as.string;
   struct buffer *before = jj_capture_begin(run);

@@ -92,6 +92,11 @@ static bool tuple_ends(const struct parser *p, const char *end) {
   return kind == T_VARIABLE_END || kind == T_BLOCK_END || kind == T_RPAREN || (end != NULL && jj_at_name(p, end));
 }
 
+/* 9223372036854775808, of which there is only the negative. */
+static bool is_least(const struct token *token) {
+  return token->kind == T_INTEGER && token->value.as.integer == INT64_MIN;
+}
+
 struct node *jj_parse_primary(struct parser *p, bool namespaces) {
   const struct token *token = p->at;
   struct node *node;
@@ -101,6 +106,9 @@ struct node *jj_parse_primary(struct parser *p, bool namespaces) {
   case T_STRING:
     return parse_strings(p);
   case T_INTEGER:
+    if (is_least(token)) jj_parse_error(p, token, "the integer does not fit in 64 bits");
+    p->at++;
+    return jj_constant_node(p, token, token->value);
   case T_FLOAT:
     p->at++;
     return jj_constant_node(p, token, token->value);
@@ -149,7 +157,10 @@ static struct node *parse_unary(struct parser *p, bool with_filter) {
   const struct token *token = p->at;
   struct node *node;
   jj_deeper(p);
-  if (token->kind == T_SUB || token->kind == T_ADD) {
+  if (token->kind == T_SUB && is_least(token + 1)) {
+    p->at += 2;
+    node = jj_constant_node(p, token, token[1].value);
+  } else if (token->kind == T_SUB || token->kind == T_ADD) {
     p->at++;
     node = jj_pair_node(p, token->kind == T_SUB ? N_NEG : N_POS, 0, token, parse_unary(p, false), NULL);
   } else {

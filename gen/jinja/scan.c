@@ -42,6 +42,9 @@ size_t jj_scan_name(const char *bytes, size_t length) {
   return at;
 }
 
+/* The largest number that an integer can be the negative of. */
+#define MAGNITUDE ((uint64_t)INT64_MAX + 1)
+
 /* Digits of a base with single underscores between them; gives the length, and their value in *value. */
 static size_t scan_digits(const char *bytes, size_t length, int base, uint64_t *value, bool *overflow) {
   size_t at = 0;
@@ -51,7 +54,7 @@ static size_t scan_digits(const char *bytes, size_t length, int base, uint64_t *
     int c = (unsigned char)bytes[digit_at], lower = c | 0x20;
     int digit = c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 99;
     if (digit >= base) break;
-    if (*value > (INT64_MAX - (uint64_t)digit) / (uint64_t)base) *overflow = true;
+    if (*value > (MAGNITUDE - (uint64_t)digit) / (uint64_t)base) *overflow = true;
     *value = *value * (uint64_t)base + (uint64_t)digit;
     at = digit_at + 1;
   }

@@ -7,7 +7,7 @@
 struct number {
   size_t length;
   bool real, overflow;
-  int64_t as_int;
+  int64_t as_int; /* INT64_MIN for its magnitude, which is an integer only after a minus sign */
   double as_double;
 };
 

@@ -87,8 +87,17 @@ static int cached_slot(struct scope *scope, struct jinja_string *name) {
   return cached->items[cached->count - 1].slot;
 }
 
+/* The nearest macro around whose parameter `caller` is what the name means. */
+static struct scope *bare_caller(struct scope *scope, const struct jinja_string *name) {
+  if (name->word != W_caller) return NULL;
+  while (scope != NULL && !scope->bare_caller) scope = scope->parent;
+  return scope;
+}
+
 void jj_scope_load(struct scope *scope, struct jinja_string *name) {
   int up;
+  struct scope *macro = bare_caller(scope, name);
+  if (macro != NULL) macro->reads_bare_caller = true;
   if (find(scope, name, &up) == NULL) define(scope, name, cached_slot(scope, name));
 }
 
@@ -102,7 +111,14 @@ static void set_initial(struct scope *scope, struct symbol *symbol) {
   if (outer != NULL) symbol->initial.outer = (struct variable){.name = name, .up = up, .slot = outer->slot};
 }
 
+/* A name that is given another value is no longer the parameter. */
+static void give_value(struct scope *scope, const struct jinja_string *name) {
+  struct scope *macro = bare_caller(scope, name);
+  if (macro != NULL) macro->bare_caller = false;
+}
+
 void jj_scope_store(struct scope *scope, struct jinja_string *name) {
+  give_value(scope, name);
   struct symbol *symbol = own_symbol(scope, name);
   if (symbol == NULL) {
     symbol = define(scope, name, new_slot(scope));
@@ -118,6 +134,7 @@ void jj_scope_store(struct scope *scope, struct jinja_string *name) {
 }
 
 int jj_scope_parameter(struct scope *scope, struct jinja_string *name) {
+  give_value(scope, name);
   struct symbol *symbol = own_symbol(scope, name);
   if (symbol == NULL) symbol = define(scope, name, 0);
   if (!symbol->own) symbol->slot = new_slot(scope);
