@@ -53,7 +53,7 @@ static bool list_item(struct jinja_value object, struct jinja_value key, struct 
   int64_t index = jj_as_int(key);
   if (index < 0) index += list->count;
   if (index < 0 || index >= list->count) return false;
-  *out = list->items[index];
+  *out = jj_item(list, index);
   return true;
 }
 
@@ -108,7 +108,7 @@ static int64_t clamp(int64_t index, int64_t count, int64_t low, int64_t high) {
 }
 
 struct slice {
-  int64_t start, step, count;
+  int64_t start, stop, step, count;
 };
 
 static struct slice resolve_slice(struct run *run, int64_t count, struct jinja_value start, struct jinja_value stop,
@@ -120,7 +120,7 @@ static struct slice resolve_slice(struct run *run, int64_t count, struct jinja_v
       start.kind == JINJA_NONE ? (by > 0 ? 0 : count - 1) : clamp(slice_bound(run, start, 0), count, low, high);
   int64_t to = stop.kind == JINJA_NONE ? (by > 0 ? count : -1) : clamp(slice_bound(run, stop, 0), count, low, high);
   int64_t span = by > 0 ? to - from : from - to, size = by > 0 ? by : by == INT64_MIN ? INT64_MAX : -by;
-  return (struct slice){from, by, span > 0 ? (span - 1) / size + 1 : 0};
+  return (struct slice){from, to, by, span > 0 ? (span - 1) / size + 1 : 0};
 }
 
 static struct jinja_value slice_string(struct run *run, struct jinja_value object, struct slice slice) {
@@ -142,6 +142,14 @@ static struct jinja_value slice_string(struct run *run, struct jinja_value objec
   return value;
 }
 
+/* A range again, whose end is where the slice ends, as in Python: range(10)[2:8:3] is range(2, 8, 3). */
+static struct jinja_value slice_range(struct run *run, const struct jinja_list *range, struct slice slice) {
+  uint64_t start = (uint64_t)range->start, step = (uint64_t)range->step;
+  return jj_range(run->pool, (int64_t)(start + (uint64_t)slice.start * step),
+                  (int64_t)(start + (uint64_t)slice.stop * step), (int64_t)(step * (uint64_t)slice.step),
+                  (int)slice.count);
+}
+
 struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct jinja_value start,
                             struct jinja_value stop, struct jinja_value step) {
   if (jj_is_chainable(run, object)) return object;
@@ -152,12 +160,10 @@ struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct j
   struct slice slice = resolve_slice(run, jj_length(run, object), start, stop, step);
   if (object.kind == JINJA_STRING) return slice_string(run, object, slice);
   const struct jinja_list *from = object.as.list;
+  if (from->flavour == FLAVOUR_RANGE) return slice_range(run, from, slice);
   enum flavour flavour = from->flavour == FLAVOUR_GROUP ? FLAVOUR_TUPLE : (enum flavour)from->flavour;
   struct jinja_value part = jj_new_list(run, flavour, (int)slice.count);
   for (int64_t i = 0; i < slice.count; i++) jj_push(run->pool, part.as.list, from->items[slice.start + i * slice.step]);
-  part.as.list->start = from->start + slice.start * from->step;
-  part.as.list->step = from->step * slice.step;
-  part.as.list->stop = part.as.list->start + slice.count * part.as.list->step;
   return part;
 }
 

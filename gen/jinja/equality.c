@@ -42,10 +42,17 @@ static bool is_tuple(const struct jinja_list *list) {
   return list->flavour == FLAVOUR_TUPLE || list->flavour == FLAVOUR_GROUP;
 }
 
+/* Of as many items: equal where the items are. */
+static bool equal_ranges(const struct jinja_list *a, const struct jinja_list *b) {
+  if (a->count == 0) return true;
+  return a->start == b->start && (a->count == 1 || a->step == b->step);
+}
+
 static bool equal_lists(const struct jinja_list *a, const struct jinja_list *b, struct bounds *bounds) {
   if (a == b) return true;
   if (is_tuple(a) != is_tuple(b) || (!is_tuple(a) && a->flavour != b->flavour)) return false;
   if (a->flavour == FLAVOUR_GENERATOR || a->flavour == FLAVOUR_VALUES || a->count != b->count) return false;
+  if (a->flavour == FLAVOUR_RANGE) return equal_ranges(a, b);
   for (int i = 0; i < a->count; i++) {
     if (!equal_within(a->items[i], b->items[i], bounds)) return false;
   }
@@ -155,6 +162,7 @@ static bool hashable_within(struct jinja_value v, struct bounds *bounds) {
   if (v.kind == JINJA_MAP) return false;
   if (v.kind != JINJA_LIST) return true;
   if (v.as.list->flavour == FLAVOUR_LIST || v.as.list->flavour == FLAVOUR_ITEMS) return false;
+  if (v.as.list->flavour == FLAVOUR_RANGE) return true;
   if (bounds->depth == MAX_COMPARE_DEPTH) return false;
   bounds->depth++;
   for (int i = 0; i < v.as.list->count; i++) {
@@ -174,6 +182,12 @@ static uint32_t hash_int(int64_t value) {
   return (uint32_t)(mixed >> 32) | 1u;
 }
 
+static uint32_t hash_range(const struct jinja_list *range) {
+  uint32_t hash = hash_int(range->count);
+  if (range->count > 0) hash = hash * 1000003u ^ hash_int(range->start);
+  return range->count > 1 ? hash * 1000003u ^ hash_int(range->step) : hash;
+}
+
 uint32_t jj_hash(struct jinja_value v) {
   switch (v.kind) {
   case JINJA_STRING:
@@ -186,6 +200,7 @@ uint32_t jj_hash(struct jinja_value v) {
     return jj_hash_bytes((const char *)&v.as.real, sizeof v.as.real);
   case JINJA_LIST: {
     uint32_t hash = 31;
+    if (v.as.list->flavour == FLAVOUR_RANGE) return hash_range(v.as.list);
     for (int i = 0; i < v.as.list->count; i++) hash = hash * 1000003u ^ jj_hash(v.as.list->items[i]);
     return hash;
   }

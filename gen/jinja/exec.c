@@ -99,7 +99,7 @@ static struct jinja_list *filtered(struct run *run, struct activation *a, const 
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_LIST, 0);
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
-    assign(run, a, loop->target, items->items[i], false);
+    assign(run, a, loop->target, jj_item(items, i), false);
     if (jj_truth(run, jj_eval(run, a, loop->filter)))
       jj_push(run->pool, kept.as.list, target_value(run, a, loop->target));
   }
@@ -129,17 +129,19 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
                       const struct jinja_list *items, struct loop_object *object) {
   bool completed = false;
   const struct item *around = run->item;
-  for (int i = 0; i < items->count; i++) {
+  /* what reads the loop itself, as `loop|first` does, moves it on */
+  for (int i = 0; i < items->count; i = object != NULL ? object->index0 + 1 : i + 1) {
+    struct jinja_value item = jj_item(items, i);
     jj_spend(run, 1);
-    if (run->mapped) run->item = new_item(run, items->items[i], around);
+    if (run->mapped) run->item = new_item(run, item, around);
     if (object != NULL) {
       object->index0 = i;
       a->slots[loop->loop_slot] = (struct jinja_value){.kind = JINJA_OBJECT, .as.object = object};
     }
     if (loop->target->kind == N_NAME) {
-      store(run, a, &loop->target->as.name, items->items[i], false);
+      store(run, a, &loop->target->as.name, item, false);
     } else {
-      assign(run, a, loop->target, items->items[i], false);
+      assign(run, a, loop->target, item, false);
     }
     if (loop->body_initial.count > 0) jj_initialize(run, a, &loop->body_initial);
     enum flow flow = jj_exec(run, a, &loop->body);
@@ -155,7 +157,7 @@ enum flow jj_loop(struct run *run, struct activation *a, const struct node *node
                   int depth0) {
   const struct for_loop *loop = node->as.loop;
   struct activation *inner = loop->recursive ? jj_activation(run, loop->function, a, a->context) : a;
-  const struct jinja_list *items = jj_iterate(run, iterable);
+  const struct jinja_list *items = jj_sequence(run, iterable);
   if (loop->filter != NULL) items = filtered(run, inner, loop, items);
   struct loop_object *object = loop->extended ? new_loop(run, a, node, items, depth0) : NULL;
   if (run_items(run, inner, loop, items, object) || loop->else_body.count == 0) return FLOW_NEXT;

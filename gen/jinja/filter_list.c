@@ -12,9 +12,12 @@ FILTER(filter_first) {
       input.as.list->cursor < input.as.list->count) {
     return input.as.list->items[input.as.list->cursor++]; /* the rest stays for the next reader */
   }
-  const struct jinja_list *items = jj_iterate(run, input);
+  struct jinja_value pair;
+  bool loop = input.kind == JINJA_OBJECT && ((struct object *)input.as.object)->type == OBJECT_LOOP;
+  if (loop && jj_loop_next(run, input, &pair)) return pair;
+  const struct jinja_list *items = jj_sequence(run, input);
   if (items->count == 0) return jj_undefined_hint(run, "No first item, sequence was empty.");
-  return items->items[0];
+  return jj_item(items, 0);
 }
 
 static const struct jinja_list *reversible(struct run *run, struct jinja_value input) {
@@ -181,18 +184,20 @@ FILTER(filter_groupby) {
 
 FILTER(filter_batch) {
   int64_t size = jj_arg_int(run, call, 0, 1);
-  struct jinja_value fill = jj_arg(call, 1, jinja_none()), rows = jj_list(run->pool, FLAVOUR_GENERATOR, 0), row = {0};
+  struct jinja_value fill = jj_arg(call, 1, jinja_none()), rows = jj_list(run->pool, FLAVOUR_GENERATOR, 0);
+  struct jinja_value row = jj_list(run->pool, FLAVOUR_LIST, 0);
   const struct jinja_list *items = jj_iterate(run, input);
   for (int i = 0; i < items->count; i++) {
     jj_spend(run, 1);
-    if (i == 0 || row.as.list->count == size) {
-      row = jj_list(run->pool, FLAVOUR_LIST, 0);
+    if (row.as.list->count == size) { /* at a size of 0 the first row, which is empty, as in Jinja2 */
       jj_push(run->pool, rows.as.list, row);
+      row = jj_list(run->pool, FLAVOUR_LIST, 0);
     }
     jj_push(run->pool, row.as.list, items->items[i]);
   }
   for (; fill.kind != JINJA_NONE && items->count > 0 && row.as.list->count < size; jj_spend(run, 1))
     jj_push(run->pool, row.as.list, fill);
+  if (items->count > 0) jj_push(run->pool, rows.as.list, row);
   return rows;
 }
 

@@ -44,7 +44,34 @@ static struct jinja_list *drain(struct run *run, struct jinja_list *generator) {
   return rest.as.list;
 }
 
+bool jj_loop_next(struct run *run, struct jinja_value loop, struct jinja_value *pair) {
+  struct loop_object *object = loop.as.object;
+  if (object->index0 + 1 >= object->length) return false;
+  *pair = jj_pair(run->pool, jj_item(object->items, ++object->index0), loop);
+  return true;
+}
+
+static struct jinja_list *rest_of_loop(struct run *run, struct jinja_value loop) {
+  const struct loop_object *object = loop.as.object;
+  struct jinja_value rest = jj_new_list(run, FLAVOUR_LIST, object->length - object->index0 - 1), pair;
+  while (jj_loop_next(run, loop, &pair)) jj_push(run->pool, rest.as.list, pair);
+  return rest.as.list;
+}
+
+/* Writes a range's items out, once. */
+static void expand(struct run *run, struct jinja_list *range) {
+  struct jinja_value items = jj_new_list(run, FLAVOUR_LIST, range->count);
+  for (int i = 0; i < range->count; i++) jj_push(run->pool, items.as.list, jj_item(range, i));
+  range->items = items.as.list->items;
+}
+
 struct jinja_list *jj_iterate(struct run *run, struct jinja_value value) {
+  struct jinja_list *list = jj_sequence(run, value);
+  if (list->items == NULL && list->count > 0) expand(run, list);
+  return list;
+}
+
+struct jinja_list *jj_sequence(struct run *run, struct jinja_value value) {
   switch (value.kind) {
   case JINJA_LIST:
     return value.as.list->flavour == FLAVOUR_GENERATOR ? drain(run, value.as.list) : value.as.list;
@@ -56,12 +83,7 @@ struct jinja_list *jj_iterate(struct run *run, struct jinja_value value) {
     if (jj_is_strict(run, value)) jj_fail_undefined(run, value);
     return jj_list(run->pool, FLAVOUR_LIST, 0).as.list;
   case JINJA_OBJECT:
-    if (((struct object *)value.as.object)->type == OBJECT_LOOP) {
-      struct loop_object *loop = value.as.object;
-      struct jinja_value rest = jj_new_list(run, FLAVOUR_LIST, loop->length);
-      for (int i = loop->index0; i < loop->length; i++) jj_push(run->pool, rest.as.list, loop->items->items[i]);
-      return rest.as.list;
-    }
+    if (((struct object *)value.as.object)->type == OBJECT_LOOP) return rest_of_loop(run, value);
     break;
   default:
     break;

@@ -178,7 +178,7 @@ static struct jinja_value list_pop(struct run *run, struct jinja_value self, con
 
 static int find_item(struct run *run, struct jinja_value self, struct jinja_value item) {
   for (int i = 0; i < self.as.list->count; i++) {
-    if (jj_same(run, self.as.list->items[i], item)) return i;
+    if (jj_same(run, jj_item(self.as.list, i), item)) return i;
   }
   return -1;
 }
@@ -199,7 +199,7 @@ static struct jinja_value list_index(struct run *run, struct jinja_value self, c
 
 static struct jinja_value list_count(struct run *run, struct jinja_value self, const struct call *call) {
   int64_t count = 0;
-  for (int i = 0; i < self.as.list->count; i++) count += jj_same(run, self.as.list->items[i], call->items[0]);
+  for (int i = 0; i < self.as.list->count; i++) count += jj_same(run, jj_item(self.as.list, i), call->items[0]);
   return jinja_int(count);
 }
 

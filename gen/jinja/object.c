@@ -39,7 +39,7 @@ static struct jinja_value call_loop(struct run *run, struct loop_object *loop, c
 static struct jinja_value loop_neighbour(struct run *run, const struct loop_object *loop, int index) {
   if (index < 0) return jj_undefined_hint(run, "there is no previous item");
   if (index >= loop->length) return jj_undefined_hint(run, "there is no next item");
-  return loop->items->items[index];
+  return jj_item(loop->items, index);
 }
 
 static bool loop_attr(struct run *run, const struct loop_object *loop, enum jj_word word, struct jinja_value *out) {

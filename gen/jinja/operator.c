@@ -213,6 +213,7 @@ static const struct jinja_value *find_strict(const struct run *run, const struct
   if (value->kind != JINJA_LIST) return jj_is_strict(run, *value) ? value : NULL;
   const struct jinja_value *found = NULL;
   const struct jinja_list *list = value->as.list;
+  if (list->flavour == FLAVOUR_RANGE) return NULL;
   for (int i = 0; found == NULL && i < list->count; i++) found = find_strict(run, &list->items[i]);
   return found;
 }
@@ -240,6 +241,15 @@ bool jj_less(struct run *run, struct jinja_value left, struct jinja_value right)
   return order(run, OP_LT, left, right) == -1;
 }
 
+static bool in_range(const struct jinja_list *range, int64_t number) {
+  if (range->count == 0) return false;
+  int64_t last = jj_item(range, range->count - 1).as.integer;
+  int64_t low = range->step > 0 ? range->start : last, high = range->step > 0 ? last : range->start;
+  if (number < low || number > high) return false;
+  uint64_t size = range->step > 0 ? (uint64_t)range->step : 0 - (uint64_t)range->step;
+  return ((uint64_t)number - (uint64_t)low) % size == 0;
+}
+
 bool jj_contains(struct run *run, struct jinja_value container, struct jinja_value item) {
   switch (container.kind) {
   case JINJA_STRING:
@@ -260,9 +270,11 @@ bool jj_contains(struct run *run, struct jinja_value container, struct jinja_val
   }
   bool keys = container.kind == JINJA_LIST && container.as.list->flavour == FLAVOUR_KEYS;
   if (keys) jj_require_hash(run, item);
-  const struct jinja_list *list = jj_iterate(run, container);
+  const struct jinja_list *list = jj_sequence(run, container);
+  if (list->flavour == FLAVOUR_RANGE && jj_is_integral(item)) return in_range(list, jj_as_int(item));
   for (int i = 0; i < list->count; i++) {
-    if (jj_same(run, list->items[i], item)) return true;
+    if (list->flavour == FLAVOUR_RANGE) jj_spend(run, 1);
+    if (jj_same(run, jj_item(list, i), item)) return true;
   }
   return false;
 }

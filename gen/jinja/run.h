@@ -296,8 +296,14 @@ struct jinja_value jj_slice(struct run *run, struct jinja_value object, struct j
 struct jinja_value jj_getpath(struct run *run, struct jinja_value object, struct jinja_value path);
 
 /* --- iteration (iterate.c) --- */
-/* The items of anything that can be looped over, as a list that is not to be changed. */
+/* The items of anything that can be looped over, as a list that is not to be changed. jj_iterate gives a list whose
+ * `items` are there; that of jj_sequence can be a range, to be read by jj_item, so that a loop over it takes no memory.
+ */
 struct jinja_list *jj_iterate(struct run *run, struct jinja_value value);
+struct jinja_list *jj_sequence(struct run *run, struct jinja_value value);
+/* The next item of a running loop that something else than its `for` reads: a pair of the item and the loop, which
+ * then continues after that item. False where there is none. */
+bool jj_loop_next(struct run *run, struct jinja_value loop, struct jinja_value *pair);
 int64_t jj_length(struct run *run, struct jinja_value value);
 /* A text of `length` bytes to be filled by the caller. Large ones cost steps. */
 struct jinja_string *jj_new_text(struct run *run, size_t length);

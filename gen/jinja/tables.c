@@ -61,7 +61,8 @@ static int64_t range_count(struct run *run, int64_t start, int64_t stop, int64_t
   uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
   uint64_t size = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
   uint64_t count = (distance - 1) / size + 1;
-  return count > INT32_MAX ? INT32_MAX : (int64_t)count;
+  if (count > INT32_MAX) jj_fail(run, "range() is too long");
+  return (int64_t)count;
 }
 
 static struct jinja_value make_range(struct run *run, const struct call *call) {
@@ -69,15 +70,7 @@ static struct jinja_value make_range(struct run *run, const struct call *call) {
   if (call->count < 1 || call->count > 3) jj_fail(run, "range expected 1 to 3 arguments, got %d", call->count);
   int64_t start = call->count > 1 ? jj_arg_int(run, call, 0, 0) : 0;
   int64_t stop = jj_arg_int(run, call, call->count > 1 ? 1 : 0, 0), step = jj_arg_int(run, call, 2, 1);
-  int64_t count = range_count(run, start, stop, step);
-  jj_spend(run, count / 4);
-  if (count > run->max_steps - run->steps) jj_fail(run, "range() is too long");
-  struct jinja_value range = jj_list(run->pool, FLAVOUR_RANGE, (int)count);
-  for (int64_t i = 0; i < count; i++) jj_push(run->pool, range.as.list, jinja_int(start + i * step));
-  range.as.list->start = start;
-  range.as.list->stop = stop;
-  range.as.list->step = step;
-  return range;
+  return jj_range(run->pool, start, stop, step, (int)range_count(run, start, stop, step));
 }
 
 /* A map from the arguments, as dict() and namespace() take them. */

@@ -59,6 +59,15 @@ void jj_push(struct pool *pool, struct jinja_list *list, struct jinja_value item
   list->items[list->count++] = item;
 }
 
+struct jinja_value jj_range(struct pool *pool, int64_t start, int64_t stop, int64_t step, int count) {
+  struct jinja_value range = jj_list(pool, FLAVOUR_RANGE, 0);
+  range.as.list->start = start;
+  range.as.list->stop = stop;
+  range.as.list->step = step;
+  range.as.list->count = count;
+  return range;
+}
+
 struct jinja_value jj_pair(struct pool *pool, struct jinja_value first, struct jinja_value second) {
   struct jinja_value pair = jj_list(pool, FLAVOUR_TUPLE, 2);
   jj_push(pool, pair.as.list, first);

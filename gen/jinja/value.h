@@ -31,7 +31,7 @@ enum flavour {
 };
 
 struct jinja_list {
-  struct jinja_value *items;
+  struct jinja_value *items; /* of a range: NULL until something asks for all of them at once (jj_iterate) */
   int count, capacity;
   uint8_t flavour;
   bool outside;              /* made by the caller: a template may not change it */
@@ -97,8 +97,16 @@ bool jj_string_equal(const struct jinja_string *a, const struct jinja_string *b)
 /* --- lists and maps --- */
 struct jinja_value jj_list(struct pool *pool, enum flavour flavour, int room);
 void jj_push(struct pool *pool, struct jinja_list *list, struct jinja_value item);
+/* A range of `count` numbers, none of which is written out. */
+struct jinja_value jj_range(struct pool *pool, int64_t start, int64_t stop, int64_t step, int count);
 struct jinja_value jj_pair(struct pool *pool, struct jinja_value first, struct jinja_value second);
 struct jinja_value jj_map(struct pool *pool);
+/* The item number `index`, in [0, count): that of a range is computed. */
+static inline struct jinja_value jj_item(const struct jinja_list *list, int64_t index) {
+  if (list->items != NULL) return list->items[index];
+  uint64_t number = (uint64_t)list->start + (uint64_t)index * (uint64_t)list->step; /* a product may wrap around */
+  return (struct jinja_value){.kind = JINJA_INT, .as.integer = (int64_t)number};
+}
 /* The entry of a key, or NULL. Unhashable keys are in no map. */
 struct map_entry *jj_map_find(const struct jinja_map *map, struct jinja_value key);
 struct map_entry *jj_map_find_string(const struct jinja_map *map, struct jinja_string *key);

@@ -92,7 +92,7 @@ class Generator:
         return self.pick(f"{self.pick('s', 'w', 'u', 's', 'w')}.{self.pick(*METHODS[:14])}", f"d.{self.pick(*METHODS[14:19])}", f"{self.pick('s', 'd', 'xs', self.literal())}.{self.pick(*METHODS)}")
 
     def concat(self, depth):
-        # Of constants alone Jinja2 makes a string that is escaped, whatever they were: docs/jinja.md, difference 11.
+        # Of constants alone Jinja2 makes a string that is escaped, whatever they were: docs/jinja.md, difference 10.
         return f"{self.expression(depth)} ~ {self.pick('s', 'n')} ~ {self.expression(depth)}"
 
     def display(self, depth):

@@ -5,6 +5,15 @@ VALUES = {
     "users": [{"name": "ann", "age": 30, "tag": {"k": "x"}}, {"name": "Bob", "age": 25, "tag": {"k": "y"}}, {"name": "cid", "age": 30, "tag": {}}],
     "long": "The quick brown fox jumps over the lazy dog, and then it runs away from the well-known hound.",
 }
+URLS = [
+    "http://a.com/x&gt;", "<http://a.com>", "(http://a.com/(x))", "http://a.com/x>y", "&lt;http://a.com&gt;.",
+    "www.a.b.cc", "http://1.2.3.4:80/x", "https://localhost/x", "a@b.c", "x@y.com,", "(a@b.com)",
+    "http://[::1:2]/", "foo.com", "www.x", "ftp://q", "((<http://a.com/b))>,", "http://ünïcode.com",
+    "http://a.com&b", "mailto:a@b", "mailto:a@b.c", "@a@b.c", "www.@b.com", "http://a.toolongtldbutokay/",
+    "http://x-y.co.uk?a<b>c", "https://A.COM/", "HTTP://a.com", "http://a.com/(b)c).", "<mailto:a@b.c>",
+    "http://", "https://x", "a.xn--p1ai", "http://a.xn--p1ai:99999/ b", "http://999.1.1.1", "foo.com:80#x",
+    "http://a.b-c", "a@b.c.d_e", "mailto:", "(a.com", "a.com))", "<<a.com>", "http://a..com", "&", "é@é.com"
+]
 CASES = [
     "{{ -5|abs }} {{ (-5)|abs }} {{ (-2.5)|abs }} {{ true|abs }}", "{{ 'a'|abs }}", "{{ users|map(attribute='name')|list }} {{ users|map(attribute='tag.k', default='-')|list }} {{ users|map(attribute='zz')|list|length }}",
     "{{ d|attr('b') }}| {{ s|attr('upper') is callable }} {{ d|attr('items') is callable }}", "{{ range(7)|batch(3)|list }} {{ range(7)|batch(3, 'x')|list }} {{ []|batch(2)|list }}", "{{ range(7)|slice(3)|list }} {{ range(7)|slice(3, 'x')|list }} {{ range(2)|slice(4, 0)|list }}", "{{ xs|slice(0)|list }}",
@@ -28,7 +37,13 @@ CASES = [
     "{{ s|default }} {{ s|center(width=15) }}| {{ s|replace(old='l', new='L') }} {{ xs|join(d='+') }} {{ xs|sort(reverse=true)|join }} {{ s|truncate(length=5, end='~', leeway=0) }}", "{{ s|replace('a') }}", "{{ s|upper('x') }}", "{{ s|center(1, 2) }}", "{{ s|center(foo=1) }}", "{{ s|center('x') }}", "{{ xs|batch }}", "{{ s|default(1, 2, 3) }}", "{{ s|trim(chars='hd') }}", "{{ s|trim(5) }}",
     # pprint
     "{{ users|pprint }}", "{{ {'b': 1, 'a': [3, 2], 'c': {'y': 1, 'x': none}}|pprint }}", "{{ {'key': range(40)|list, 'other': 'x', 'deep': {'list': ['some longer text here', 'and another one of them', 'three']}}|pprint }}", "{{ (range(30)|list, (1,), [[1, 2, 3], [4, 5, 6]])|pprint }}", "{{ [range(28)|list]|pprint }}", "{{ {1: 'a', 'b': 2}|pprint }}",
+    # indent of safe and plain text by safe and plain text; batch of odd sizes
+    *((f"{{{{ {text}|indent({by}{more}) }}}}", {"x": "<a>\n<b>\n\n<c>", "n": "<"}, {"autoescape": auto}) for text in ("x", "(x|safe)", "(x ~ '\n')|safe") for by in ("n", "n|safe", "2")
+      for more in ("", ", true", ", false, true", ", true, true") for auto in (False, True)),
+    *(f"{{{{ {items}|batch({arguments})|list }}}}" for items in ("[]", "[1, 2, 3]", "range(4)") for arguments in ("0", "0, 'x'", "-1", "-1, 'x'", "1", "2, 'x'", "9, 'x'")),
     # urlize
+    *(("{{ w|urlize }}", {"w": w}) for w in URLS), *(("{{ w|urlize }}", {"w": w}, {"autoescape": True}) for w in URLS), ("{{ w|urlize(3) }}", {"w": " ".join(URLS)}), ("{{ w|urlize(-3, true, '_x', 'b a') }}", {"w": " ".join(URLS)}),
+    *(("{{ w|urlize(extra_schemes=s) }}", {"w": "ftp://q ftp:qq sms: sms:1", "s": s}) for s in (["ftp://", "q"], ["ftp:"], ["sms:", "ftp://"], [1], [])),
     "{{ 'see http://example.com/a?b=1 or www.example.org.'|urlize }}", "{{ 'mail ann@example.com, or (https://a.example.com)'|urlize(10, true, '_blank') }}", "{{ 'no links here <b>'|urlize }}", "{{ 'mailto:bob@example.net'|urlize }}", "{{ 'ftp://example.com'|urlize(extra_schemes=['ftp://']) }} {{ 'http://localhost:80/x'|urlize(rel='me') }}",
     # tests
     "{{ xs is boolean }} {{ true is boolean }} {{ s is callable }} {{ range is callable }} {{ xs.append is callable }} {{ missing is defined }} {{ n is defined }}", "{{ 10 is divisibleby 5 }} {{ 10 is divisibleby(3) }} {{ 7.5 is divisibleby 2.5 }}", "{{ 1 is divisibleby 0 }}", "{{ s is eq 'x' }} {{ 1 is equalto 1.0 }} {{ 1 is == 1 }}", "{{ 1 is eq 1 }} {{ 1 is ne 2 }} {{ 2 is gt 1 }} {{ 2 is greaterthan 1 }} {{ 2 is ge 2 }} {{ 1 is lt 2 }} {{ 1 is lessthan 2 }} {{ 1 is le 0 }}", "{{ 1 is gt 'a' }}", "{{ '<'|e is escaped }} {{ '<' is escaped }} {{ 4 is even }} {{ 3 is even }} {{ 3 is odd }} {{ 2.0 is even }} {{ 'upper' is filter }} {{ 'x' is filter }} {{ 'even' is test }}", "{{ 'a' is even }}", "{{ missing is even }}",

@@ -28,6 +28,15 @@ CASES = [
     "{% for 1 in xs %}{% endfor %}", "{% for x of xs %}{% endfor %}", "{% for x in xs %}", "{% for x in %}{% endfor %}", "{% for x in xs if x %}{{ x }}{% endfor %}", "{% for x in xs if loop.index > 1 %}{{ x }}{% endfor %}",
     "{% for x in xs -%} {{ x }} {%- endfor %}", "{% for u in users|groupby('age') %}{{ u.grouper }}:{% for p in u.list %}{{ p.name }}{% endfor %};{% endfor %}", "{% for age, us in users|groupby('age') %}{{ age }}{{ us|length }}{% endfor %}",
     "{% for x in xs %}{{ x }}{% for y in [] %}{% else %}{% break %}{% endfor %}z{% endfor %}", "{% for x in xs %}{{ x }}{% for y in [] %}{% else %}{% continue %}{% endfor %}z{% endfor %}", "{% for a, b in pairs if b > 0 %}{{ loop.nextitem }}{% endfor %}",
+    # what else reads a loop moves it on
+    "{% for x in xs %}{{ dict(loop) }};{% endfor %}", "{% for x in xs %}{{ x }}{{ loop|list }};{% else %}e{% endfor %}", "{% for x in [1, 2, 3, 4] %}{{ x }}{{ loop|first }};{% endfor %}", "{% for x in [1, 2, 3] %}{{ x }}{% for y, l in loop %}{{ y }}{% endfor %}{{ loop.index }}{{ loop.previtem }}{{ loop.last }}{% endfor %}",
+    "{% for x in xs %}{{ loop|first|first }}{{ loop.index }}{{ loop.nextitem }}{% endfor %}", "{% for x in xs %}{{ loop|length }}{% endfor %}",
+    # ranges
+    "{% for a in range(2000) %}{% for b in range(100000) %}{% if b %}{% break %}{% endif %}{% endfor %}{% endfor %}x",
+    "{% for i in range(10**9) %}{{ i }}{% if i > 3 %}{% break %}{% endif %}{% endfor %}", "{{ range(10**9)|first }}{{ range(10**9)|length }}{{ range(10**9)[-1] }}{{ range(10**9)[5:10**8:7] }}", "{{ 10**8 in range(10**9) }}{{ 7 in range(0, 10**9, 2) }}{{ -4 in range(0, -10**9, -2) }}{{ 2.0 in range(3) }}{{ 'a' in range(3) }}{{ true in range(3) }}",
+    "{{ range(10)[2:8:3] }}{{ range(10)[::-1] }}{{ range(10)[7:2] }}{{ range(9, 0, -2)[1:] }}", "{{ range(3) == range(0, 3) }}{{ range(0) == range(5, 5) }}{{ range(1) == range(0, 9, 9) }}{{ range(2) == range(0, 3) }}{{ range(2) == [0, 1] }}", "{{ {range(3): 1}[range(0, 3, 1)] }}{{ {range(1): 1}[range(0, 9, 9)] }}", "{{ range(5).index(3) }}{{ range(5).count(3) }}{{ range(9, 0, -2)|list }}{{ range(3)|sum }}{{ range(3)|map('string')|join }}",
+    "{{ range(3)|tojson }}", "{{ '%s'|format(range(2)) }}{{ range(3)|pprint }}", "{% for i in range(3) recursive %}{{ i }}{{ loop.nextitem }}{{ loop(range(i)) }}{% endfor %}", "{% for i in range(3) if i %}{{ i }}{{ loop.revindex }}{% endfor %}", "{% set a, b = range(2) %}{{ a }}{{ b }}", "{{ range(3)|reverse|list }}{{ range(3)|last }}{{ range(2) is sequence }}{{ [*range(2)] }}",
+    "{{ range(3)|slice(2)|list }}{{ range(-9223372036854775807, 9223372036854775807, 4611686018427387904)|list }}",
     # set
     "{% set a = 1 %}{{ a }}", "{% set a, b = 1, 2 %}{{ a }}{{ b }}", "{% set (a, b) = [1, 2] %}{{ a }}{{ b }}", "{% set a = 1, 2 %}{{ a }}", "{% set a = b = 1 %}", "{% set 1 = 2 %}", "{% set a %}x{{ n }}y{% endset %}{{ a }}", "{% set a | upper %}x{{ s }}{% endset %}{{ a }}",
     "{% set a|replace('l', 'L')|upper %}{{ s }}{% endset %}{{ a }}", "{% set a, b = 1 %}", "{% set a, b = 1, 2, 3 %}", "{{ a }}{% set a = 1 %}{{ a }}", "{% if n %}{% set a = 1 %}{% endif %}{{ a }}", "{% if not n %}{% set a = 1 %}{% endif %}{{ a }}|",
@@ -37,6 +46,10 @@ CASES = [
     # with
     "{% with %}{% set a = 1 %}{{ a }}{% endwith %}{{ a }}|", "{% with a = 1, b = 2 %}{{ a }}{{ b }}{% endwith %}{{ a }}|", "{% with n = n + 1 %}{{ n }}{% endwith %}{{ n }}", "{% with a = 1, b = a %}{{ b }}{% endwith %}|", "{% set a = 5 %}{% with a = 1, b = a %}{{ b }}{% endwith %}", "{% with a %}{% endwith %}",
     "{% with a, b = (1, 2) %}{{ a }}{{ b }}{% endwith %}", "{% with a = 1 %}{% with b = a %}{{ b }}{% set a = 3 %}{{ a }}{% endwith %}{{ a }}{% endwith %}",
+    # macros: a parameter `caller` without a default
+    "{% macro m(caller) %}{{ caller }}{% endmacro %}{{ m(1) }}", "{% macro m(caller) %}x{% endmacro %}{{ m(1) }}", "{% macro m(a, caller=3) %}{{ caller }}{% endmacro %}{{ m(1) }}", "{% macro m(a, caller=3) %}{{ caller() }}{% endmacro %}{% call m(1) %}u{% endcall %}",
+    "{% call(caller) m() %}{{ caller }}{% endcall %}", "{% macro m(caller, a=1) %}{{ caller }}{% endmacro %}{{ m(1) }}", "{% macro m(caller) %}{% set caller = 2 %}{{ caller }}{% endmacro %}{{ m(1) }}", "{% macro m(caller) %}{% for i in [1] %}{{ caller }}{% endfor %}{% endmacro %}{{ m(1) }}",
+    "{% macro m(caller) %}{% macro n() %}{{ caller }}{% endmacro %}{{ n() }}{% endmacro %}{{ m(1) }}", "{% macro m(caller) %}{% macro n(caller=2) %}{{ caller }}{% endmacro %}{{ n() }}{% endmacro %}{{ m(1) }}", "{% macro m(caller) %}{% with caller = 2 %}{{ caller }}{% endwith %}{% endmacro %}{{ m(1) }}",
     # macros
     "{% macro m() %}x{% endmacro %}{{ m() }}{{ m() }}", "{% macro m(a, b) %}{{ a }}{{ b }}{% endmacro %}{{ m(1, 2) }}{{ m(1) }}{{ m(b=1, a=2) }}{{ m(1, b=3) }}", "{% macro m(a, b=2) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(1, 5) }}", "{% macro m(a, b=a) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}",
     "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(b=2) }}", "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, a=2) }}", "{% macro m() %}{{ varargs }}{% endmacro %}{{ m(1, 2) }}{{ m() }}", "{% macro m() %}{{ kwargs }}{% endmacro %}{{ m(a=1) }}", "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, k='v') }}",
