@@ -182,6 +182,12 @@ struct accel_stopping {
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
 
+/* Columns of a row that the model takes as an index: each a whole number within 0 and below `below`, or `none`, where 0
+ * says that there is no such number. A label is the column behind the features. */
+struct accel_index {
+  int64_t first, count, below, none;
+};
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;       /* the model's file without its ending: "gpt2" */
@@ -225,14 +231,16 @@ struct accel_program {
   bool shuffle;
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
-  int32_t no_target;            /* the target, or label, of a place without one: the loss leaves it out */
-  int64_t sequence_length;      /* tokens of a window; 0 for tables */
-  int64_t vocabulary;           /* tokens must be below it; 0: unknown, not checked */
-  struct accel_masking masking; /* for accel_load_masked */
-  enum accel_packing packing;   /* for accel_load_documents: files say where documents begin */
-  int features;                 /* columns before the label of a table; 0 for tokens */
-  bool label_is_class;          /* a table's label: a class number, or a real value */
-  int64_t classes;              /* labels must be below it; 0: unknown */
+  int32_t no_target;                 /* the target, or label, of a place without one: the loss leaves it out */
+  int64_t sequence_length;           /* tokens of a window; 0 for tables */
+  int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
+  struct accel_masking masking;      /* for accel_load_masked */
+  enum accel_packing packing;        /* for accel_load_documents: files say where documents begin */
+  int features;                      /* columns before the label of a table; 0 for tokens */
+  bool label_is_class;               /* a table's label: a class number, or a real value */
+  int64_t classes;                   /* labels must be below it; 0: unknown */
+  const struct accel_index *indices; /* of the columns of rows, in their order; without a label that is a class */
+  int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   int64_t eval_iters;                        /* batches of one evaluation */

@@ -24,6 +24,22 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
   return value;
 }
 
+/* [{first, count, below, none}]: columns that the model takes as an index. */
+static struct jinja_value indices_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->indices.count; i++) {
+    const struct index_columns *columns = &program->indices.items[i];
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "first", columns->first);
+    set_int(arena, value, "count", columns->count);
+    set_int(arena, value, "below", columns->below);
+    set_int(arena, value, "none", columns->none);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 struct jinja_value data_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
@@ -41,7 +57,11 @@ struct jinja_value data_value(const struct program *program) {
   set_bool(arena, value, "even_batches", job->data.even_batches);
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
   set_bool(arena, value, "joins", job->data.joins);
-  set_int(arena, value, "no_target", program->border.mean.without);
+  bool leaves_out = job->data.packing != PACKING_NONE || job->data.keep_last;
+  set_bool(arena, value, "leaves_out", leaves_out || program->label_left_out != 0);
+  bool counted = program->border.mean.form == MEAN_COUNTED;
+  set_int(arena, value, "no_target", counted ? program->border.mean.without : program->label_left_out);
+  jinja_set(arena, value, "indices", indices_value(program));
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);
   set_int(arena, value, "features", job->data.features);

@@ -82,3 +82,16 @@ const struct value *viewed_value(const struct value *value) {
   while (value_is_view(value)) value = value->producer->inputs[0];
   return value;
 }
+
+int64_t op_left_out(const struct node *node) {
+  return node->kind->ignores ? node_int(node, "ignore") : OP_NO_NUMBER;
+}
+
+bool op_index_fits(const struct value *index, int64_t limit, int64_t none, int64_t *wrong) {
+  int64_t low, high;
+  const struct node *producer = viewed_value(index)->producer;
+  if (producer == NULL || producer->kind->range == NULL) return true;
+  producer->kind->range(producer, none, &low, &high);
+  *wrong = high < limit ? low : high;
+  return low >= 0 && high < limit;
+}

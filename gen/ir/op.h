@@ -143,10 +143,10 @@ struct op_kind {
    * adds up; 0: none. */
   int noted_input;
 
-  /* The number that every element of an integer input must stay below, as an index into something; 0: any. NULL: none
-   * of its inputs is an index. */
+  /* The number that every element of an input must stay below, as an index into something; 0: any. NULL: none of its
+   * inputs is an index. Of a floating-point input it is what data must keep; what is computed is cut to it. */
   int64_t (*index_limit)(const struct node *node, int input);
-  bool ignores; /* what lies below 0 counts for nothing */
+  bool ignores; /* the attribute "ignore" is a number that counts for nothing in such an input */
 
   /* OP_ELEMENTWISE: the float64 truth of one element, from the inputs' elements there; `scalar` where it is a function
    * of one number alone. */
@@ -155,8 +155,9 @@ struct op_kind {
   /* OP_ELEMENTWISE: the kind of its gradient, where it has one of its own. */
   const struct op_kind *slope;
 
-  /* Of an integer output 0 whose elements are known to lie within [*low, *high]. NULL: nothing is known. */
-  void (*range)(const struct node *node, int64_t *low, int64_t *high);
+  /* Of an integer output 0: its elements, all but those that are `none`, lie within [*low, *high], which contains 0.
+   * NULL: nothing is known. */
+  void (*range)(const struct node *node, int64_t none, int64_t *low, int64_t *high);
 
   /* float64 truth on dense arrays (integers as doubles). */
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
@@ -328,6 +329,16 @@ extern const struct op_kind op_call;
 
 /* Whether a node adds two values of one shape. */
 bool op_is_sum(const struct node *node);
+
+/* Whether what is known of an index keeps it within 0 and below `limit`, but for elements that are `none`. Sets *wrong
+ * to one that it does not, where that is false. */
+bool op_index_fits(const struct value *index, int64_t limit, int64_t none, int64_t *wrong);
+
+/* A number that no element of data is: for an index of which nothing is left out. */
+#define OP_NO_NUMBER INT64_MIN
+
+/* The number that counts for nothing as an index in the node's inputs; OP_NO_NUMBER where all count. */
+int64_t op_left_out(const struct node *node);
 
 /* Whether a value is another one's memory under other strides, by the operation that makes it. */
 bool value_is_view(const struct value *value);

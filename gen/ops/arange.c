@@ -13,7 +13,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < node_int(node, "count"); i++) outputs[0][i] = (double)i;
 }
 
-static void range(const struct node *node, int64_t *low, int64_t *high) {
+static void range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = node_int(node, "count") - 1;
 }

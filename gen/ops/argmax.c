@@ -27,7 +27,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
     }
 }
 
-static void range(const struct node *node, int64_t *low, int64_t *high) {
+static void range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = node->inputs[0]->shape.dim[node_int(node, "axis")] - 1;
 }

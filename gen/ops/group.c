@@ -81,12 +81,14 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 0 ? node_int(node, "groups") : shape_count(node->inputs[0]->shape) + 1;
 }
 
-static void range_starts(const struct node *node, int64_t *low, int64_t *high) {
+static void range_starts(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = shape_count(node->inputs[0]->shape);
 }
 
-static void range_order(const struct node *node, int64_t *low, int64_t *high) {
+static void range_order(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   int64_t count = shape_count(node->inputs[0]->shape);
   *low = 0;
   *high = (node_int(node, "rows") ? count / extents_of(node->inputs[0]).choices : count) - 1;

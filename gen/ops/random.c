@@ -46,7 +46,8 @@ static void reference_normal(const struct node *node, const double *const *input
   }
 }
 
-static void range(const struct node *node, int64_t *low, int64_t *high) {
+static void range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = node_int(node, "bound") - 1;
 }

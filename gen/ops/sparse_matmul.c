@@ -140,7 +140,8 @@ static void reference_rows(const struct node *node, const double *const *inputs,
   }
 }
 
-static void range_rows(const struct node *node, int64_t *low, int64_t *high) {
+static void range_rows(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = node->inputs[0]->shape.dim[0] - 2;
 }

@@ -14,12 +14,14 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < node_int(node, "count"); i++) outputs[0][i] = node_reals(node, "numbers")[i];
 }
 
-static void range(const struct node *node, int64_t *low, int64_t *high) {
+static void range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
   const double *numbers = node_reals(node, "numbers");
-  *low = *high = (int64_t)numbers[0];
-  for (int64_t i = 1; i < node_int(node, "count"); i++) {
-    if (numbers[i] < (double)*low) *low = (int64_t)numbers[i];
-    if (numbers[i] > (double)*high) *high = (int64_t)numbers[i];
+  *low = *high = 0;
+  for (int64_t i = 0; i < node_int(node, "count"); i++) {
+    int64_t number = (int64_t)numbers[i];
+    if (number == none) continue;
+    if (number < *low) *low = number;
+    if (number > *high) *high = number;
   }
 }
 

@@ -52,7 +52,8 @@ static double flops(const struct node *node) {
   return op_flops_each(node, 0, (double)op_columns(node->inputs[0]->shape));
 }
 
-static void range(const struct node *node, int64_t *low, int64_t *high) {
+static void range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
+  (void)none;
   *low = 0;
   *high = op_columns(node->inputs[0]->shape) - 1;
 }

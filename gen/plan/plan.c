@@ -13,6 +13,7 @@
 #include "gen/plan/graph/evaluation.h"
 #include "gen/plan/graph/freeze.h"
 #include "gen/plan/graph/fuse.h"
+#include "gen/plan/graph/indices.h"
 #include "gen/plan/graph/keep.h"
 #include "gen/plan/graph/library.h"
 #include "gen/plan/graph/masking.h"
@@ -52,7 +53,7 @@ struct context {
 
 static bool pass_read(struct context *context) {
   context->program->n_layers = count_layers(context->program->graph);
-  return true;
+  return find_indices(context->program, context->diags);
 }
 
 static bool pass_cast(struct context *context) {

@@ -269,6 +269,13 @@ struct adapter {
   bool in_out;
 };
 
+/* Columns of a row that a model takes as an index: each a whole number within 0 and below `below`, or `none`. A label
+ * is the column behind the features. */
+struct index_columns {
+  int64_t first, count, below;
+  int64_t none; /* 0: there is none */
+};
+
 struct program {
   struct arena *arena;
   const struct job *job;
@@ -364,7 +371,12 @@ struct program {
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, product_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
-  int64_t positions;           /* what positions in a window must be below; 0: nothing is looked up by them */
+  struct {
+    struct index_columns *items;
+    int count, capacity;
+  } indices;              /* of rows, in their order; a label that is a class is not among them */
+  int64_t label_left_out; /* the class that the losses of labels leave out; 0: there is none other than a class */
+  int64_t positions;      /* what positions in a window must be below; 0: nothing is looked up by them */
   struct memory_bytes bytes;
   struct saving savings[2]; /* by measures of the job */
   int n_savings;

@@ -177,8 +177,12 @@ tensor silu(tensor x);      /* x * sigmoid(x) */
 tensor gelu(tensor x);      /* x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel, arXiv:1606.08415) */
 tensor gelu_tanh(tensor x); /* its approximation by tanh, as in GPT-2 */
 
-/* Whole numbers that float32 holds, as an index from 0 on below `below`: those of a table that name rows of another. */
+/* Whole numbers that float32 holds, as int32 from 0 on below `below`: columns of a table that name rows of another. A
+ * trainer refuses data that holds another number there; what the model computes is cut to such a number. */
 tensor cast_index(tensor x, int below);
+
+/* The same for a loss that leaves `ignored` out, such as -100: that number is allowed, too, and stays as it is. */
+tensor cast_target(tensor x, int classes, int ignored);
 
 /* int32 as float32. */
 tensor cast_float(tensor x);

@@ -2,13 +2,17 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A place in the text that is being read. */
 struct reader {
   const char *at, *end;
-  int64_t line; /* from 1 */
+  int64_t line;   /* from 1 */
+  size_t longest; /* bytes that a line may have */
+  const struct indices *indices;
   const char *path;
   struct problem *problem;
 };
@@ -18,17 +22,27 @@ struct cell {
   size_t length;
 };
 
-/* The next line without its end ("\n" or "\r\n"). False at the end of the text. */
-static bool next_line(struct reader *reader, struct cell *line) {
-  if (reader->at == reader->end) return false;
+static bool bad_line(const struct reader *reader) {
+  rt_problem(reader->problem, "%s: line %" PRId64 ": longer than %zu bytes, which no row of %" PRId64 " numbers is",
+             reader->path, reader->line + 1, reader->longest, reader->indices->width + 1);
+  return rt_help(reader->problem, "give a text in which each row is a line, or the features as an array of numpy.save");
+}
+
+enum got { GOT_END, GOT_LINE, GOT_BAD };
+
+/* The next line without its end ("\n" or "\r\n"); GOT_END at the end of the text, GOT_BAD with a problem. */
+static enum got next_line(struct reader *reader, struct cell *line) {
+  if (reader->at == reader->end) return GOT_END;
   size_t left = (size_t)(reader->end - reader->at);
-  const char *newline = memchr(reader->at, '\n', left);
+  bool is_cut = left > reader->longest;
+  const char *newline = memchr(reader->at, '\n', is_cut ? reader->longest : left);
+  if (newline == NULL && is_cut) return bad_line(reader), GOT_BAD;
   const char *stop = newline != NULL ? newline : reader->end;
   *line = (struct cell){reader->at, (size_t)(stop - reader->at)};
   if (line->length > 0 && line->text[line->length - 1] == '\r') line->length--;
   reader->at = newline != NULL ? newline + 1 : reader->end;
   reader->line++;
-  return true;
+  return GOT_LINE;
 }
 
 static bool is_blank(char c) {
@@ -63,6 +77,15 @@ static bool parse_number(struct cell cell, float *value) {
   return end == copy + cell.length && isfinite(*value);
 }
 
+/* Whether a cell that is a number holds what is asked of an index: as it is written, not as float32 rounds it. */
+static bool check_index(const struct reader *reader, const struct accel_index *index, int column, struct cell cell) {
+  char place[400], number[64];
+  snprintf(number, sizeof number, "%.*s", (int)cell.length, cell.text);
+  if (rt_index_fits(index, strtod(number, NULL))) return true;
+  snprintf(place, sizeof place, "%s: line %" PRId64, reader->path, reader->line);
+  return rt_index_problem(reader->indices, index, column, place, number, reader->problem);
+}
+
 static bool is_header(struct cell line) {
   struct cell cell;
   float ignored;
@@ -89,42 +112,73 @@ static bool bad_width(const struct reader *reader, const char *relation, int col
 }
 
 static bool read_row(const struct reader *reader, struct cell line, int columns, float *row) {
+  const struct accel_index *index = reader->indices->items, *last = index + reader->indices->count;
   struct cell cell;
   int column = 0;
   while (next_cell(&line, &cell)) {
     if (column == columns) return bad_width(reader, "more", columns);
     if (!parse_number(cell, &row[column])) return bad_cell(reader, column, cell);
+    while (index < last && column >= index->first + index->count) index++;
+    if (index < last && column >= index->first && !check_index(reader, index, column, cell)) return false;
     column++;
   }
   return column == columns || bad_width(reader, "fewer", columns);
 }
 
-static int64_t count_lines(const char *text, size_t size) {
-  int64_t lines = 1;
-  for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
-  return lines;
+/* ---- Room for rows ---- */
+
+/* From the rows so far, how large the table of the whole text will be. */
+static bool check_memory(const struct table *table, const struct reader *reader, const char *text, double memory) {
+  double done = (double)(reader->at - text), all = (double)(reader->end - text);
+  double bytes = (double)table->rows * table->columns * (double)sizeof *table->values * (all / done);
+  if (bytes <= memory) return true;
+  rt_problem(reader->problem, "%s: its rows need about %.0f GB of memory, and this machine has %.0f", reader->path,
+             bytes / 1e9, memory / 1e9);
+  return rt_help(reader->problem,
+                 "give the features and the labels as arrays of numpy.save, which stay in their files");
 }
 
-static bool read_rows(struct table *table, struct reader *reader) {
-  struct cell line;
-  while (next_line(reader, &line)) {
-    if (trimmed(line).length == 0 || (reader->line == 1 && is_header(line))) continue;
-    if (!read_row(reader, line, table->columns, table->values + table->rows * table->columns)) return false;
-    table->rows++;
-  }
+static bool no_room(const struct reader *reader, int64_t rows) {
+  return rt_problem(reader->problem, "%s: no memory for %" PRId64 " rows", reader->path, rows);
+}
+
+/* Makes room for one more row. */
+static bool grow(struct table *table, int64_t *capacity, const struct reader *reader, const char *text) {
+  enum { FIRST_BYTES = 1 << 20 };
+  if (table->rows < *capacity) return true;
+  size_t row_bytes = (size_t)table->columns * sizeof *table->values;
+  double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (table->rows > 0 && !check_memory(table, reader, text, memory)) return false;
+  int64_t rows = *capacity > 0 ? *capacity + *capacity / 2 + 1 : (int64_t)(FIRST_BYTES / row_bytes) + 1;
+  float *values = realloc(table->values, (size_t)rows * row_bytes);
+  if (values == NULL) return no_room(reader, rows);
+  table->values = values;
+  *capacity = rows;
   return true;
 }
 
-bool rt_csv_read(struct table *table, int columns, const char *path, const char *text, size_t size,
+static bool read_rows(struct table *table, struct reader *reader) {
+  const char *text = reader->at;
+  struct cell line;
+  int64_t capacity = 0;
+  enum got got;
+  while ((got = next_line(reader, &line)) == GOT_LINE) {
+    if (trimmed(line).length == 0 || (reader->line == 1 && is_header(line))) continue;
+    if (!grow(table, &capacity, reader, text)) return false;
+    if (!read_row(reader, line, table->columns, table->values + table->rows * table->columns)) return false;
+    table->rows++;
+  }
+  return got == GOT_END;
+}
+
+bool rt_csv_read(struct table *table, const struct indices *indices, const char *path, const char *text, size_t size,
                  struct problem *problem) {
-  *table = (struct table){.columns = columns};
+  enum { CELL_BYTES = 256, LEAST_BYTES = 1 << 16 }; /* of a line, with its blanks and its header's words */
+  *table = (struct table){.columns = (int)indices->width + 1};
   if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, size -= 3; /* the byte order mark of spreadsheets */
   if (size == 0) return true;
-  struct reader reader = {text, text + size, 0, path, problem};
-  /* A line of `columns` numbers takes that many bytes with its commas, so the text bounds the rows that it can hold. */
-  int64_t rows = count_lines(text, size), most = (int64_t)(size / (size_t)columns) + 1;
-  table->values = calloc((size_t)(rows < most ? rows : most) + 1, (size_t)columns * sizeof *table->values);
-  if (table->values == NULL) return rt_problem(problem, "%s: no memory for %" PRId64 " rows", path, rows);
+  struct reader reader = {.at = text, .end = text + size, .indices = indices, .path = path, .problem = problem};
+  reader.longest = LEAST_BYTES + CELL_BYTES * (size_t)table->columns;
   if (read_rows(table, &reader)) return true;
   rt_table_free(table);
   return false;

@@ -2,6 +2,7 @@
 #ifndef RUNTIME_DATA_CSV_H
 #define RUNTIME_DATA_CSV_H
 
+#include "runtime/data/indices.h"
 #include "runtime/process/problem.h"
 
 #include <stddef.h>
@@ -13,9 +14,10 @@ struct table {
   int columns;
 };
 
-/* Reads `size` bytes of text into a new table of exactly `columns` columns. A first line with a cell that is not a
- * number is a header and is skipped; so are empty lines. `path` is for messages. */
-bool rt_csv_read(struct table *table, int columns, const char *path, const char *text, size_t size,
+/* Reads `size` bytes of text into a new table of indices->width + 1 columns, which hold what `indices` asks of them. A
+ * first line with a cell that is not a number is a header and is skipped; so are empty lines. It takes no more memory
+ * than the table, which is refused early where that would be more than the machine has. `path` is for messages. */
+bool rt_csv_read(struct table *table, const struct indices *indices, const char *path, const char *text, size_t size,
                  struct problem *problem);
 
 void rt_table_free(struct table *table);

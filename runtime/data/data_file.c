@@ -11,12 +11,25 @@ int64_t rt_data_file_count(const struct data_file *file) {
   return file->padded ? file->tokens.documents : file->tokens.count;
 }
 
-static bool open_table(struct data_file *file, const struct accel_program *program, struct problem *problem) {
-  int columns = program->features + 1;
-  if (!rt_csv_read(&file->table, columns, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
+static bool open_table(struct data_file *file, const struct indices *indices, struct problem *problem) {
+  if (!rt_csv_read(&file->table, indices, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
     return false;
   rt_unmap(&file->mapping); /* the text is not needed any more */
   file->rows = rt_rows_of_table(&file->table);
+  return true;
+}
+
+/* Looks at every row once, and lets go of what was looked at. */
+static bool check_arrays(const struct data_file *file, const char *labels_path, const struct indices *indices,
+                         struct problem *problem) {
+  enum { BYTES_AT_ONCE = 16 << 20 };
+  const struct rows *rows = &file->rows;
+  int64_t row_bytes = rows->stride * rt_npy_width(rows->type), at_once = BYTES_AT_ONCE / (row_bytes + 1) + 1;
+  for (int64_t first = 0; first < rows->count && indices->count > 0; first += at_once) {
+    int64_t count = rows->count - first < at_once ? rows->count - first : at_once;
+    if (!rt_rows_check(rows, first, count, indices, file->path, labels_path, problem)) return false;
+    if (rows->count > at_once) rt_map_forget(rows->features + first * row_bytes, (size_t)(count * row_bytes));
+  }
   return true;
 }
 
@@ -60,10 +73,13 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
     return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
            check_tokens(file, program->vocabulary, problem) &&
            (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
-  if (format == ACCEL_CSV ? !open_table(file, program, problem) : !open_arrays(file, labels, program, cure, problem))
-    return false;
-  return !program->label_is_class ||
-         rt_rows_check_classes(&file->rows, program->classes, labels != NULL ? labels : path, problem);
+  struct indices indices;
+  bool good = rt_indices_of(&indices, program, problem);
+  if (good && format == ACCEL_CSV) good = open_table(file, &indices, problem);
+  if (good && format == ACCEL_NPY)
+    good = open_arrays(file, labels, program, cure, problem) && check_arrays(file, labels, &indices, problem);
+  rt_indices_free(&indices);
+  return good;
 }
 
 void rt_data_file_close(struct data_file *file) {

@@ -17,6 +17,15 @@ static void fail_changed(const struct accel_run *run, const struct data_file *fi
   rt_fail(&problem, 1);
 }
 
+static void fail_changed_label(const struct data_file *file, int64_t row, double label) {
+  struct problem problem;
+  rt_problem(&problem, "%s: label %g of row %" PRId64 " is no class, and was not there at the start", file->path, label,
+             row + 1);
+  rt_help(&problem, "start again, and leave the files as they are while the program runs");
+#pragma omp critical
+  rt_fail(&problem, 1);
+}
+
 static void fail_no_split(void) {
   struct problem problem;
   rt_problem(&problem, "no data to evaluate on");
@@ -162,6 +171,7 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
 static void load_rows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                       int32_t *classes, float *values) {
   const struct data_split *split = split_of(run, which);
+  const struct accel_index class = rt_class_index(run->program);
   double begun = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
@@ -169,10 +179,12 @@ static void load_rows(struct accel_run *run, enum accel_split which, int64_t pos
     struct place places[FOUND_AT_ONCE];
     int found = found_from(split, position, first, count, places);
     for (int k = 0; k < found; k++) {
-      const struct rows *rows = &split->source->files[places[k].part].rows;
+      const struct data_file *file = &split->source->files[places[k].part];
+      const struct rows *rows = &file->rows;
       int64_t i = first + k;
       double label = rt_rows_load(rows, places[k].start, features + i * rows->width);
       if (values != NULL) values[i] = (float)label;
+      if (classes != NULL && !rt_index_fits(&class, label)) fail_changed_label(file, places[k].start, label);
       if (classes != NULL) classes[i] = (int32_t)label;
       if (classes != NULL && !places[k].counts) forget(run, 1, classes + i);
     }

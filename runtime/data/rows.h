@@ -3,6 +3,7 @@
 #define RUNTIME_DATA_ROWS_H
 
 #include "runtime/data/csv.h"
+#include "runtime/data/indices.h"
 #include "runtime/data/npy.h"
 #include "runtime/process/problem.h"
 
@@ -24,7 +25,9 @@ bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char
 /* Copies the features of a row, and gives its label. */
 double rt_rows_load(const struct rows *rows, int64_t row, float *features);
 
-/* Whether labels are class numbers: whole, not negative, below `classes` (0: any). `path` is for messages. */
-bool rt_rows_check_classes(const struct rows *rows, int64_t classes, const char *path, struct problem *problem);
+/* Whether rows first … first + count - 1 hold what `indices` asks of their columns. The paths, of features and of
+ * labels, are for messages. */
+bool rt_rows_check(const struct rows *rows, int64_t first, int64_t count, const struct indices *indices,
+                   const char *path, const char *labels_path, struct problem *problem);
 
 #endif

@@ -3,10 +3,12 @@
 
 #include "runtime/data/rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_text(struct table *table, int columns, const char *text, struct problem *problem) {
-  return rt_csv_read(table, columns, "t.csv", text, strlen(text), problem);
+  struct indices none = {.width = columns - 1};
+  return rt_csv_read(table, &none, "t.csv", text, strlen(text), problem);
 }
 
 static void values(void **state) {
@@ -65,30 +67,100 @@ static void bad_texts(void **state) {
   }
 }
 
-static bool are_classes(const struct table *table, int64_t classes, struct problem *problem) {
-  struct rows rows = rt_rows_of_table(table);
-  return rt_rows_check_classes(&rows, classes, "t.csv", problem);
+/* A table of 2 columns of which this is asked. */
+static bool read_indices(const char *text, struct accel_index *items, int count, struct problem *problem) {
+  struct indices indices = {.items = items, .count = count, .width = 1};
+  struct table table;
+  bool good = rt_csv_read(&table, &indices, "t.csv", text, strlen(text), problem);
+  rt_table_free(&table);
+  return good;
 }
 
-static void classes(void **state) {
-  static const char *const bad[] = {"1,3\n", "1,-1\n", "1,0.5\n", "1,16777218\n"};
+/* Numbers as they are written, with the line and the column where they stand. */
+static void indices_of_text(void **state) {
+  struct accel_index id = {0, 1, 10, 0}, class = {1, 1, 3, -100}, classes = {1, 1, 16777217, 0}, far = {1, 1, 21, 255};
+  const struct {
+    const char *text, *what;
+    struct accel_index index;
+  } bad[] =
+      {
+          {"a,b\n9,0\n\n10,1\n", "t.csv: line 4, column 1: 10 is not a whole number below 10 from 0 on", id},
+          {"-1,0\n", "t.csv: line 1, column 1: -1 is not a whole number below 10 from 0 on", id},
+          {"0.5,0\n", "t.csv: line 1, column 1: 0.5 is not a whole number below 10 from 0 on", id},
+          {"2.99999999,0\n", "t.csv: line 1, column 1: 2.99999999 is not a whole number below 10 from 0 on", id},
+          {"-100,0\n", "t.csv: line 1, column 1: -100 is not a whole number below 10 from 0 on", id},
+          {"1,2\n1,3\n", "t.csv: line 2: label 3 is not a class number below 3, nor -100, which the loss leaves out",
+           class},
+          {"1,16777217\n", "t.csv: line 1: label 16777217 is not a class number below 16777217", classes},
+      },
+    good[] = {{"9,0.5\n0,1\n-0,1\n3.0,1\n", NULL, id}, {"7,-100\n7,2\n", NULL, class}, {"7,255\n7,20\n", NULL, far}};
   struct problem problem;
-  struct table table;
   (void)state;
-  assert_true(read_text(&table, 2, "1,0\n1,2\n", &problem));
-  assert_true(are_classes(&table, 3, &problem));
-  assert_false(are_classes(&table, 2, &problem));
-  assert_string_equal(problem.what, "t.csv: data row 2: label 2 is not a class number below 2");
-  rt_table_free(&table);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    assert_true(read_text(&table, 2, bad[i], &problem));
-    assert_false(are_classes(&table, i == 0 ? 3 : 0, &problem));
-    rt_table_free(&table);
+    struct accel_index index = bad[i].index;
+    assert_false(read_indices(bad[i].text, &index, 1, &problem));
+    assert_string_equal(problem.what, bad[i].what);
+    assert_true(problem.help[0] != '\0');
+  }
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    struct accel_index index = good[i].index;
+    assert_true(read_indices(good[i].text, &index, 1, &problem));
   }
 }
 
+/* The same of arrays, whose rows are numbered from 1. */
+static void indices_of_arrays(void **state) {
+  static const int64_t features[] = {0, 5, 1, 29, 2, INT64_C(1) << 32}, labels[] = {0, -100, 2};
+  struct accel_index asked[] = {{1, 1, 30, 0}, {2, 1, 3, -100}};
+  struct indices indices = {asked, 2, 2};
+  struct rows rows = {.count = 3, .width = 2, .type = NPY_I8, .label_type = NPY_I8, .stride = 2, .label_stride = 1};
+  struct problem problem;
+  (void)state;
+  rows.features = (const uint8_t *)features;
+  rows.labels = (const uint8_t *)labels;
+  assert_true(rt_rows_check(&rows, 0, 2, &indices, "x.npy", "y.npy", &problem));
+  assert_false(rt_rows_check(&rows, 0, 3, &indices, "x.npy", "y.npy", &problem));
+  assert_string_equal(problem.what, "x.npy: row 3, column 2: 4294967296 is not a whole number below 30 from 0 on");
+  asked[1].none = 0;
+  assert_false(rt_rows_check(&rows, 0, 3, &indices, "x.npy", "y.npy", &problem));
+  assert_string_equal(problem.what, "y.npy: row 2: label -100 is not a class number below 3");
+}
+
+/* A line that is no row ends the reading where that is clear, and a text of many rows is read whole. */
+static void long_texts(void **state) {
+  enum { BYTES = 64 << 20, ROWS = 300000 };
+  struct problem problem;
+  struct table table;
+  struct indices none = {.width = 1};
+  char *text = calloc(1, BYTES); /* its pages are of the system's zeros until they are written to */
+  (void)state;
+  assert_false(rt_csv_read(&table, &none, "t.csv", text, BYTES, &problem));
+  assert_string_equal(problem.what, "t.csv: line 1: longer than 66048 bytes, which no row of 2 numbers is");
+  memcpy(text, "1,2\n", 4);
+  assert_false(rt_csv_read(&table, &none, "t.csv", text, BYTES, &problem));
+  assert_string_equal(problem.what, "t.csv: line 2: longer than 66048 bytes, which no row of 2 numbers is");
+  for (int i = 0; i < ROWS; i++) memcpy(text + 4 * i, i == ROWS - 1 ? "7,8\n" : "1,2\n", 4);
+  assert_true(rt_csv_read(&table, &none, "t.csv", text, (size_t)4 * ROWS, &problem));
+  assert_int_equal(table.rows, ROWS);
+  assert_true(table.values[2 * ROWS - 1] == 8);
+  rt_table_free(&table);
+  free(text);
+}
+
+/* An array without rows has dimensions of any size. */
+static void empty_arrays(void **state) {
+  struct npy features = {.type = NPY_F4, .rank = 4, .shape = {0, INT64_C(1) << 60, INT64_C(1) << 60, 3}};
+  struct npy labels = {.type = NPY_F4, .rank = 1};
+  struct rows rows;
+  struct problem problem;
+  (void)state;
+  assert_false(rt_rows_of_arrays(&rows, &features, "x.npy", &labels, "y.npy", 3, &problem));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(empty_texts),
-                                     cmocka_unit_test(bad_texts), cmocka_unit_test(classes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values),          cmocka_unit_test(empty_texts),       cmocka_unit_test(bad_texts),
+      cmocka_unit_test(indices_of_text), cmocka_unit_test(indices_of_arrays), cmocka_unit_test(long_texts),
+      cmocka_unit_test(empty_arrays)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

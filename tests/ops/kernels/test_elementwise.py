@@ -59,6 +59,7 @@ KINDS = {
     "gelu_tanh": gelu_tanh,
     "cast": lambda a: a,
     "cast_index": lambda a: np.trunc(np.clip(a, 0, 2)),
+    "cast_index_target": lambda a: np.where(a == -3, a, np.trunc(np.clip(a, 0, 2))),
     "copy": lambda a: a,
     "broadcast": lambda a: a,
     "constant": lambda: np.float64(-1.5),
@@ -93,7 +94,8 @@ def text_of(kind, arity, attributes):
 
 def main():
     rng = np.random.default_rng(3)
-    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7, "last": 2})()
+    attributes = type("Attributes", (), {"value": -1.5, "low": -0.75, "high": 2.0, "delta": 0.75, "exponent": 1.7,
+                                         "last": 2, "ignore": -3})()
     body, failures = "", 0
     for kind, truth in KINDS.items():
         arity = 0 if kind == "constant" else 2 if kind.endswith("_backward") else arity_of(truth)
@@ -110,6 +112,8 @@ def main():
                 inputs[0] = np.abs(inputs[0]) + np.float32(1e-3)
             if kind == "cast":
                 inputs[0] = rng.integers(-1000, 1000, N).astype(np.int32)
+            if kind == "cast_index_target":
+                inputs[0] = np.round(inputs[0])
             if kind in ("greater_equal", "equal", "where"):
                 inputs[0] = np.round(inputs[0])
                 inputs[1] = np.round(inputs[1])

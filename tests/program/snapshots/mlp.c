@@ -595,6 +595,7 @@ static const struct accel_program program = {
     .eval_fraction = 0.1,
     .shuffle = true,
     .prefetch = 2,
+    .no_target = -100,
     .sequence_length = 0,
     .vocabulary = 0,
     .features = 5,

@@ -1,0 +1,13 @@
+/* Indices: which columns of the data's rows a model takes as an index into something, and below what they must be, so
+ * that a trainer can refuse other data before it trains. */
+#ifndef ACCEL_PLAN_GRAPH_INDICES_H
+#define ACCEL_PLAN_GRAPH_INDICES_H
+
+#include "gen/plan/program.h"
+
+/* Follows every index of the graph, as the model was read, back to the data: through views, concatenations and calls,
+ * which move elements and change none. Sets program->indices and ->label_left_out. False with an error where an
+ * argument of a call is known to be no index that the called function can take. */
+bool find_indices(struct program *program, struct diagnostics *diags);
+
+#endif
