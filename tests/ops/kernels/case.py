@@ -83,16 +83,33 @@ class Case:
         function(*arguments, **({} if self.stream is None else {"stream": self.stream}))
         return outputs, before
 
-    def check(self, function, set_threads=None):
-        """Runs the kernel; what is wrong as a sentence, or None. set_threads: also compares the bits of thread counts."""
+    def check(self, function, set_threads=None, deterministic=None):
+        """Runs the kernel; what is wrong as a sentence, or None. deterministic: the same kernel as a program with
+        training.deterministic has it, where that is another. set_threads: also compares bits, of one number of threads run after
+        run, and of several numbers with each other where that is promised."""
+        message = self.wrong(function)
+        if not message and deterministic:
+            message = self.wrong(deterministic)
+        if not message and set_threads:
+            message = self.changing(function, set_threads, (2,) if deterministic else (1, 3))
+        if not message and set_threads and deterministic:
+            message = self.changing(deterministic, set_threads, (1, 3))
+        return message
+
+    def changing(self, function, set_threads, counts):
+        """Whether bits are not those of two threads, as a sentence."""
+        outputs, _ = self.run(function)
+        for threads in counts:
+            set_threads(threads)
+            others, _ = self.run(function)
+            set_threads(2)
+            if any(a.block.tobytes() != b.block.tobytes() for a, b, o in zip(outputs, others, self.kernel.outputs) if not o.room):
+                return f"other bits with {threads} threads"
+        return None
+
+    def wrong(self, function):
+        """What is not as in the truth, as a sentence."""
         outputs, before = self.run(function)
-        if set_threads:
-            for threads in (1, 3):
-                set_threads(threads)
-                others, _ = self.run(function)
-                set_threads(2)
-                if any(a.block.tobytes() != b.block.tobytes() for a, b, o in zip(outputs, others, self.kernel.outputs) if not o.room):
-                    return f"other bits with {threads} threads"
         for operand, memory in zip(self.kernel.outputs, outputs):
             if operand.room:
                 continue

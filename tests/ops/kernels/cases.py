@@ -215,7 +215,8 @@ FIXED = {
     + [dict(batch=(3, 5), m=7, n=5, k=3, b_rank2=True, b="columns"), dict(batch=(3,), m=7, n=5, k=3, accumulate=True),
        dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads"), dict(m=33, n=17, k=65, accumulate=True),
        dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
-       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", way="library")]
+       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", way="library"),
+       dict(m=16, n=40, k=2000, way="library")]  # whose sum the library divides among threads
     + [dict(m=m, n=n, k=k, a=a, b=b, y=y, accumulate=m > 200, way=way)
        for way in ("parts", "primitive")
        for m, n, k in [(1, 1, 1), (5, 97, 33), (250, 40, 7)]

@@ -1,5 +1,6 @@
 """Renders kernel templates with operands made up here, compiles them and calls them through ctypes."""
 
+import copy
 import ctypes
 import hashlib
 import os
@@ -63,8 +64,21 @@ class Kernel:
     def __init__(self, kind, outputs, inputs, name=None, random=False, **attributes):
         self.kind, self.name = kind, name or f"{kind}_kernel"
         self.outputs, self.inputs, self.random, self.weights, self.way = outputs, inputs, random, 0, ""
+        self.in_blocks = False
         self.__dict__.update(attributes)
         self.__dict__.update({operand.name: operand for operand in outputs + inputs})
+
+
+def by_library(kernel):
+    """Whether a library computes some of it, and shares that out among threads as it likes."""
+    return any(f"{call}(" in kernel_text(kernel) for call in ("accel_product", "accel_multiply", "accel_convolve"))
+
+
+def deterministic(kernel):
+    """The kernel as a program with training.deterministic has it."""
+    steady = copy.copy(kernel)
+    steady.in_blocks, steady.way = True, "library" if kernel.way in ("parts", "primitive", "packed") else kernel.way
+    return steady
 
 
 def template_of(kind):
@@ -99,7 +113,9 @@ def kernel_text(kernel):
 
 
 def program_text(kernels):
-    """A whole translation unit: support functions, the kernels, and an exported twin for each."""
+    """A whole translation unit: support functions, the kernels, and an exported twin for each. All of them are deterministic, or
+    none."""
+    ENVIRONMENT.globals["training"]["deterministic"] = all(kernel.in_blocks for kernel in kernels)
     body = "".join(kernel_text(kernel) + "\n" for kernel in kernels)
     types = {operand.type for kernel in kernels for operand in kernel.outputs + kernel.inputs}
     low = sorted(types & {"accel_bf16", "accel_f16"})
