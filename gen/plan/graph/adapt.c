@@ -111,13 +111,18 @@ static struct treatment treat(void *context, const struct parameter *parameter, 
   return (struct treatment){.mark = adapted && parameter->shape.rank == 2 ? 'a' : '-', .trains = true};
 }
 
+/* The module that `weight` belongs to, below its scope; "" where that is the module's own. */
+static const char *module_below_scope(struct arena *arena, const struct parameter *weight) {
+  const char *module = module_of(arena, weight->path);
+  return module != NULL ? module : "";
+}
+
 /* A parameter of the adapter of the module that `weight` belongs to. */
 static struct value *part(struct adapting *adapting, const struct parameter *weight, const char *name,
                           struct shape shape, struct initializer init) {
-  struct arena *arena = adapting->program->arena;
-  size_t length = strlen(weight->path) >= strlen(weight_ending) ? strlen(weight->path) - strlen(weight_ending) : 0;
-  struct scope scope = {
-      .region = weight->value->region, .formal = weight->scope, .path = arena_copy(arena, weight->path, length)};
+  struct scope scope = {.region = weight->value->region,
+                        .formal = weight->scope,
+                        .path = module_below_scope(adapting->program->arena, weight)};
   return builder_parameter(adapting->builder, &scope, name, shape, init);
 }
 
@@ -160,13 +165,11 @@ static bool is_listed(const struct program *program, const char *module) {
 }
 
 /* Whether the region has the A of the module that `weight` belongs to. */
-static bool has_adapter(const struct region *region, const struct parameter *weight) {
-  size_t length = strlen(weight->path) - strlen(weight_ending);
+static bool has_adapter(struct arena *arena, const struct region *region, const struct parameter *weight) {
+  const char *a = weight_path(arena, module_below_scope(arena, weight), a_ending + 1);
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    if (p->scope == weight->scope && strncmp(p->path, weight->path, length) == 0 &&
-        strcmp(p->path + length, a_ending) == 0)
-      return true;
+    if (p->scope == weight->scope && strcmp(p->path, a) == 0) return true;
   }
   return false;
 }
@@ -179,7 +182,7 @@ static void list(struct weight_walk *walk, const struct region *region, const st
   if (index < 0) return;
   const struct parameter *p = &region->parameters.items[index];
   const char *module = module_of(program->arena, weight_path(program->arena, prefixes[p->scope], p->path));
-  if (module == NULL || !has_adapter(region, p) || is_listed(program, module)) return;
+  if (module == NULL || !has_adapter(program->arena, region, p) || is_listed(program, module)) return;
   struct adapter adapter = {.module = module, .in_out = after->inputs[1]->kind == VALUE_PARAMETER};
   ARENA_PUSH(program->arena, program->adapters, adapter);
 }
