@@ -155,7 +155,8 @@ void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
  * program's rule says so. `state` outlives a step; it is zero at first. */
 void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]);
 
-/* Puts the weights of the best evaluation into the place of the last ones, and saves them. */
+/* After the last step: what the run leaves are the weights of the best evaluation, which `state` is of, in the place of
+ * the last ones. */
 void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 
 /* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call. */
@@ -211,7 +212,8 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
 /* Ends the process with a message when `status`, which a library's calls of the steps before left behind, is not 0. */
 void accel_check(int status, const char *what);
 
-/* Saves the last weights, closes everything, and gives main's status. */
+/* Saves what the run leaves where that has not been done, closes everything, and gives main's status: 128 and the
+ * number of the signal that ended the run before its last step, else 0. */
 int accel_finish(struct accel_run *run);
 
 /* A standard uniform 32-bit word at (seed, stream, index): word index % 4 of Philox-4x32-10 (Salmon, Moraes, Dror,

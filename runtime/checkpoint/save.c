@@ -4,6 +4,7 @@
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
 #include "runtime/report/stopwatch.h"
+#include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
@@ -31,7 +32,8 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
   return which >= 0 ? run->saver.arrays[which] : NULL;
 }
 
-static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool merged,
+/* With `merges`, without the adapters of a job that wants them in the weights. */
+static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool merges,
                         struct problem *problem) {
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
@@ -40,8 +42,8 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saver.arrays, problem);
   *held = array;
   if (!written) return false;
-  if (merged) rt_adapters_leave_out(run->program, &tensors);
-  written = rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
+  written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
+            rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;
 }
@@ -56,25 +58,24 @@ static bool save_adapters(const struct accel_run *run, struct problem *problem) 
          rt_adapters_save(run->program, folder, rt_mirror(run, "model"), problem);
 }
 
-bool rt_save_weights(struct accel_run *run) {
-  struct problem problem;
-  bool saved = true;
+static bool save_all(const struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
-  bool merges = program->adapters.merge && !run->merged;
-  if (program->adapters.count > 0 && !run->merged && !save_adapters(run, &problem)) {
-    rt_save_failed(run, &problem);
-    return false;
-  }
-  run->merged = merges || run->merged;
+  if (program->adapters.count > 0 && !save_adapters(run, problem)) return false;
   for (int i = 0; i < program->n_states; i++) {
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] != '\0') continue;
-    if (merges) rt_adapters_merge(program, rt_mirror(run, file));
-    if (save_mirror(run, file, file, program->adapters.merge, &problem)) continue;
-    rt_save_failed(run, &problem);
-    saved = false;
+    if (program->states[i].name[0] == '\0' && !save_mirror(run, file, file, program->adapters.merge, problem))
+      return false;
   }
-  return saved;
+  return true;
+}
+
+/* The best weights that cannot be had leave the last ones, and a status that says so. */
+bool rt_leave_weights(struct accel_run *run, struct problem *problem) {
+  struct problem of_best;
+  bool best = rt_best_restore(run, &of_best);
+  run->left = save_all(run, problem);
+  if (!best) rt_fail(&of_best, 1);
+  return run->left;
 }
 
 static bool has_cadence(const struct accel_run *run) {
@@ -87,13 +88,13 @@ static void ask(struct accel_run *run, int64_t at) {
   bool is_over = checkpoint->minutes > 0 && rt_now() - run->saved_time >= 60 * checkpoint->minutes;
   if (run->asked_at == at) return;
   run->asked_at = at;
-  if (checkpoint->saves_on_signal) run->signal = rt_signal_name((int)rt_world_largest(rt_signals_came()));
+  if (checkpoint->saves_on_signal) run->signal = (int)rt_world_largest(rt_signals_came());
   if (checkpoint->minutes > 0) run->is_timely = rt_world_largest(is_over) != 0;
 }
 
 bool accel_save_is_due(struct accel_run *run, int64_t at) {
   ask(run, at);
-  return rt_events_save(&run->cadences, at) || run->is_timely || run->signal != NULL;
+  return rt_events_save(&run->cadences, at) || run->is_timely || run->signal != 0;
 }
 
 /* The save before reads what is collected anew. */
@@ -139,10 +140,11 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
     else if (rt_is_main())
       rt_save_failed(run, &problem);
   }
-  if (at_end && rt_is_main()) {
-    if (rt_save_weights(run)) saved->path = run->model_path;
-    run->saved_at = at;
-  }
+  if (!at_end || !rt_is_main()) return;
+  if (rt_leave_weights(run, &problem))
+    saved->path = run->model_path;
+  else
+    rt_save_failed(run, &problem);
 }
 
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
@@ -160,8 +162,9 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   struct problem problem;
   ask(run, at);
-  if (run->signal == NULL || at >= run->cadences.steps) return;
+  if (run->signal == 0 || at >= run->cadences.steps) return;
   run->cadences.steps = at;
+  run->interrupted = true;
   bool by_rank = run->program->checkpoint.by_rank, is_saved = run->saved_at == at;
   bool ready = is_saved || by_rank || rt_save_collect(run, run->program->n_states, &problem);
   if (!rt_is_main() && !by_rank) return;
@@ -170,13 +173,15 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   run->saved_at = at;
   if (!rt_is_main()) return;
   if (!saved) rt_fail(&problem, 1);
-  printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", run->signal, at, run->saver.path);
+  printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", rt_signal_name(run->signal), at,
+         run->saver.path);
 }
 
 void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saver, &problem)) rt_save_failed(run, &problem);
-  if (run->weights == NULL || run->signal != NULL || run->saved_at >= 0) return;
-  if (rt_is_divided(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_save_failed(run, &problem);
-  if (rt_is_main()) rt_save_weights(run);
+  if (run->weights == NULL || run->interrupted) return;
+  if (rt_world_largest(rt_is_main() && !run->left) == 0) return;
+  if (rt_is_divided(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  if (rt_is_main() && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
 }

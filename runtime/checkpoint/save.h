@@ -26,9 +26,10 @@ void *rt_mirror(const struct accel_run *run, const char *file);
  * shards where it is too large for one, in the project folder. */
 bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
 
-/* Writes the parameters and what mirrors them, such as their averages. Ends the process when that fails, unless the job
- * goes on over it: then it is false. */
-bool rt_save_weights(struct accel_run *run);
+/* Writes what the run leaves beside its checkpoints: the parameters and what mirrors them, such as their averages, with
+ * the best weights in the place of the last ones and adapters merged where the job says so. Ends the process when the
+ * best weights cannot be had. */
+bool rt_leave_weights(struct accel_run *run, struct problem *problem);
 
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
  * alone, too. Ends the process when a save has failed, unless the job goes on over that. */
@@ -37,7 +38,8 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
 /* Ends the run at `at` when a signal has asked for it: saves a checkpoint and tells how to go on. */
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr);
 
-/* Waits for the last save; saves the weights of a run that had nothing left to do. */
+/* Waits for the last save; writes what the run leaves where that has not been done: of a run that had nothing left to
+ * do, or whose last save failed. Ends the process when that fails. */
 void rt_end_saves(struct accel_run *run);
 
 #endif

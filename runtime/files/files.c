@@ -69,8 +69,7 @@ static bool end_stream(struct writer *writer) {
   return ended;
 }
 
-/* Leaves nothing of an unfinished file. */
-static bool give_up(struct writer *writer, const char *what, struct problem *problem) {
+bool rt_writer_give_up(struct writer *writer, const char *what, struct problem *problem) {
   int error = errno;
   end_stream(writer);
   if (writer->file >= 0) close(writer->file);
@@ -96,7 +95,7 @@ bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct
   for (const char *at = bytes; size > 0;) {
     size_t part = size < most ? size : most;
     rt_trail_add(&writer->trail, at, part);
-    if (!write_all(writer, at, part)) return give_up(writer, "cannot be written", problem);
+    if (!write_all(writer, at, part)) return rt_writer_give_up(writer, "cannot be written", problem);
     at += part;
     size -= part;
   }
@@ -138,13 +137,13 @@ bool rt_write_file(const char *path, enum placing placing, const void *bytes, si
 }
 
 bool rt_writer_commit(struct writer *writer, struct problem *problem) {
-  if (!end_stream(writer)) return give_up(writer, "cannot be written", problem);
-  if (fsync(writer->file) != 0) return give_up(writer, "cannot be synced", problem);
+  if (!end_stream(writer)) return rt_writer_give_up(writer, "cannot be written", problem);
+  if (fsync(writer->file) != 0) return rt_writer_give_up(writer, "cannot be synced", problem);
   int status = close(writer->file);
   writer->file = -1;
-  if (status != 0) return give_up(writer, "cannot be closed", problem);
+  if (status != 0) return rt_writer_give_up(writer, "cannot be closed", problem);
   if (strcmp(writer->partial, writer->path) == 0) return true;
-  if (rename(writer->partial, writer->path) != 0) return give_up(writer, "cannot be replaced", problem);
+  if (rename(writer->partial, writer->path) != 0) return rt_writer_give_up(writer, "cannot be replaced", problem);
   return sync_folder_of(writer->path, problem);
 }
 

@@ -33,6 +33,9 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
  * added before is not in the sum. */
 bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem);
 
+/* Leaves nothing of an unfinished file; the problem is `what`, with errno. False, as what fails otherwise. */
+bool rt_writer_give_up(struct writer *writer, const char *what, struct problem *problem);
+
 /* From here on, what is added goes through a stream (stream.h), as is worth it for a large file. */
 void rt_writer_stream(struct writer *writer);
 

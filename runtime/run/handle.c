@@ -126,7 +126,7 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   struct figures figures = figures_of(run, at, report);
   if (line)
     tell(run, &figures);
-  else if (accel_save_is_due(run, at) && run->signal == NULL)
+  else if (accel_save_is_due(run, at) && run->signal == 0)
     save_between_lines(run, &figures);
   else
     rt_log_progress(&run->log, &figures);

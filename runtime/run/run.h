@@ -28,7 +28,8 @@ struct accel_run {
   char changed[700];  /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
   int64_t first_step; /* steps that were done before this process */
   double stalled;     /* seconds that saves since the last line kept steps waiting */
-  const char *signal; /* that the run ends on; NULL: none came */
+  int signal;         /* that came, and asks the run to end; 0: none did */
+  bool interrupted;   /* it ended the run before its last step */
   bool chosen;        /* `resumed` is what the run goes on from */
   double saved_time;  /* of the last save, or of the start */
   int64_t asked_at;   /* the step count for which the clock and the signals were asked; -1: none */
@@ -41,7 +42,9 @@ struct accel_run {
   struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
   void *weights;           /* as remembered for saving; NULL: none yet */
   void *published;         /* the model, where that is not the weights; NULL: it is */
-  bool merged;             /* the adapters are saved, and in the weights */
+  const int32_t *stopping; /* the state of early stopping; NULL: none is known yet */
+  bool has_best;           /* the weights in memory are those of the best evaluation, not the last ones */
+  bool left;               /* what the run leaves beside its checkpoints is written */
   int64_t mean_at;         /* the step count at which ranks that step alone averaged their weights last; -1: none */
   int64_t saved_at;        /* the step count of the last save; -1: none */
   int64_t reported_at;     /* the last step count that was handled */

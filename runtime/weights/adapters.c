@@ -107,41 +107,78 @@ bool rt_adapters_save(const struct accel_program *program, const char *folder, c
 
 /* ---- Merging ---- */
 
-static void merge(const struct accel_program *program, const struct accel_adapter *adapter, void *weights) {
-  const struct accel_tensor *left = &program->tensors[adapter->b], *right = &program->tensors[adapter->a];
-  int64_t out = left->shape[0], rank = left->shape[1], in = right->shape[1];
-  float *w = values_of(program, weights, adapter->weight), *b = values_of(program, weights, adapter->b);
-  const float *a = values_of(program, weights, adapter->a);
+/* What a merged weight is made of. */
+struct merge {
+  const float *w, *a, *b;
+  int64_t out, in, rank;
+  double scale;
+  bool in_out;
+};
+
+static void merge(const struct tensor_view *tensor, void *made) {
+  const struct merge *of = tensor->source;
+  float *merged = made;
 #pragma omp parallel for
-  for (int64_t o = 0; o < out; o++)
-    for (int64_t i = 0; i < in; i++) {
+  for (int64_t o = 0; o < of->out; o++)
+    for (int64_t i = 0; i < of->in; i++) {
       double sum = 0;
-      for (int64_t r = 0; r < rank; r++) sum += (double)b[o * rank + r] * a[r * in + i];
-      w[adapter->in_out ? i * out + o : o * in + i] += (float)(program->adapters.scale * sum);
+      for (int64_t r = 0; r < of->rank; r++) sum += (double)of->b[o * of->rank + r] * of->a[r * of->in + i];
+      int64_t at = of->in_out ? i * of->out + o : o * of->in + i;
+      merged[at] = of->w[at] + (float)(of->scale * sum);
     }
-  memset(b, 0, (size_t)(out * rank) * sizeof *b);
 }
 
-void rt_adapters_merge(const struct accel_program *program, void *weights) {
-  for (int i = 0; i < program->adapters.count; i++) merge(program, &program->adapters.items[i], weights);
+static struct merge *merge_of(const struct accel_program *program, const struct accel_adapter *adapter,
+                              const void *weights) {
+  const struct accel_tensor *left = &program->tensors[adapter->b], *right = &program->tensors[adapter->a];
+  struct merge *merge = malloc(sizeof *merge);
+  if (merge != NULL)
+    *merge = (struct merge){.w = values_of(program, weights, adapter->weight),
+                            .a = values_of(program, weights, adapter->a),
+                            .b = values_of(program, weights, adapter->b),
+                            .out = left->shape[0],
+                            .in = right->shape[1],
+                            .rank = left->shape[1],
+                            .scale = program->adapters.scale,
+                            .in_out = adapter->in_out};
+  return merge;
 }
 
-static bool is_adapter(const struct accel_program *program, const char *name) {
+static bool is(const struct accel_program *program, int tensor, const char *name) {
+  return strcmp(program->tensors[tensor].name, name) == 0;
+}
+
+/* The adapter beside this weight, or that this tensor is a part of; NULL: there is none. */
+static const struct accel_adapter *adapter_of(const struct accel_program *program, const char *name, bool as_part) {
   for (int i = 0; i < program->adapters.count; i++) {
     const struct accel_adapter *adapter = &program->adapters.items[i];
-    if (strcmp(program->tensors[adapter->a].name, name) == 0 || strcmp(program->tensors[adapter->b].name, name) == 0)
-      return true;
+    if (as_part ? is(program, adapter->a, name) || is(program, adapter->b, name) : is(program, adapter->weight, name))
+      return adapter;
   }
-  return false;
+  return NULL;
 }
 
-void rt_adapters_leave_out(const struct accel_program *program, struct tensor_list *tensors) {
+static void leave_out_parts(const struct accel_program *program, struct tensor_list *tensors) {
   int kept = 0;
   for (int i = 0; i < tensors->count; i++) {
-    if (is_adapter(program, tensors->items[i].name))
+    if (adapter_of(program, tensors->items[i].name, true) != NULL)
       free(tensors->items[i].name);
     else
       tensors->items[kept++] = tensors->items[i];
   }
   tensors->count = kept;
+}
+
+bool rt_adapters_merge(const struct accel_program *program, const void *weights, struct tensor_list *tensors,
+                       struct problem *problem) {
+  leave_out_parts(program, tensors);
+  for (int i = 0; i < tensors->count; i++) {
+    struct tensor_view *tensor = &tensors->items[i];
+    const struct accel_adapter *adapter = adapter_of(program, tensor->name, false);
+    if (adapter == NULL) continue;
+    tensor->source = merge_of(program, adapter, weights);
+    if (tensor->source == NULL) return rt_problem(problem, "no memory for the list of adapters");
+    tensor->make = merge;
+  }
+  return true;
 }

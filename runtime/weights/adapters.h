@@ -1,4 +1,5 @@
-/* Low-rank adapters at the end of a run: saved in PEFT's layout, and added to the weights that they stand beside. */
+/* Low-rank adapters at the end of a run: saved in PEFT's layout, and added to the weights that they stand beside, in
+ * what is written and not in the run's memory: that has them apart at any time. */
 #ifndef RUNTIME_WEIGHTS_ADAPTERS_H
 #define RUNTIME_WEIGHTS_ADAPTERS_H
 
@@ -11,10 +12,9 @@
 bool rt_adapters_save(const struct accel_program *program, const char *folder, const void *weights,
                       struct problem *problem);
 
-/* Adds scale B A to each weight with an adapter, and sets its B to 0: the model stays what it was. */
-void rt_adapters_merge(const struct accel_program *program, void *weights);
-
-/* Takes the adapters out of a list of tensors by the names of parameters. */
-void rt_adapters_leave_out(const struct accel_program *program, struct tensor_list *tensors);
+/* Makes the model of `tensors`, which has the parameters at `weights` by their names, one without adapters: what is
+ * written of a weight that has one is W + scale B A. False: no memory. */
+bool rt_adapters_merge(const struct accel_program *program, const void *weights, struct tensor_list *tensors,
+                       struct problem *problem);
 
 #endif

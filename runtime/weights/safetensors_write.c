@@ -34,6 +34,17 @@ static bool write_header(struct writer *writer, const char *text, struct problem
          rt_writer_add(writer, "        ", padded - length, problem);
 }
 
+/* What is made is made one tensor at a time, so that a model needs no room beside it but for its largest one. */
+static bool write_tensor(struct writer *writer, const struct tensor_view *tensor, struct problem *problem) {
+  if (tensor->make == NULL) return rt_writer_add(writer, tensor->bytes, tensor->size, problem);
+  void *made = malloc(tensor->size);
+  if (made == NULL) return rt_writer_give_up(writer, "cannot be written", problem);
+  tensor->make(tensor, made);
+  bool written = rt_writer_add(writer, made, tensor->size, problem);
+  free(made);
+  return written;
+}
+
 static bool write_whole(const char *path, enum placing placing, const char *header, const struct tensor_view *tensors,
                         int count, struct file_sum *sum, struct problem *problem) {
   struct writer writer;
@@ -41,7 +52,7 @@ static bool write_whole(const char *path, enum placing placing, const char *head
   rt_writer_stream(&writer);
   if (!write_header(&writer, header, problem)) return false;
   for (int i = 0; i < count; i++)
-    if (!rt_writer_add(&writer, tensors[i].bytes, tensors[i].size, problem)) return false;
+    if (!write_tensor(&writer, &tensors[i], problem)) return false;
   if (sum != NULL) *sum = rt_writer_sum(&writer);
   return rt_writer_commit(&writer, problem);
 }

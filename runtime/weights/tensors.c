@@ -152,7 +152,10 @@ bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *p
 }
 
 void rt_tensors_free(struct tensor_list *list) {
-  for (int i = 0; i < list->count; i++) free(list->items[i].name);
+  for (int i = 0; i < list->count; i++) {
+    free(list->items[i].name);
+    free(list->items[i].source);
+  }
   free(list->items);
   *list = (struct tensor_list){0};
 }

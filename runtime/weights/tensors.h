@@ -15,6 +15,10 @@ struct tensor_view {
   int64_t shape[8];
   char *bytes;
   size_t size;
+  /* Makes the `size` bytes that are written of it, where these are not at `bytes`, of `source`, which is freed with the
+   * list; NULL: they are. */
+  void (*make)(const struct tensor_view *tensor, void *out);
+  void *source;
 };
 
 struct tensor_list {

@@ -169,16 +169,29 @@ static bool fill(const struct accel_program *program, const struct shards *shard
   return true;
 }
 
+static bool load(const struct accel_program *program, const struct shards *shards, const char *path, void *weights,
+                 struct problem *problem) {
+  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
+  bool loaded = matched != NULL ? fill(program, shards, matched, path, weights, problem)
+                                : rt_problem(problem, "%s: no memory for the list of tensors", path);
+  free(matched);
+  return loaded;
+}
+
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
   struct shards shards;
   if (!rt_shards_open(&shards, path, "correct model.weights in the job, or give existing safetensors", problem))
     return false;
-  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
-  bool loaded = matched != NULL ? fill(program, &shards, matched, path, weights, problem)
-                                : rt_problem(problem, "%s: no memory for the list of tensors", path);
-  free(matched);
+  bool loaded = load(program, &shards, path, weights, problem);
   rt_shards_close(&shards);
   return loaded;
+}
+
+bool rt_weights_load_own(const struct accel_program *program, const struct shards *shards, const char *path,
+                         void *weights, struct problem *problem) {
+  struct accel_program plain = *program;
+  plain.start = (struct accel_start_file){.prefix = ""};
+  return load(&plain, shards, path, weights, problem);
 }
 
 /* Whether a run has left its model in the project folder, in one file or in several; the last name that was tried is in
@@ -200,6 +213,9 @@ bool rt_weights_load_trained(const struct accel_program *program, const char *pa
   struct accel_program named = *program;
   if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
     return rt_weights_load(program, program->start.path, weights, problem);
-  named.start.prefix = NULL; /* the runtime saves without one */
-  return rt_weights_load(&named, path != NULL ? path : left, weights, problem);
+  named.start.prefix = NULL; /* the runtime saves without one; a published file may have it */
+  bool loaded = rt_weights_load(&named, path != NULL ? path : left, weights, problem);
+  if (loaded || path == NULL || program->start.prefix == NULL) return loaded;
+  struct problem as_published;
+  return rt_weights_load(program, path, weights, &as_published);
 }

@@ -105,7 +105,8 @@ static void survives_a_full_disk_in_a_stream(void **state) {
 /* A file system that is full at any byte: the old file stays, nothing else does. */
 static void survives_a_full_disk(void **state) {
   static char weights[4 * 4096], name[] = "w";
-  const struct tensor_view tensor = {name, ACCEL_FLOAT32, 1, {4096}, weights, sizeof weights};
+  const struct tensor_view tensor = {
+      .name = name, .dtype = ACCEL_FLOAT32, .rank = 1, .shape = {4096}, .bytes = weights, .size = sizeof weights};
   struct rlimit old, limit;
   (void)state;
   assert_true(write_text("old"));
