@@ -109,7 +109,7 @@ struct accel_checkpoints {
   size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
   bool by_rank;            /* each rank writes its part of what ranks divide; else rank 0 writes the whole */
-  bool saves_on_signal;    /* SIGTERM, SIGUSR1 and SIGINT save and end the run; else they end it */
+  bool saves_on_signal;    /* SIGTERM, SIGUSR1, SIGHUP and SIGINT save and end the run; else they end it */
   bool outlives_errors;    /* a save that fails is told, and the run goes on */
 };
 

@@ -26,7 +26,8 @@ struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, 
 struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct job *job);
 
 /* Runs a command of mpirun's to its end and gives its status. A signal that asks to end reaches the ranks: SIGTERM,
- * after which mpirun would give them a second, as SIGUSR1 where they save on it. `beside` is called ten times a second.
+ * after which mpirun would give them a second, as SIGUSR1 where they save on it. The status of ranks
+ * that saved and ended on it is 128 and the number of the signal that came. `beside` is called ten times a second.
  */
 struct watch {
   bool (*look)(void *of); /* false: the ranks are to end */

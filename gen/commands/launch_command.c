@@ -85,8 +85,8 @@ static void watch_signals(void) {
 
 int launch_run(const struct words *command, bool saves, const struct watch *beside) {
   const struct timespec pause = {0, 100000000};
-  int status = 0;
-  bool told = false; /* to save: once, as a launcher that is done dies of the signal, and its ranks were not to */
+  int status = 0, got = 0; /* the signal that was passed on first; 0: none */
+  bool told = false;       /* to save: once, as a launcher that is done dies of the signal, and its ranks were not to */
   pid_t child = fork();
   if (child == 0) {
     execvp(command->items[0], command->items);
@@ -97,6 +97,7 @@ int launch_run(const struct words *command, bool saves, const struct watch *besi
   for (pid_t ended; (ended = waitpid(child, &status, WNOHANG)) != child;) {
     if (ended < 0) return 127;
     if (asked != 0 && !(saves && told)) {
+      if (!told) got = asked;
       kill(child, saves ? SIGUSR1 : asked);
       told = true;
     }
@@ -104,5 +105,6 @@ int launch_run(const struct words *command, bool saves, const struct watch *besi
     if (beside != NULL && !beside->look(beside->of)) kill(child, SIGTERM);
     nanosleep(&pause, NULL);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return got != 0 && ended == 128 + SIGUSR1 ? 128 + got : ended; /* as if it had gone to the ranks itself */
 }

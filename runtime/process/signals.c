@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,7 @@ static sigset_t watched(void) {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGINT);
   return set;
 }
@@ -45,12 +47,19 @@ static int start_listening(void) {
   return error != 0 ? error : pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+/* By nohup, which means that the run outlives its terminal. */
+static bool is_ignored(int number) {
+  struct sigaction now;
+  return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 void rt_signals_watch(void) {
   struct problem problem;
   struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGUSR1, &action, NULL);
+  if (!is_ignored(SIGHUP)) sigaction(SIGHUP, &action, NULL);
   action.sa_flags |= SA_RESETHAND;
   sigaction(SIGINT, &action, NULL);
   int error = start_listening();
@@ -75,9 +84,15 @@ const char *rt_signal_name(int number) {
     return "SIGTERM";
   case SIGUSR1:
     return "SIGUSR1";
+  case SIGHUP:
+    return "SIGHUP";
   case SIGINT:
     return "SIGINT";
   default:
     return NULL;
   }
+}
+
+int rt_signal_status(int number) {
+  return 128 + number;
 }

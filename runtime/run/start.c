@@ -244,7 +244,8 @@ int accel_finish(struct accel_run *run) {
   if (rt_is_main()) rt_laps_print(run->program);
   if (!rt_laps_write(run->program, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
+  int status = run->interrupted ? rt_signal_status(run->signal) : 0;
   free_run(run);
   rt_world_leave();
-  return fflush(stdout) == 0 ? 0 : 1;
+  return fflush(stdout) == 0 ? status : 1;
 }

@@ -106,7 +106,7 @@ class Failure(unittest.TestCase):
         running = Running(self.trainer)
         os.kill(running.ranks[1][1], signal.SIGTERM)
         result = running.end()
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, 128 + signal.SIGTERM, result.stderr)
         self.assertEqual(result.stdout.count("SIGTERM after step"), 1)
         folder = next((self.trainer.folder / "run").rglob("manifest.json")).parent
         done = json.loads((folder / "random_states_0.json").read_text())["step"]

@@ -94,7 +94,7 @@ class Convention(unittest.TestCase):
         self.assertEqual(result.stdout.count("3 ranks x 1 threads"), 1)
 
     def test_signal(self):
-        """All are asked to end, as on a preemption: the ranks save, and all end well."""
+        """All are asked to end, as on a preemption: the ranks save, and all end with the status that says so."""
         port = free_port()
         began = [self.begin(rank, port, "--steps", "1000000") for rank in range(3)]
         lines = self.trainer.folder / "run" / "metrics.jsonl"
@@ -102,7 +102,7 @@ class Convention(unittest.TestCase):
         for process in began:
             process.send_signal(signal.SIGTERM)
         ends = self.end(began)
-        self.assertEqual([status for _, _, status in ends], [0, 0, 0], ends)
+        self.assertEqual([status for _, _, status in ends], [128 + signal.SIGTERM] * 3, ends)
         self.assertEqual(len(list((self.trainer.folder / "run").rglob("manifest.json"))), 1)
 
     def test_one_does_not_come(self):

@@ -82,7 +82,7 @@ class Parts(unittest.TestCase):
         running = Running(trainer)
         os.kill(running.ranks[1][1], signal.SIGUSR1)
         result = running.end()
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, 128 + signal.SIGUSR1, result.stderr)
         self.assertIn("saved", result.stdout)
         self.assertEqual(command("verify", checkpoint(trainer, 0)).returncode, 0)
 

@@ -25,8 +25,8 @@ static void test_threads(void **state) {
   int blocked = 0;
   (void)state;
 #pragma omp parallel num_threads(3) reduction(+ : blocked)
-  blocked += is_blocked(SIGTERM) + is_blocked(SIGUSR1) + is_blocked(SIGINT);
-  assert_int_equal(blocked, 9);
+  blocked += is_blocked(SIGTERM) + is_blocked(SIGUSR1) + is_blocked(SIGHUP) + is_blocked(SIGINT);
+  assert_int_equal(blocked, 3 * 4);
 }
 
 static void test_sent(void **state) {
@@ -37,6 +37,18 @@ static void test_sent(void **state) {
   raise(SIGUSR1); /* to this thread */
   assert_int_equal(rt_signals_came(), SIGUSR1);
   assert_string_equal(rt_signal_name(SIGUSR1), "SIGUSR1");
+  kill(getpid(), SIGHUP);
+  assert_true(soon(SIGHUP));
+}
+
+/* A run that nohup started does not end with its terminal. */
+static void test_ignored(void **state) {
+  struct sigaction now;
+  (void)state;
+  signal(SIGHUP, SIG_IGN);
+  rt_signals_watch();
+  sigaction(SIGHUP, NULL, &now);
+  assert_true(now.sa_handler == SIG_IGN);
 }
 
 /* SIGINT is what a user types: the first is noted, the second ends the process though it never looks. */
@@ -51,7 +63,7 @@ static void test_second_interrupt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_sent),
-                                     cmocka_unit_test(test_second_interrupt)};
+                                     cmocka_unit_test(test_second_interrupt), cmocka_unit_test(test_ignored)};
   rt_signals_watch();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
