@@ -65,6 +65,10 @@ int command_audit(const struct options *options) {
   struct text text = text_in(options->arena);
   write_report(options, audit, &text);
   const char *output = options->output != NULL ? options->output : "-";
-  if (!write_file(options->arena, output, text.bytes, text.length)) return STATUS_CANNOT;
+  struct inputs inputs = inputs_in(options->arena);
+  inputs_add(&inputs, "the program", options->argument);
+  inputs_add(&inputs, "the program's object code", options->object);
+  inputs_add(&inputs, "the program's manifest", manifest_path(options->arena, options->argument));
+  if (!write_file(&inputs, output, text.bytes, text.length)) return STATUS_CANNOT;
   return passes(options, audit) ? STATUS_OK : STATUS_CANNOT;
 }

@@ -15,8 +15,9 @@
 #include "gen/commands/process.h"
 
 /* Says of the program at options->output what it was made of. */
-static bool tell(const struct options *options, const struct needs *needs, const struct manifest *manifest) {
+static bool tell(const struct options *options, const struct needs *needs, const struct generated *generated) {
   struct arena *arena = options->arena;
+  const struct manifest *manifest = generated->manifest;
   const char *digest = file_digest(arena, options->output);
   struct made made = {.manifest = manifest,
                       .name = name_in_folder(options->output),
@@ -24,7 +25,7 @@ static bool tell(const struct options *options, const struct needs *needs, const
                       .compiler = compiler_version(options),
                       .command = arena_printf(arena, "%s%s %s %s", manifest->compile_before, compiler_name(),
                                               compiler_flags(arena, needs->processor), manifest->compile_rest)};
-  return write_statements(arena, options->output, &made);
+  return write_statements(&generated->inputs, options->output, &made);
 }
 
 /* Whether a program can be written there: told before a compiler tells it in its own way. */
@@ -42,11 +43,14 @@ static bool is_writable(const char *program, const char *beside) {
 /* Generates and compiles inside `folder`; the finished program takes its place by a rename. */
 static int build_in(const struct options *options, const char *folder) {
   struct options inner = *options;
-  struct manifest *manifest = NULL;
+  struct generated generated;
   inner.output = arena_printf(options->arena, "%s/program.c", folder);
   const char *program = options->provenance ? arena_printf(options->arena, "%s.c", options->output) : NULL;
-  int status = generate(&inner, program, &manifest);
+  int status = generate(&inner, program, &generated);
   if (status != STATUS_OK) return status;
+  if (!inputs_spare(&generated.inputs, options->output) ||
+      (options->provenance && !spare_statements(&generated.inputs, options->output)) || !write_generated(&generated))
+    return STATUS_CANNOT;
   const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   if (!is_writable(options->output, beside)) return STATUS_CANNOT;
   const struct needs needs = needs_of(options);
@@ -60,7 +64,7 @@ static int build_in(const struct options *options, const char *folder) {
     return STATUS_CANNOT;
   }
   if (rename(beside, options->output) == 0)
-    return manifest == NULL || tell(options, &needs, manifest) ? STATUS_OK : STATUS_CANNOT;
+    return generated.manifest == NULL || tell(options, &needs, &generated) ? STATUS_OK : STATUS_CANNOT;
   perror(options->output);
   unlink(beside);
   return STATUS_CANNOT;

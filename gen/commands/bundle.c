@@ -32,9 +32,18 @@ struct needs needs_of(const struct options *options) {
 
 /* ---- Files ---- */
 
-static bool put(struct arena *arena, const char *folder, const char *name, const char *bytes, size_t length) {
-  const char *path = arena_printf(arena, "%s/%s", folder, name);
-  return make_folders(arena, path) && write_file(arena, path, bytes, length);
+/* A folder that is filled; first all names are only looked at, so that nothing is written where one cannot be. */
+struct filling {
+  const struct inputs *inputs;
+  const char *folder;
+  bool writes;
+};
+
+static bool put(const struct filling *filling, const char *name, const char *bytes, size_t length) {
+  struct arena *arena = filling->inputs->arena;
+  const char *path = arena_printf(arena, "%s/%s", filling->folder, name);
+  if (!filling->writes) return inputs_spare(filling->inputs, path);
+  return make_folders(arena, path) && write_file(filling->inputs, path, bytes, length);
 }
 
 static bool begins(const char *text, const char *with) {
@@ -51,19 +60,20 @@ static bool is_needed(const char *name, const struct needs *needs) {
   return true;
 }
 
-static bool put_sources(struct arena *arena, const char *folder, const struct needs *needs) {
+static bool put_sources(const struct filling *filling, const struct needs *needs) {
   static const char own[] = "share/bundle/";
   for (int i = 0; i < accel_source_count; i++) {
     const char *name = accel_sources[i].name;
     if (!is_needed(name, needs)) continue;
     if (begins(name, own)) name += sizeof own - 1;
-    if (!put(arena, folder, name, accel_sources[i].text, strlen(accel_sources[i].text))) return false;
+    if (!put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text))) return false;
   }
   return true;
 }
 
 /* The machine that builds may have no jansson, of which an archive for machines like this one comes along. */
-static bool put_json(struct arena *arena, const char *folder) {
+static bool put_json(const struct filling *filling) {
+  struct arena *arena = filling->inputs->arena;
   static const char *const files[] = {"libdir",    "libjansson.a", "includedir",
                                       "jansson.h", "includedir",   "jansson_config.h"};
   struct utsname machine;
@@ -78,35 +88,43 @@ static bool put_json(struct arena *arena, const char *folder) {
     const char *path = arena_printf(arena, "%.*s/%s", (int)strcspn(where, "\n"), where, files[i + 1]);
     const char *bytes = read_bytes(arena, path, &length);
     if (bytes == NULL) return true;
-    if (!put(arena, folder, arena_printf(arena, "lib/%s", files[i + 1]), bytes, length)) return false;
+    if (!put(filling, arena_printf(arena, "lib/%s", files[i + 1]), bytes, length)) return false;
   }
   if (uname(&machine) != 0) return true;
-  return put(arena, folder, "lib/machine", machine.machine, strlen(machine.machine));
+  return put(filling, "lib/machine", machine.machine, strlen(machine.machine));
 }
 
-static bool put_settings(struct arena *arena, const char *folder, const struct needs *needs) {
+static bool put_settings(const struct filling *filling, const struct needs *needs) {
+  struct arena *arena = filling->inputs->arena;
   size_t length = 0;
   const char *bytes = needs->hooks != NULL ? read_bytes(arena, needs->hooks, &length) : NULL;
-  if (bytes != NULL && !put(arena, folder, "hooks.c", bytes, length)) return false;
+  if (bytes != NULL && !put(filling, "hooks.c", bytes, length)) return false;
   bool foreign = processor_is_foreign(needs->processor);
   const char *tools = foreign ? arena_printf(arena, "%s-", needs->processor->triple) : "";
   const char *text =
       arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\ntools=%s\nflags_of_program='%s'\n",
                    needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
                    needs->hooks != NULL ? "hooks.c" : "", tools, processor_cflags(arena, needs->processor));
-  return put(arena, folder, "settings.sh", text, strlen(text));
+  return put(filling, "settings.sh", text, strlen(text));
+}
+
+static bool fill(const struct filling *filling, const struct needs *needs) {
+  return put_sources(filling, needs) && put_json(filling) && put_settings(filling, needs);
 }
 
 int bundle_write(const struct options *options, const char *folder) {
   struct arena *arena = options->arena;
   struct options inner = *options;
+  struct generated generated;
   const struct needs needs = needs_of(options);
   inner.output = arena_printf(arena, "%s/%s.c", folder, needs.name);
   if (!make_folders(arena, inner.output)) return STATUS_CANNOT;
-  int status = generate(&inner, NULL, NULL);
+  int status = generate(&inner, NULL, &generated);
   if (status != STATUS_OK) return status;
-  bool good = put_sources(arena, folder, &needs) && put_json(arena, folder) && put_settings(arena, folder, &needs);
-  return good ? STATUS_OK : STATUS_CANNOT;
+  struct filling filling = {&generated.inputs, folder, false};
+  if (!fill(&filling, &needs) || !write_generated(&generated)) return STATUS_CANNOT;
+  filling.writes = true;
+  return fill(&filling, &needs) ? STATUS_OK : STATUS_CANNOT;
 }
 
 bool bundle_build(const struct options *options, const char *folder, const char *program) {

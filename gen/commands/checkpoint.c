@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/path.h"
 #include "gen/commands/checkpoint_report.h"
 #include "gen/commands/commands.h"
+#include "gen/commands/inputs.h"
 
 static const char usage[] =
     "usage: accel-gen checkpoint list DIR             the checkpoints of a project's folder\n"
@@ -159,8 +161,20 @@ static const char *why_none(const char *path) {
   return access(path, X_OK) == 0 ? "no whole checkpoint" : strerror(errno);
 }
 
+/* Also the name that the output has while it is written. */
+static bool spares_input(const char *input, const char *output) {
+  struct arena *arena = arena_new();
+  struct inputs inputs = inputs_in(arena);
+  inputs_add(&inputs, "the checkpoint", input);
+  if (has_ending(input, ".json")) inputs_add(&inputs, "the checkpoint", arena_string(arena, folder_of(arena, input)));
+  bool spares = inputs_spare(&inputs, output) && inputs_spare(&inputs, arena_printf(arena, "%s.partial", output));
+  arena_free(arena);
+  return spares;
+}
+
 static int run(const struct word *word, char **arguments, const char *output, bool json) {
   struct problem problem;
+  if (output != NULL && !spares_input(arguments[0], output)) return STATUS_CANNOT;
   json_t *report = report_of(word->name, arguments, output, &problem);
   if (report == NULL) return fail(&problem, json);
   const json_t *whole = json_object_get(report, "whole");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/commands/commands.h"
+#include "gen/commands/inputs.h"
 #include "gen/commands/text.h"
 #include "gen/commands/tokenize.h"
 #include "runtime/data/token_file.h"
@@ -118,6 +119,19 @@ static int make_tokens(struct tokenizing *tokenizing, const struct token_source 
   return good ? STATUS_OK : fail(&problem);
 }
 
+/* Also the names that the output has while it is written. */
+static bool spares_inputs(const struct token_source *sources, int count, const char *tokenizer, const char *output) {
+  static const char *const endings[] = {"", ".partial", ".progress"};
+  struct arena *arena = arena_new();
+  struct inputs inputs = inputs_in(arena);
+  bool spares = true;
+  for (int i = 0; i < count; i++) inputs_add(&inputs, "one of the files", sources[i].path);
+  inputs_add(&inputs, "the tokenizer", tokenizer);
+  for (int i = 0; i < 3 && spares; i++) spares = inputs_spare(&inputs, arena_printf(arena, "%s%s", output, endings[i]));
+  arena_free(arena);
+  return spares;
+}
+
 static int run(struct token_source *sources, int argc, char **argv) {
   bool inspects = argc > 1 && strcmp(argv[1], "inspect") == 0;
   enum accel_format format = inspects ? ACCEL_TOKENS : ACCEL_BYTES;
@@ -142,6 +156,7 @@ static int run(struct token_source *sources, int argc, char **argv) {
   if (inspects && (count != 1 || output != NULL)) return complain("inspect takes one file and writes none", "");
   if (count == 0) return complain("a file to read is missing", "");
   if (!inspects && output == NULL) return complain("a file to write is missing: -o FILE", "");
+  if (!inspects && !spares_inputs(sources, count, tokenizing.tokenizer, output)) return STATUS_CANNOT;
   if (tokenizing.tokenizer == NULL && tokenizing.end != NULL) return complain("--end belongs to --tokenizer", "");
   if (tokenizing.tokenizer != NULL) return make_tokens(&tokenizing, sources, count, output, format);
   return inspects ? inspect(&sources[0]) : convert(sources, count, output);

@@ -49,9 +49,10 @@ static bool write_stream(const char *path, const char *bytes, size_t length) {
   return good || complain(path);
 }
 
-bool write_file(struct arena *arena, const char *path, const char *bytes, size_t length) {
+bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length) {
+  if (!inputs_spare(inputs, path)) return false;
   if (strcmp(path, "-") == 0 || is_device(path)) return write_stream(path, bytes, length);
-  char *beside = arena_printf(arena, "%s.XXXXXX", path);
+  char *beside = arena_printf(inputs->arena, "%s.XXXXXX", path);
   int file = mkstemp(beside);
   if (file < 0) return complain(path);
   bool good = write_all(file, bytes, length) && fchmod(file, plain_mode()) == 0 && fsync(file) == 0;

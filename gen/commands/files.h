@@ -6,10 +6,12 @@
 #include <stddef.h>
 
 #include "gen/base/arena.h"
+#include "gen/commands/inputs.h"
 
 /* Writes `length` bytes to `path` by a file beside it and a rename, so that a reader sees the old file or the new one.
- * A `path` of "-" is standard output. False once a message stands on standard error; then nothing has changed. */
-bool write_file(struct arena *arena, const char *path, const char *bytes, size_t length);
+ * A `path` of "-" is standard output; one of the `inputs` is refused. False once a message stands on standard error;
+ * then nothing has changed. */
+bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);
 
 /* SHA-256 as 64 hexadecimal digits: of bytes; of a file, NULL when it cannot be read. */
 const char *digest_of(struct arena *arena, const char *bytes, size_t length);

@@ -40,49 +40,77 @@ static int finish(struct travel *travel, int status) {
 }
 
 /* Writes the plan behind a pass. */
-static int dump(struct travel *travel) {
-  const struct options *options = travel->options;
-  int status = travel_to_program(travel);
-  if (status != STATUS_OK) return finish(travel, status);
-  const char *output = options->output != NULL ? options->output : "-";
-  if (!write_file(options->arena, output, travel->dumped, strlen(travel->dumped))) return STATUS_CANNOT;
-  return finish(travel, STATUS_OK);
-}
-
-/* The second text lies beside the first. */
-static bool write_beside(const struct travel *travel) {
-  const struct options *options = travel->options;
-  const char *path = travel_beside_path(travel, options->output);
-  if (path != NULL) return write_file(options->arena, path, travel->beside, strlen(travel->beside));
-  fprintf(stderr, "accel-gen: this program is two files, NAME.c and NAME%s: -o must end with .c\n",
-          travel->program->target->suffixes[1]);
-  return false;
-}
-
-int generate(const struct options *options, const char *program, struct manifest **manifest) {
+static int dump(const struct options *options) {
   struct travel travel;
-  struct origins origins = {0}, beside = {0};
-  const char *text = NULL;
   int status = begin(&travel, options);
-  if (program != NULL) travel.beside_origins = &beside;
-  if (status == STATUS_OK && options->dump != NULL) return dump(&travel);
-  if (status == STATUS_OK) status = travel_to_text(&travel, program != NULL ? &origins : NULL, &text);
+  if (status == STATUS_OK) status = travel_to_program(&travel);
   if (status != STATUS_OK) return finish(&travel, status);
-  if (travel.beside != NULL && !write_beside(&travel)) return STATUS_CANNOT;
-  if (!write_file(options->arena, options->output, text, strlen(text))) return STATUS_CANNOT;
-  if (program != NULL) *manifest = describe(&travel, program, text, &origins);
-  if (options->manifest) find_keys(&travel, text, *manifest);
+  struct inputs inputs = inputs_in(options->arena);
+  inputs_add_travel(&inputs, &travel);
+  const char *output = options->output != NULL ? options->output : "-";
+  if (!write_file(&inputs, output, travel.dumped, strlen(travel.dumped))) return STATUS_CANNOT;
   return finish(&travel, STATUS_OK);
 }
 
+/* The second text lies beside the first; NULL where there is one text. */
+static const char *beside_path(const struct generated *generated) {
+  const struct travel *travel = &generated->travel;
+  return travel->beside != NULL ? travel_beside_path(travel, travel->options->output) : NULL;
+}
+
+/* Whether all outputs can take their places: asked before the first one is written. */
+static bool check_outputs(const struct generated *generated) {
+  const struct travel *travel = &generated->travel;
+  const struct options *options = travel->options;
+  const char *beside = beside_path(generated);
+  if (travel->beside != NULL && beside == NULL) {
+    fprintf(stderr, "accel-gen: this program is two files, NAME.c and NAME%s: -o must end with .c\n",
+            travel->program->target->suffixes[1]);
+    return false;
+  }
+  return inputs_spare(&generated->inputs, options->output) &&
+         (beside == NULL || inputs_spare(&generated->inputs, beside)) &&
+         (!options->manifest || spare_manifest(&generated->inputs, options->output, generated->manifest)) &&
+         (!options->provenance || spare_statements(&generated->inputs, options->output));
+}
+
+int generate(const struct options *options, const char *program, struct generated *generated) {
+  struct travel *travel = &generated->travel;
+  struct origins origins = {0};
+  *generated = (struct generated){.inputs = inputs_in(options->arena)};
+  int status = begin(travel, options);
+  if (program != NULL) {
+    travel->beside_origins = arena_alloc(options->arena, sizeof *travel->beside_origins);
+    *travel->beside_origins = (struct origins){0};
+  }
+  if (status == STATUS_OK) status = travel_to_text(travel, program != NULL ? &origins : NULL, &generated->text);
+  if (status != STATUS_OK) return finish(travel, status);
+  inputs_add_travel(&generated->inputs, travel);
+  if (program != NULL) generated->manifest = describe(travel, program, generated->text, &origins);
+  if (!check_outputs(generated)) return STATUS_CANNOT;
+  if (options->manifest) find_keys(travel, generated->text, generated->manifest);
+  return finish(travel, STATUS_OK);
+}
+
+bool write_generated(const struct generated *generated) {
+  const struct travel *travel = &generated->travel;
+  const char *beside = beside_path(generated);
+  return (beside == NULL || write_file(&generated->inputs, beside, travel->beside, strlen(travel->beside))) &&
+         write_file(&generated->inputs, travel->options->output, generated->text, strlen(generated->text));
+}
+
 int command_generate(const struct options *options) {
-  bool told = options->dump == NULL && (options->manifest || options->provenance);
-  struct manifest *manifest = NULL;
-  int status = generate(options, told ? options->output : NULL, &manifest);
-  if (status != STATUS_OK || manifest == NULL) return status;
+  if (options->dump != NULL) return dump(options);
+  bool told = options->manifest || options->provenance;
+  struct generated generated;
+  int status = generate(options, told ? options->output : NULL, &generated);
+  if (status != STATUS_OK) return status;
+  if (!write_generated(&generated)) return STATUS_CANNOT;
+  const struct manifest *manifest = generated.manifest;
+  if (!told) return STATUS_OK;
   struct made made = {.manifest = manifest, .name = manifest->output.name, .sha256 = manifest->output.sha256};
-  bool good = !options->manifest || write_manifest(options->arena, options->output, manifest);
-  if (good && options->provenance) good = write_statements(options->arena, options->output, &made);
+  bool good = !options->manifest || write_manifest(&generated.inputs, options->output, manifest);
+  if (good && options->provenance) good = write_statements(&generated.inputs, options->output, &made);
   return good ? STATUS_OK : STATUS_CANNOT;
 }
 

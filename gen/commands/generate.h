@@ -2,10 +2,23 @@
 #ifndef ACCEL_COMMANDS_GENERATE_H
 #define ACCEL_COMMANDS_GENERATE_H
 
+#include "gen/commands/inputs.h"
 #include "gen/commands/manifest.h"
+#include "gen/commands/travel.h"
 
-/* Writes the program to options->output. `program` is where it is to be said to lie, and *manifest gets what is to be
- * said of it, with the keys of its lines where options->manifest asks for them; NULL: nothing is asked. A status. */
-int generate(const struct options *options, const char *program, struct manifest **manifest);
+/* A program that is made and not yet written. */
+struct generated {
+  struct travel travel; /* its `beside` is the second text */
+  const char *text;
+  struct inputs inputs;      /* what it was made of, and what it will read */
+  struct manifest *manifest; /* what is to be said of it; NULL: nothing was asked */
+};
+
+/* Makes the program that lies at options->output. `program` is where it is to be said to lie, which asks for the
+ * manifest, with the keys of its lines where options->manifest asks for them; NULL: nothing is asked. A status. */
+int generate(const struct options *options, const char *program, struct generated *generated);
+
+/* Writes its texts. False once a message stands on standard error. */
+bool write_generated(const struct generated *generated);
 
 #endif

@@ -153,16 +153,41 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
   return manifest;
 }
 
-bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest) {
-  const char *text = manifest_text(arena, manifest);
-  if (!write_file(arena, manifest_path(arena, program), text, strlen(text))) return false;
-  if (manifest->beside == NULL) return true;
-  const char *beside = arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->beside->output.name);
-  return write_manifest(arena, beside, manifest->beside);
+/* Where the program's second text lies, which has a manifest of its own; NULL: there is none. */
+static const char *beside_of(struct arena *arena, const char *program, const struct manifest *manifest) {
+  if (manifest->beside == NULL) return NULL;
+  return arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->beside->output.name);
 }
 
-bool write_statements(struct arena *arena, const char *file, const struct made *made) {
+bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
+  struct arena *arena = inputs->arena;
+  const char *text = manifest_text(arena, manifest), *beside = beside_of(arena, program, manifest);
+  return write_file(inputs, manifest_path(arena, program), text, strlen(text)) &&
+         (beside == NULL || write_manifest(inputs, beside, manifest->beside));
+}
+
+bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
+  const char *beside = beside_of(inputs->arena, program, manifest);
+  return inputs_spare(inputs, manifest_path(inputs->arena, program)) &&
+         (beside == NULL || spare_manifest(inputs, beside, manifest->beside));
+}
+
+static const char *statement_path(struct arena *arena, const char *file) {
+  return arena_printf(arena, "%s.intoto.json", file);
+}
+
+static const char *bill_path(struct arena *arena, const char *file) {
+  return arena_printf(arena, "%s.cdx.json", file);
+}
+
+bool write_statements(const struct inputs *inputs, const char *file, const struct made *made) {
+  struct arena *arena = inputs->arena;
   const char *statement = statement_text(arena, made), *bill = bill_text(arena, made);
-  return write_file(arena, arena_printf(arena, "%s.intoto.json", file), statement, strlen(statement)) &&
-         write_file(arena, arena_printf(arena, "%s.cdx.json", file), bill, strlen(bill));
+  return write_file(inputs, statement_path(arena, file), statement, strlen(statement)) &&
+         write_file(inputs, bill_path(arena, file), bill, strlen(bill));
+}
+
+bool spare_statements(const struct inputs *inputs, const char *file) {
+  return inputs_spare(inputs, statement_path(inputs->arena, file)) &&
+         inputs_spare(inputs, bill_path(inputs->arena, file));
 }

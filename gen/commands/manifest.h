@@ -2,6 +2,7 @@
 #ifndef ACCEL_COMMANDS_MANIFEST_H
 #define ACCEL_COMMANDS_MANIFEST_H
 
+#include "gen/commands/inputs.h"
 #include "gen/commands/travel.h"
 #include "gen/provenance/statement.h"
 
@@ -12,9 +13,13 @@ struct manifest *describe(const struct travel *travel, const char *program, cons
 
 /* Writes the manifest beside its program, and that of its second text beside that. False once a message stands on
  * standard error. */
-bool write_manifest(struct arena *arena, const char *program, const struct manifest *manifest);
+bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
 
 /* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */
-bool write_statements(struct arena *arena, const char *file, const struct made *made);
+bool write_statements(const struct inputs *inputs, const char *file, const struct made *made);
+
+/* Whether these files would be none of the inputs; false once a message stands on standard error. */
+bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
+bool spare_statements(const struct inputs *inputs, const char *file);
 
 #endif

@@ -208,6 +208,19 @@ static void write_json(const struct regeneration *r, bool same, struct text *out
   json_add_indented(out, root);
 }
 
+static struct inputs inputs_of(const struct regeneration *r) {
+  struct inputs inputs = inputs_in(r->arena);
+  inputs_add(&inputs, "the manifest", r->options->argument);
+  inputs_add(&inputs, "the program", path_of(r, r->manifest->output.name));
+  for (int i = 0; i < r->manifest->inputs.count; i++) {
+    const struct manifest_file *file = &r->manifest->inputs.items[i];
+    if (strcmp(file->role, "template") != 0)
+      inputs_add(&inputs, arena_printf(r->arena, "the program's %s", file->role), path_of(r, file->name));
+  }
+  if (r->manifest->templates != NULL) inputs_add(&inputs, "the templates", path_of(r, r->manifest->templates));
+  return inputs;
+}
+
 int regenerate(const struct options *options) {
   struct regeneration r = {.options = options,
                            .arena = options->arena,
@@ -228,6 +241,7 @@ int regenerate(const struct options *options) {
   else
     write_text(&r, &out);
   const char *output = options->output != NULL ? options->output : "-";
-  if (!write_file(r.arena, output, out.bytes, out.length)) return STATUS_CANNOT;
+  struct inputs inputs = inputs_of(&r);
+  if (!write_file(&inputs, output, out.bytes, out.length)) return STATUS_CANNOT;
   return same ? STATUS_OK : STATUS_CANNOT;
 }

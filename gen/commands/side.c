@@ -20,7 +20,8 @@ static void set_lines(struct arena *arena, const char *text, size_t length, stru
 
 /* ---- Jobs ---- */
 
-bool side_of_job(const struct options *options, const char *file, struct side *side, struct diagnostics *diags) {
+bool side_of_job(const struct options *options, const char *file, struct side *side, struct inputs *inputs,
+                 struct diagnostics *diags) {
   struct arena *arena = options->arena;
   struct options own = *options;
   own.argument = file;
@@ -30,6 +31,7 @@ bool side_of_job(const struct options *options, const char *file, struct side *s
   int status = travel_to_text(&travel, NULL, &text), count;
   *diags = travel.diags;
   if (status != STATUS_OK) return false;
+  inputs_add_travel(inputs, &travel);
   const struct job_key *keys = job_keys(arena, travel.job, &count);
   for (int i = 0; i < count; i++) add_pair(arena, &side->keys, keys[i].name, keys[i].value);
   side->model = model_digest(travel.model);
@@ -49,12 +51,14 @@ static void set_manifest(struct arena *arena, const struct manifest *manifest, s
   side->summary = summary_of(arena, manifest->plan_text);
 }
 
-bool side_of_manifest(const struct options *options, const char *file, struct side *side, struct diagnostics *diags) {
+bool side_of_manifest(const struct options *options, const char *file, struct side *side, struct inputs *inputs,
+                      struct diagnostics *diags) {
   struct arena *arena = options->arena;
   const struct manifest *manifest = manifest_read(arena, file, diags);
   if (manifest == NULL) return false;
   set_manifest(arena, manifest, side);
   const char *program = arena_printf(arena, "%s/%s", folder_of(arena, file), manifest->output.name);
+  inputs_add(inputs, "the program of a manifest", program);
   size_t length = 0;
   const char *text = read_bytes(arena, program, &length);
   if (text == NULL || strcmp(digest_of(arena, text, length), manifest->output.sha256) != 0) return true;
@@ -66,9 +70,10 @@ bool side_of_manifest(const struct options *options, const char *file, struct si
 /* ---- Programs ---- */
 
 bool side_of_program(const struct options *options, const char *file, const char *text, size_t length,
-                     struct side *side, struct diagnostics *diags) {
+                     struct side *side, struct inputs *inputs, struct diagnostics *diags) {
   struct arena *arena = options->arena;
   const char *path = manifest_path(arena, file);
+  inputs_add(inputs, "the manifest of a program", path);
   struct diagnostics unread = diagnostics_in(arena);
   const struct manifest *manifest = access(path, R_OK) == 0 ? manifest_read(arena, path, &unread) : NULL;
   set_lines(arena, text, length, side);

@@ -51,6 +51,7 @@ struct tune {
   const struct options *options;
   struct arena *arena;
   const char *folder;
+  struct inputs own; /* of files in that folder: none */
   int64_t threads;
   struct variant *variants; /* by the number of the way that each choice takes; the last one: the fastest ways */
   int n_variants;
@@ -98,7 +99,7 @@ static int make_variant(struct tune *tune, int number, const struct tuning *tuni
   if (status != STATUS_OK) return status;
   const char *source = arena_printf(tune->arena, "%s/program%d.c", tune->folder, number);
   variant->program = arena_printf(tune->arena, "%s/program%d", tune->folder, number);
-  if (!write_file(tune->arena, source, text, strlen(text))) return STATUS_CANNOT;
+  if (!write_file(&tune->own, source, text, strlen(text))) return STATUS_CANNOT;
   const struct processor *processor = processor_of(travel->job);
   return compile(tune->options, processor, NULL, false, source, variant->program) ? STATUS_OK : STATUS_CANNOT;
 }
@@ -260,7 +261,7 @@ static const char *library_version(const struct tune *tune) {
       "#include <oneapi/dnnl/dnnl_version.h>\nDNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH\n";
   const char *path = arena_printf(tune->arena, "%s/version.c", tune->folder);
   struct words command = words_in(tune->arena);
-  if (!write_file(tune->arena, path, source, strlen(source))) return "oneDNN";
+  if (!write_file(&tune->own, path, source, strlen(source))) return "oneDNN";
   words_split(&command, compiler_name());
   words_split(&command, "-E -P");
   words_add(&command, path);
@@ -309,7 +310,7 @@ static int tune_job(struct tune *tune, const char *file) {
 
 int command_tune(const struct options *options) {
   struct arena *arena = options->arena;
-  struct tune tune = {.options = options, .arena = arena};
+  struct tune tune = {.options = options, .arena = arena, .own = inputs_in(arena)};
   const struct tuned_machine machine = tuning_machine(arena);
   struct travel first = {.options = options,
                          .arena = arena,
@@ -326,6 +327,10 @@ int command_tune(const struct options *options) {
     fprintf(stderr, "accel-gen: name the table's file: -o FILE\n");
     return STATUS_BAD_JOB;
   }
+  struct inputs inputs = inputs_in(arena);
+  inputs_add_travel(&inputs, &first);
+  inputs_add(&inputs, "what was measured (--measured)", options->measured);
+  if (!inputs_spare(&inputs, file)) return STATUS_CANNOT; /* before minutes of measuring */
   if (gpu) return tune_products(options, file);
   if (options->measured != NULL) {
     fprintf(stderr, "accel-gen: --measured is of programs for GPUs\n");

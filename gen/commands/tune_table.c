@@ -26,7 +26,11 @@ struct tuning *tune_open(const struct options *options, const char *file, struct
 int tune_finish(const struct travel *travel, struct tuning *table, const char *file) {
   struct arena *arena = travel->arena;
   const char *text = tuning_text(table);
-  if (!make_folders(arena, file) || !write_file(arena, file, text, strlen(text))) return STATUS_CANNOT;
+  struct inputs inputs = inputs_in(arena);
+  struct travel untuned = *travel; /* the table that was read is the one that is added to */
+  untuned.tuning = NULL;
+  inputs_add_travel(&inputs, &untuned);
+  if (!make_folders(arena, file) || !write_file(&inputs, file, text, strlen(text))) return STATUS_CANNOT;
   struct travel again = *travel;
   again.diags = diagnostics_in(arena);
   again.tuning = table;

@@ -1,0 +1,33 @@
+/* Inputs: what a command reads, so that no output takes the place of it. */
+#ifndef ACCEL_COMMANDS_INPUTS_H
+#define ACCEL_COMMANDS_INPUTS_H
+
+#include <stdbool.h>
+
+#include "gen/base/arena.h"
+
+struct travel;
+
+struct inputs {
+  struct arena *arena;
+  struct input {
+    const char *what, *path; /* "the job", "quickstart.yaml" */
+  } *items;
+  int count, capacity;
+};
+
+/* None yet. */
+struct inputs inputs_in(struct arena *arena);
+
+/* Adds a file, or a folder of which every file that is there is read. A NULL `path` adds nothing. */
+void inputs_add(struct inputs *inputs, const char *what, const char *path);
+
+/* Adds what a travel reads, and what its program will: the job, the model with its headers, hooks, templates, a table
+ * of what was measured, data and weights. */
+void inputs_add_travel(struct inputs *inputs, const struct travel *travel);
+
+/* Whether `output` is none of them, by whatever name or link; "-" and a file that is not there are none. False once a
+ * message that says which stands on standard error. */
+bool inputs_spare(const struct inputs *inputs, const char *output);
+
+#endif
