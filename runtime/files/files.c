@@ -147,6 +147,11 @@ bool rt_writer_commit(struct writer *writer, struct problem *problem) {
   return sync_folder_of(writer->path, problem);
 }
 
+bool rt_is_same_file(const char *a, const char *b) {
+  struct stat one, other;
+  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 static bool make_folder(const char *path, struct problem *problem) {
   struct stat status;
   if (mkdir(path, 0777) == 0) return true;

@@ -59,6 +59,9 @@ bool rt_sync_folder(const char *path, struct problem *problem);
 /* Makes a folder and the folders above it where they are missing. */
 bool rt_make_folders(const char *path, struct problem *problem);
 
+/* Whether both names are of one file that is there, by whatever links. */
+bool rt_is_same_file(const char *a, const char *b);
+
 /* `folder`/`name` in `out`. */
 bool rt_join(char *out, size_t size, const char *folder, const char *name, struct problem *problem);
 

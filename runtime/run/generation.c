@@ -1,9 +1,11 @@
 /* Text from a trained model: the functions of generator.h. */
 #include "runtime/generator.h"
 
+#include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/arena.h"
 #include "runtime/process/flags.h"
+#include "runtime/run/outputs.h"
 #include "runtime/run/prompt.h"
 #include "runtime/run/sampler.h"
 #include "runtime/weights/weights.h"
@@ -141,6 +143,20 @@ static void read_flags(struct accel_generation *run, struct asked *asked, int ar
   rt_flags_read(run->program, flags, sizeof flags / sizeof *flags, argc, argv);
 }
 
+/* --logits FILE is not to be what is read. */
+static void refuse_input(const struct accel_generation *run, const struct asked *asked) {
+  const char *output = run->logits_path, *start = run->program->start.path;
+  if (output == NULL) return;
+  const char *weights = run->weights_path != NULL ? run->weights_path : run->program->project_dir;
+  if (!rt_is_of_weights(output, weights) && (start == NULL || !rt_is_of_weights(output, start)) &&
+      (asked->file == NULL || !rt_is_same_file(output, asked->file)))
+    return;
+  struct problem problem;
+  rt_problem(&problem, "--logits %s: this file is read", output);
+  rt_help(&problem, "name another file");
+  rt_fail(&problem, 1);
+}
+
 struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv) {
   struct problem problem;
   struct accel_generation *run = calloc(1, sizeof *run);
@@ -153,6 +169,7 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
   add_prompt(run, &asked);
+  refuse_input(run, &asked);
   if (run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL) fail_logits(run);
   return run;
 }

@@ -10,6 +10,7 @@
 #include "runtime/process/world.h"
 #include "runtime/report/digits.h"
 #include "runtime/report/laps.h"
+#include "runtime/run/outputs.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
@@ -184,6 +185,7 @@ bool accel_load_is_due(struct accel_run *run) {
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   return rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", problem) &&
+         (run->continues || rt_outputs_spare_inputs(run, problem)) &&
          rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
                      problem);
 }

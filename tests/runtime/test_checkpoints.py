@@ -131,7 +131,7 @@ class Checkpoints(support.Folder):
             ends = [(process.communicate(timeout=300)[1].decode(), process.returncode) for process in processes]
             self.assertIn(0, [status for _, status in ends])
             for error, status in ends:
-                self.assertRegex(error, r"^rank 0: error: runs/fake: another run writes here" if status else "^$")
+                self.assertRegex(error, r"error: runs/fake: another run writes here" if status else "^$")
             self.assertEqual(self.result(), wanted)
             shutil.rmtree(self.folder / "runs")
 

@@ -249,6 +249,26 @@ class BadData(support.Folder):
         self.assertIn(b"none.safetensors: cannot be opened", done.stderr)
         self.assertEqual(self.files(), ["data"])
 
+    def test_inputs_are_spared(self):
+        """What a run would write over its data, or the weights that it starts from."""
+        self.write_corpus("data")
+        (self.folder / "runs/fake").mkdir(parents=True)
+        for name in ("metrics.jsonl", "model.safetensors"):
+            (self.folder / "runs/fake" / name).symlink_to(self.folder / "data")
+            done = self.train("--data", "data")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"runs/fake/{name}: the run trains on this file, and would write over it", done.stderr.decode())
+            (self.folder / "runs/fake" / name).unlink()
+        self.assertEqual(self.train("--data", "data").returncode, 0)
+        before = (self.folder / "runs/fake/model.safetensors").read_bytes()
+        for weights in ("runs/fake/model.safetensors", "runs/../runs/fake"):
+            done = self.train("--data", "data", "--steps", "3", FAKE_WEIGHTS=weights)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"runs/fake/model.safetensors: the run starts from this file, and would", done.stderr)
+            self.assertEqual((self.folder / "runs/fake/model.safetensors").read_bytes(), before)
+        done = self.train("--data", "data", "--project-dir", "runs/next", FAKE_WEIGHTS="runs/fake/model.safetensors")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_project_dir_that_cannot_be_made(self):
         self.write_corpus("data")
         done = self.train("--data", "data", "--project-dir", "data/runs")
@@ -272,6 +292,19 @@ class Generation(support.Folder):
         self.assertEqual(len(done.stdout), 105)
         self.assertEqual(done.stdout, self.generate("--prompt", "once", "--tokens", "100").stdout)
         self.assertNotEqual(done.stdout, self.generate("--prompt", "once", "--tokens", "100", "--seed", "2").stdout)
+
+    def test_logits_over_inputs(self):
+        (self.folder / "prompt").write_text("once")
+        before = (self.folder / "runs/fake/model.safetensors").read_bytes()
+        for flags in ([], ["--weights", "runs/fake/model.safetensors"], ["--weights", "runs/fake"]):
+            done = self.generate("--logits", "runs/../runs/fake/model.safetensors", *flags)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"model.safetensors: this file is read", done.stderr)
+        done = self.generate("--logits", "prompt", "--prompt-file", "prompt")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((self.folder / "prompt").read_text(), "once")
+        self.assertEqual((self.folder / "runs/fake/model.safetensors").read_bytes(), before)
+        self.assertEqual(self.generate("--logits", "logits", "--tokens", "2").returncode, 0)
 
     def test_greedy_and_top_1(self):
         greedy = self.generate("--temperature", "0", "--tokens", "20")

@@ -1,0 +1,47 @@
+#include "runtime/run/outputs.h"
+
+#include "runtime/files/files.h"
+
+#include <stdio.h>
+
+bool rt_is_of_weights(const char *output, const char *weights) {
+  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+  char path[4096];
+  struct problem ignored;
+  if (rt_is_same_file(output, weights)) return true;
+  for (int i = 0; i < 2; i++)
+    if (rt_join(path, sizeof path, weights, names[i], &ignored) && rt_is_same_file(output, path)) return true;
+  return false;
+}
+
+static bool is_data(const struct data_files *source, const char *output) {
+  for (size_t i = 0; i < source->paths.count; i++)
+    if (rt_is_same_file(output, source->paths.items[i])) return true;
+  for (size_t i = 0; i < source->labels.count; i++)
+    if (rt_is_same_file(output, source->labels.items[i])) return true;
+  return false;
+}
+
+/* What of a run it is; NULL: no input. */
+static const char *input_that_is(const struct accel_run *run, const char *output) {
+  const char *weights = run->program->start.path;
+  if (weights != NULL && rt_is_of_weights(output, weights)) return "starts from";
+  for (int i = 0; i < ACCEL_SPLITS; i++)
+    if (is_data(&run->data.source[i], output)) return i == ACCEL_TRAIN ? "trains on" : "evaluates on";
+  return NULL;
+}
+
+bool rt_outputs_spare_inputs(const struct accel_run *run, struct problem *problem) {
+  static const char *const names[] = {
+      "metrics.jsonl",    "model.safetensors",          "model.safetensors.index.json", "ema.safetensors",
+      "best.safetensors", "ema.safetensors.index.json", "best.safetensors.index.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[4096];
+    if (!rt_join(path, sizeof path, run->project_dir, names[i], problem)) return false;
+    const char *what = input_that_is(run, path);
+    if (what == NULL) continue;
+    rt_problem(problem, "%s: the run %s this file, and would write over it", path, what);
+    return rt_help(problem, "choose another folder with --project-dir, or move the file");
+  }
+  return true;
+}

@@ -1,0 +1,15 @@
+/* What a run writes, held against what it reads. */
+#ifndef RUNTIME_RUN_OUTPUTS_H
+#define RUNTIME_RUN_OUTPUTS_H
+
+#include "runtime/process/problem.h"
+#include "runtime/run/run.h"
+
+/* Whether a fresh run leaves its data and the weights that it starts from as they are: whether none of them is a file
+ * of the project's folder that it will write. */
+bool rt_outputs_spare_inputs(const struct accel_run *run, struct problem *problem);
+
+/* Whether `output` is the file that `weights` names, or one that a folder of this name would be read as. */
+bool rt_is_of_weights(const char *output, const char *weights);
+
+#endif
