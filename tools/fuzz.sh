@@ -17,7 +17,7 @@ if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$out/probe.c" -o "$o
 fi
 ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags
 
-flags="-std=c17 -D_POSIX_C_SOURCE=200809L ${FUZZ_OPTIMIZE:--O1} -gline-tables-only -I. -fno-sanitize-recover=all -Wno-pass-failed"
+flags="-std=c17 -D_POSIX_C_SOURCE=200809L ${FUZZ_OPTIMIZE:--O1} -gline-tables-only -I. -fno-sanitize-recover=all -Wno-pass-failed -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
 instrument="-fsanitize=fuzzer-no-link,address,undefined"
 
 compile() { # FOLDER ARCHIVE FLAG...

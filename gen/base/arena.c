@@ -1,18 +1,24 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "gen/base/arena.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct block {
   struct block *next;
   size_t used, size;
+  size_t mapped; /* bytes of the mapping that it is; 0: it is of the heap */
   alignas(max_align_t) char bytes[];
 };
 
 struct arena {
   struct block *blocks;
+  bool shared; /* one block, which does not grow */
 };
 
 /* Large enough that the system gives it as fresh pages, which are zero and cost nothing until they are used. */
@@ -31,11 +37,41 @@ struct arena *arena_new(void) {
   return take(sizeof(struct arena));
 }
 
+struct arena *arena_shared(size_t size) {
+  size_t mapped = sizeof(struct block) + size;
+  /* Pages cost nothing until they are used. */
+  void *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  struct arena *arena = arena_new();
+  arena->shared = true;
+  arena->blocks = memory;
+  arena->blocks->size = size;
+  arena->blocks->mapped = mapped;
+  return arena;
+}
+
+void arena_join(struct arena *arena, struct arena *shared) {
+  struct block *block = shared->blocks, **last = &arena->blocks;
+  free(shared);
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), used = sizeof *block + block->used;
+  size_t kept = (used + page - 1) / page * page;
+  if (kept < block->mapped) {
+    munmap((char *)block + kept, block->mapped - kept);
+    block->mapped = kept;
+  }
+  block->size = block->used;
+  while (*last != NULL) last = &(*last)->next;
+  *last = block;
+}
+
 void arena_free(struct arena *arena) {
   if (arena == NULL) return;
   for (struct block *block = arena->blocks; block != NULL;) {
     struct block *next = block->next;
-    free(block);
+    if (block->mapped > 0)
+      munmap(block, block->mapped);
+    else
+      free(block);
     block = next;
   }
   free(arena);
@@ -46,6 +82,7 @@ void *arena_alloc(struct arena *arena, size_t size) {
   size = (size + align - 1) / align * align;
   struct block *block = arena->blocks;
   if (block == NULL || block->size - block->used < size) {
+    if (arena->shared) _exit(ARENA_FULL); /* with exit, a fork would write what the process has not yet written */
     size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
     block = take(sizeof *block + room);
     block->size = room;

@@ -13,6 +13,15 @@ struct arena;
 /* A new, empty arena. Ends the process with a message when the system has no memory: a generator cannot go on. */
 struct arena *arena_new(void);
 
+/* A new arena of at most `size` bytes, which a process and its forks share: what one of them writes there, each sees at
+ * the same address. arena_alloc ends the process at once, with status ARENA_FULL, when there is no room left. NULL, and
+ * why in errno, when the system has no memory for it. */
+struct arena *arena_shared(size_t size);
+enum { ARENA_FULL = 99 };
+
+/* Makes the memory of a shared arena part of `arena`, and gives back what of it was not used; `shared` is gone. */
+void arena_join(struct arena *arena, struct arena *shared);
+
 /* Gives all memory of the arena back; every pointer from it is dead. NULL is allowed. */
 void arena_free(struct arena *arena);
 

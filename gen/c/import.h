@@ -4,7 +4,7 @@
 
 #include <clang-c/Index.h>
 
-#include "gen/c/tree.h"
+#include "gen/c/parse.h"
 
 /* A declaration and what it became. */
 struct declared {
@@ -40,6 +40,9 @@ struct importer {
   struct function *function; /* the one that is being read; NULL at file level */
   int depth;
 };
+
+/* As tree_parse, in this process and without limits. */
+struct tree *tree_read(struct arena *arena, const struct parse_request *request, struct diagnostics *diags);
 
 struct cursors {
   CXCursor *items;
@@ -78,9 +81,6 @@ struct syntax *import_unknown(struct importer *importer, CXCursor cursor, enum u
 
 /* A node in the place of one that is nested too deep. */
 struct syntax *import_deep(struct importer *importer, CXCursor cursor, enum unknown_kind unknown);
-
-/* How deep expressions and statements may be nested. */
-enum { IMPORT_DEEPEST = 800 };
 
 /* The source's digest, for tree->digest. */
 const char *import_digest(struct importer *importer);

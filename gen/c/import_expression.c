@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gen/c/import.h"
+#include "gen/c/limit.h"
 
 /* ---- Literals ---- */
 
@@ -376,7 +377,7 @@ static const struct type *decayed(struct importer *importer, const struct syntax
 }
 
 struct syntax *import_expression(struct importer *importer, CXCursor cursor) {
-  if (importer->depth >= IMPORT_DEEPEST) return import_deep(importer, cursor, UNKNOWN_DEEP_EXPRESSION);
+  if (importer->depth >= PARSE_DEEPEST) return import_deep(importer, cursor, UNKNOWN_DEEP_EXPRESSION);
   importer->depth++;
   struct syntax *node = expression(importer, cursor);
   importer->depth--;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gen/c/import.h"
+#include "gen/c/limit.h"
 
 static struct syntax *import_all(struct importer *importer, enum syntax_kind kind, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
@@ -130,7 +131,7 @@ static struct syntax *statement(struct importer *importer, CXCursor cursor) {
 }
 
 struct syntax *import_statement(struct importer *importer, CXCursor cursor) {
-  if (importer->depth >= IMPORT_DEEPEST) return import_deep(importer, cursor, UNKNOWN_DEEP_STATEMENT);
+  if (importer->depth >= PARSE_DEEPEST) return import_deep(importer, cursor, UNKNOWN_DEEP_STATEMENT);
   importer->depth++;
   struct syntax *node = statement(importer, cursor);
   importer->depth--;

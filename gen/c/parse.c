@@ -108,13 +108,8 @@ bool tree_has_errors(const struct tree *tree) {
 
 /* ---- Running ---- */
 
-static void keep_text(struct importer *importer, const char *given) {
+static void keep_text(struct importer *importer) {
   struct tree *tree = importer->tree;
-  CXFile file = clang_getFile(importer->unit, tree->file);
-  size_t size = 0;
-  const char *text = given != NULL || file == NULL ? NULL : clang_getFileContents(importer->unit, file, &size);
-  tree->text = given;
-  if (given == NULL) tree->text = text == NULL ? "" : arena_copy(importer->arena, text, size);
   for (const char *at = tree->text; (at = strchr(at, '\n')) != NULL; at++) tree->n_lines++;
   diag_add_source(importer->diags, tree->file, tree->text);
 }
@@ -142,8 +137,7 @@ static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, cons
   }
   for (int i = 0; i < request->n_flags; i++) flags[n_flags++] = request->flags[i];
   struct CXUnsavedFile *files = arena_alloc(arena, (size_t)(request->n_headers + 1) * sizeof *files);
-  if (request->text != NULL)
-    files[n_files++] = (struct CXUnsavedFile){request->file, request->text, strlen(request->text)};
+  files[n_files++] = (struct CXUnsavedFile){request->file, importer->tree->text, strlen(importer->tree->text)};
   for (int i = 0; i < request->n_headers; i++) {
     const struct header *header = &request->headers[i];
     files[n_files++] = (struct CXUnsavedFile){arena_printf(arena, HEADER_FOLDER "/%s", header->name), header->text,
@@ -157,7 +151,7 @@ static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, cons
 }
 
 static void import_all(struct importer *importer, const struct parse_request *request) {
-  keep_text(importer, request->text);
+  keep_text(importer);
   add_messages(importer);
   clang_getInclusions(importer->unit, add_include, importer);
   if (!request->outline && tree_has_errors(importer->tree)) return;
@@ -166,29 +160,37 @@ static void import_all(struct importer *importer, const struct parse_request *re
   if (request->tokens) import_tokens(importer);
 }
 
-/* libclang takes in a file without an end until there is no memory left, and does not say why it cannot read one. */
-static bool can_read(struct arena *arena, const struct parse_request *request, struct diagnostics *diags) {
+/* What there is to read; NULL with an error. */
+static const char *text_of(struct importer *importer, const struct parse_request *request) {
+  const struct location where = {.file = request->file};
   size_t length;
-  if (request->text != NULL || read_bytes(arena, request->file, &length) != NULL) return true;
-  diag_error(diags, (struct location){.file = request->file}, "cannot read it: %s", strerror(errno));
-  return false;
+  if (request->text != NULL) return request->text;
+  const char *text = read_bytes(importer->arena, request->file, &length);
+  if (text == NULL)
+    diag_error(importer->diags, where, "cannot read it: %s", strerror(errno));
+  else if (strlen(text) < length)
+    diag_error(importer->diags, where, "it is no text: byte %zu of it is 0", strlen(text) + 1);
+  else
+    return text;
+  return NULL;
 }
 
-struct tree *tree_parse(struct arena *arena, const struct parse_request *request, struct diagnostics *diags) {
+struct tree *tree_read(struct arena *arena, const struct parse_request *request, struct diagnostics *diags) {
   struct importer *importer = arena_alloc(arena, sizeof *importer);
   importer->arena = arena;
   importer->diags = diags;
   importer->outline = request->outline;
   importer->is_device = request->is_device;
-  importer->tree = arena_alloc(arena, sizeof *importer->tree);
-  importer->tree->file = request->file;
-  if (!can_read(arena, request, diags)) return NULL;
+  struct tree *tree = importer->tree = arena_alloc(arena, sizeof *importer->tree);
+  tree->file = request->file;
+  tree->text = text_of(importer, request);
+  if (tree->text == NULL) return NULL;
   CXIndex index = clang_createIndex(0, 0);
   enum CXErrorCode error = run_clang(importer, index, request);
-  struct tree *tree = importer->unit == NULL ? NULL : importer->tree;
-  if (tree == NULL) {
+  if (importer->unit == NULL) {
     diag_error(diags, (struct location){.file = request->file}, "the C parser gave up on this file (libclang error %d)",
                (int)error);
+    tree = NULL;
   } else {
     import_all(importer, request);
     clang_disposeTranslationUnit(importer->unit);

@@ -63,7 +63,7 @@ static void add_file(struct importer *importer, CXFile file) {
   struct written written = {.file = import_location(importer, start).file};
   if (text == NULL || written.file == NULL || is_written(tree, written.file)) return;
   written.text = arena_copy(importer->arena, text, size);
-  CXSourceLocation end = clang_getLocationForOffset(importer->unit, file, (unsigned)strlen(written.text));
+  CXSourceLocation end = clang_getLocationForOffset(importer->unit, file, (unsigned)size);
   add_tokens(importer, clang_getRange(start, end), &written);
   tree->written =
       arena_grow(importer->arena, tree->written, tree->n_written, &tree->written_capacity, sizeof *tree->written);

@@ -1,9 +1,6 @@
 /* Parsing: has a model's syntax tree read, and turns what the compiler says into words for who writes models. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "gen/base/text.h"
 #include "gen/model/evaluate.h"
 #include "gen/model/headers.h"
 #include "gen/model/model.h"
@@ -69,7 +66,8 @@ static void add_message(struct reading *reading, const struct message *message) 
 
 /* ---- Running ---- */
 
-struct tree *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
+/* text: NULL to have the file read. */
+static struct tree *parse(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
   static const char *const flags[] = {"-std=c17",
                                       "-D_DEFAULT_SOURCE",
                                       "-Wall",
@@ -95,34 +93,12 @@ struct tree *model_parse_text(struct arena *arena, const char *file, const char 
   return diags->errors == errors ? tree : NULL;
 }
 
-/* ---- The file ---- */
-
-enum { LARGEST_MODEL = 16 << 20 };
-
-static const char *read_stream(struct arena *arena, FILE *stream) {
-  struct text text = text_in(arena);
-  char buffer[8192];
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, stream)) > 0;) {
-    text_add(&text, buffer, got);
-    if (text.length > LARGEST_MODEL) return NULL;
-  }
-  return ferror(stream) ? NULL : text_string(&text);
+struct tree *model_parse(struct arena *arena, const char *file, struct diagnostics *diags) {
+  return parse(arena, file, NULL, diags);
 }
 
-struct tree *model_parse(struct arena *arena, const char *file, struct diagnostics *diags) {
-  struct location where = {.file = file};
-  FILE *stream = fopen(file, "rb");
-  if (stream == NULL) {
-    diag_error(diags, where, "cannot read the model: %s", strerror(errno));
-    return NULL;
-  }
-  const char *text = read_stream(arena, stream);
-  fclose(stream);
-  if (text == NULL) {
-    diag_error(diags, where, "cannot read the model: it is no readable file of at most 16 MiB");
-    return NULL;
-  }
-  return model_parse_text(arena, file, text, diags);
+struct tree *model_parse_text(struct arena *arena, const char *file, const char *text, struct diagnostics *diags) {
+  return parse(arena, file, text, diags);
 }
 
 const char *const *model_includes(const struct tree *program, int *count) {

@@ -98,7 +98,7 @@ if grep -q "$(printf '\033')" "$work/plain"; then echo "not ok no colours in a f
 expect "audit" 0 '0 broken' "$gen" audit "$work/one.c"
 expect "audit of nothing" 2 'a program in C is missing' "$gen" audit
 expect "audit of a folder" 2 'cannot read it: Is a directory' "$gen" audit "$work"
-expect "audit of a file without an end" 2 'zero: error: cannot read it: File too large' "$gen" audit /dev/zero
+expect "audit of a file without an end" 2 'zero: error: the C parser needs more than 1024 MiB of memory' "$gen" audit /dev/zero
 expect "audit of the device's half" 2 "accel-gen audit $work/two.c reads both" "$gen" audit "$work/two.cu"
 expect "a table of measurements without an end" 2 "dev/zero': File too large" "$gen" plan "$job" --tuning /dev/zero
 expect "audit of no C" 2 'error' "$gen" audit "$job"

@@ -81,7 +81,7 @@ static void a_model_without_config_or_file(void **state) {
   struct diagnostics diags = diagnostics_in(arena);
   assert_null(model_parse(arena, "tests/model/no_such_file.c", &diags));
   assert_int_equal(diags.errors, 1);
-  assert_non_null(strstr(printed(arena, &diags), "no_such_file.c: error: cannot read the model: No such file"));
+  assert_non_null(strstr(printed(arena, &diags), "no_such_file.c: error: cannot read it: No such file"));
   assert_null(model_parse(arena, "tests/model", &diags));
   assert_int_equal(diags.errors, 2);
   arena_free(arena);

@@ -1,0 +1,71 @@
+/* Arenas that a process shares with a fork. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gen/base/arena.h"
+
+/* The status of a fork that fills `arena` with `count` pieces of 1000 bytes; the last one says so in *last. */
+static int fill(struct arena *arena, int count, char **last) {
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < count; i++) *last = arena_alloc(arena, 1000);
+    strcpy(*last, "the last one");
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static void what_a_fork_writes_joins_an_arena(void **state) {
+  (void)state;
+  struct arena *arena = arena_new(), *shared = arena_shared(1 << 20);
+  assert_non_null(shared);
+  char **last = arena_alloc(shared, sizeof *last);
+  assert_int_equal(fill(shared, 100, last), 0);
+  assert_string_equal(*last, "the last one");
+  char *before = arena_string(arena, "before");
+  arena_join(arena, shared);
+  char *after = arena_string(arena, "after");
+  assert_string_equal(*last, "the last one");
+  assert_string_equal(before, "before");
+  assert_string_equal(after, "after");
+  for (int i = 0; i < 1000; i++) ((char *)arena_alloc(arena, 9000))[8999] = 1; /* it goes on in memory of its own */
+  assert_string_equal(*last, "the last one");
+  arena_free(arena);
+}
+
+static void a_fork_ends_where_it_is_full(void **state) {
+  (void)state;
+  struct arena *shared = arena_shared(1 << 20);
+  char **last = arena_alloc(shared, sizeof *last);
+  assert_int_equal(fill(shared, 2000, last), ARENA_FULL);
+  arena_free(shared);
+}
+
+static void an_empty_one_joins(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  arena_join(arena, arena_shared(1 << 20));
+  arena_join(arena, arena_shared(1));
+  assert_string_equal(arena_string(arena, "after"), "after");
+  arena_free(arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_a_fork_writes_joins_an_arena),
+      cmocka_unit_test(a_fork_ends_where_it_is_full),
+      cmocka_unit_test(an_empty_one_joins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
