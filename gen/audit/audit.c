@@ -89,7 +89,11 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   calls_check(audit, tree);
   device_claim(audit, tree);
   hidden_check(audit, tree);
-  walk_check(audit, tree);
+  if (!walk_check(audit, tree)) {
+    diag_error(diags, (struct location){.file = file}, "following it does not end within %d statements",
+               (int)WALK_MOST_STEPS);
+    return NULL;
+  }
   tell_missing(audit);
   if (options->object != NULL && !machine_check(audit, options->object, diags)) return NULL;
   return audit;

@@ -30,7 +30,7 @@ static void run_from(struct walk *walk, struct function *function, unsigned orig
   walk->n_objects = frame.base;
 }
 
-void walk_check(struct audit *audit, struct tree *tree) {
+bool walk_check(struct audit *audit, struct tree *tree) {
   struct walk *walk = arena_alloc(audit->arena, sizeof *walk);
   start(walk, audit, tree);
   walk->budget = 20000;
@@ -43,4 +43,5 @@ void walk_check(struct audit *audit, struct tree *tree) {
   else if (root != NULL && root->body != NULL)
     run_from(walk, root, ORIGIN_STEP);
   walk_claims(walk);
+  return walk->steps < WALK_MOST_STEPS;
 }

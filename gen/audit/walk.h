@@ -169,6 +169,7 @@ struct walk {
   bool strays;                 /* something may have been written that is not followed */
   const struct syntax *lost;   /* in the hot loop, the first access to what is not known; NULL: none */
   int64_t budget;              /* visits that are left */
+  int64_t steps;               /* statements that were followed, so that every walk ends */
   struct walk_device *device;  /* of a program for GPUs (walk_device.c); NULL: another */
   int kernel_base;             /* the first object of the kernel at hand that runs on the device; 0: the host runs */
   const struct object *config; /* the accel_program that the run starts with; NULL: not seen */
@@ -178,8 +179,12 @@ struct walk {
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_NEVER };
 
-/* Walks the program and adds the claims about branches, loops, bounds, order and overlap. */
-void walk_check(struct audit *audit, struct tree *tree);
+/* Walks the program and adds the claims about branches, loops, bounds, order and overlap. False when there is no end to
+ * it; then they prove nothing. */
+bool walk_check(struct audit *audit, struct tree *tree);
+
+/* The most statements that a walk follows, each as often as it is come by. */
+enum { WALK_MOST_STEPS = 4000000 };
 
 /* ---- Shared by the files of the walk ---- */
 

@@ -103,6 +103,7 @@ static enum flow walk_return(struct walk *walk, struct syntax *node) {
 }
 
 enum flow walk_statement(struct walk *walk, struct syntax *node) {
+  if (walk->steps++ >= WALK_MOST_STEPS) return FLOW_NEXT;
   switch (node->kind) {
   case SYNTAX_BLOCK:
     return walk_block(walk, node);
