@@ -78,7 +78,7 @@ int64_t builder_random_count(const struct builder *builder) {
 
 /* Moves the nodes of a region without parameters into its caller. Its loops go along: they are found by node ids. */
 static void dissolve(struct builder *builder, const struct frame *inner, struct frame *outer) {
-  int64_t before = count_random(outer->region);
+  int64_t before = count_random(inner->region) > 0 ? count_random(outer->region) : 0;
   for (int i = 0; i < inner->region->nodes.count; i++) {
     struct node *node = inner->region->nodes.items[i];
     move_site(node, before);

@@ -37,8 +37,12 @@ struct pass {
   int n;
   struct node **nodes;
   int *group;    /* by position: the group's number; every node starts as its own */
+  int *first;    /* by group: the position of its first member */
+  int *next;     /* by position: the next member of the same group, -1 for none */
+  int *spans;    /* by position: how many groups have members there or before, and behind it */
   int *position; /* by value id: the position of its producer in this region, -1 for none */
-  bool *seen;
+  int *seen;     /* by group: the last search that came to it */
+  int search;
 };
 
 static bool is_fusible(const struct node *node) {
@@ -50,37 +54,70 @@ static bool is_constant(const struct node *node) {
   return is_fusible(node) && node->n_inputs == 0;
 }
 
-/* Whether `from` needs, through nodes outside of groups a and b, something that a or b makes. */
-static bool reaches(struct pass *pass, int from, int a, int b) {
-  if (pass->group[from] == a || pass->group[from] == b) return true;
-  if (pass->seen[from]) return false;
-  for (int m = 0; m < pass->n; m++) { /* a group runs as one: the needs of its members are its own */
-    if (pass->group[m] != pass->group[from]) continue;
-    pass->seen[m] = true;
+/* Whether the group `from` needs, through other groups, something that a or b makes. What stands at `cut` or before
+ * needs nothing from behind it. */
+static bool reaches(struct pass *pass, int from, int a, int b, int cut) {
+  if (from == a || from == b) return true;
+  if (pass->seen[from] == pass->search) return false;
+  pass->seen[from] = pass->search;
+  for (int m = pass->first[from]; m >= 0; m = pass->next[m]) { /* a group runs as one: its members' needs are its own */
     const struct node *node = pass->nodes[m];
     for (int i = 0; i < node->n_inputs; i++) {
       int producer = pass->position[node->inputs[i]->id];
-      if (producer >= 0 && pass->group[producer] != pass->group[m] && reaches(pass, producer, a, b)) return true;
+      if (producer > cut && pass->group[producer] != from && reaches(pass, pass->group[producer], a, b, cut))
+        return true;
     }
   }
   return false;
 }
 
-/* Whether groups a and b can run as one: nothing between them needs the one and feeds the other. */
-static bool can_merge(struct pass *pass, int a, int b) {
-  int members = 0;
-  memset(pass->seen, 0, (size_t)pass->n * sizeof(bool));
-  for (int m = 0; m < pass->n; m++) {
-    if (pass->group[m] != a && pass->group[m] != b) continue;
-    if (++members > MAX_PARTS) return false;
+/* Whether what the members of `group` need, beside a and b, needs a or b. */
+static bool needs_between(struct pass *pass, int group, int a, int b, int cut) {
+  for (int m = pass->first[group]; m >= 0; m = pass->next[m]) {
     const struct node *node = pass->nodes[m];
     for (int i = 0; i < node->n_inputs; i++) {
       int producer = pass->position[node->inputs[i]->id];
-      if (producer < 0 || pass->group[producer] == a || pass->group[producer] == b) continue;
-      if (reaches(pass, producer, a, b)) return false;
+      if (producer <= cut || pass->group[producer] == a || pass->group[producer] == b) continue;
+      if (reaches(pass, pass->group[producer], a, b, cut)) return true;
     }
   }
-  return true;
+  return false;
+}
+
+static int count_members(const struct pass *pass, int group) {
+  int count = 0;
+  for (int m = pass->first[group]; m >= 0; m = pass->next[m]) count++;
+  return count;
+}
+
+/* Whether groups a and b can run as one: nothing between them needs the one and feeds the other. */
+static bool can_merge(struct pass *pass, int a, int b) {
+  if (count_members(pass, a) + count_members(pass, b) > MAX_PARTS) return false;
+  int cut = (pass->first[a] < pass->first[b] ? pass->first[a] : pass->first[b]) - 1;
+  while (cut >= 0 && pass->spans[cut] > 0) cut--;
+  pass->search++;
+  return !needs_between(pass, a, a, b, cut) && !needs_between(pass, b, a, b, cut);
+}
+
+/* Adds to the spans of a group, which ends with the member of its own number. */
+static void add_span(struct pass *pass, int group, int count) {
+  for (int m = pass->first[group]; m < group; m++) pass->spans[m] += count;
+}
+
+/* Makes the members of `from` members of `to`, in their order; `to` is the latest node of both. */
+static void merge(struct pass *pass, int from, int to) {
+  add_span(pass, from, -1);
+  add_span(pass, to, -1);
+  for (int m = pass->first[from]; m >= 0; m = pass->next[m]) pass->group[m] = to;
+  int *end = &pass->first[to];
+  for (int a = pass->first[to], b = pass->first[from]; a >= 0 || b >= 0;) {
+    int *least = b < 0 || (a >= 0 && a < b) ? &a : &b;
+    *end = *least;
+    end = &pass->next[*least];
+    *least = pass->next[*least];
+  }
+  *end = -1;
+  add_span(pass, to, 1);
 }
 
 static void merge_groups(struct pass *pass) {
@@ -94,9 +131,7 @@ static void merge_groups(struct pass *pass) {
       /* A value that is made again is rounded to memory before the gradient uses it, as it was in the forward. */
       if (pass->nodes[producer]->again != node->again) continue;
       int from = pass->group[producer], to = pass->group[i];
-      if (from == to || !can_merge(pass, from, to)) continue;
-      for (int m = 0; m < pass->n; m++)
-        if (pass->group[m] == from) pass->group[m] = to;
+      if (from != to && can_merge(pass, from, to)) merge(pass, from, to);
     }
   }
 }
@@ -170,8 +205,7 @@ static void copy_constants(struct pass *pass, struct node *fused) {
 
 static struct node *fused_node(struct pass *pass, int group) {
   struct node *fused = NULL;
-  for (int m = 0; m < pass->n; m++) {
-    if (pass->group[m] != group) continue;
+  for (int m = pass->first[group]; m >= 0; m = pass->next[m]) {
     if (fused == NULL) fused = node_new(pass->graph, &op_fused, NULL, 0, pass->nodes[m]->where);
     ARENA_PUSH(pass->graph->arena, fused->body, pass->nodes[m]);
   }
@@ -193,8 +227,7 @@ struct node *fuse_alone(struct graph *graph, struct node *part) {
 
 /* Whether all that the group needs stands in `done` already. */
 static bool is_ready(const struct pass *pass, int group, const bool *done) {
-  for (int m = 0; m < pass->n; m++) {
-    if (pass->group[m] != group) continue;
+  for (int m = pass->first[group]; m >= 0; m = pass->next[m]) {
     const struct node *node = pass->nodes[m];
     for (int i = 0; i < node->n_inputs; i++) {
       int producer = pass->position[node->inputs[i]->id];
@@ -210,17 +243,14 @@ static void write_back(struct pass *pass, const int *order, int n_groups) {
   bool *done = arena_alloc(arena, ((size_t)pass->n + 1) * sizeof(bool));
   bool *written = arena_alloc(arena, ((size_t)n_groups + 1) * sizeof(bool));
   struct node_list nodes = {0};
-  for (int left = n_groups; left > 0; left--) {
-    int next = 0;
+  for (int left = n_groups, oldest = 0; left > 0; left--) {
+    while (written[oldest]) oldest++;
+    int next = oldest;
     while (written[next] || !is_ready(pass, order[next], done)) next++;
     written[next] = true;
-    int last = -1;
-    for (int m = 0; m < pass->n; m++) {
-      if (pass->group[m] != order[next]) continue;
-      done[m] = true;
-      last = m;
-    }
-    struct node *node = is_fusible(pass->nodes[last]) ? fused_node(pass, order[next]) : pass->nodes[last];
+    int last = order[next];
+    for (int m = pass->first[last]; m >= 0; m = pass->next[m]) done[m] = true;
+    struct node *node = is_fusible(pass->nodes[last]) ? fused_node(pass, last) : pass->nodes[last];
     ARENA_PUSH(arena, nodes, node);
   }
   pass->region->nodes = nodes;
@@ -232,11 +262,15 @@ static void fuse_region(struct graph *graph, struct region *region, const int *u
   if (pass.n == 0) return;
   pass.nodes = region->nodes.items;
   pass.group = arena_alloc(arena, (size_t)pass.n * sizeof(int));
-  pass.seen = arena_alloc(arena, (size_t)pass.n * sizeof(bool));
+  pass.first = arena_alloc(arena, (size_t)pass.n * sizeof(int));
+  pass.next = arena_alloc(arena, (size_t)pass.n * sizeof(int));
+  pass.spans = arena_alloc(arena, (size_t)pass.n * sizeof(int));
+  pass.seen = arena_alloc(arena, (size_t)pass.n * sizeof(int));
   pass.position = arena_alloc(arena, (size_t)n_values * sizeof(int));
   for (int i = 0; i < n_values; i++) pass.position[i] = -1;
   for (int i = 0; i < pass.n; i++) {
-    pass.group[i] = i;
+    pass.group[i] = pass.first[i] = i;
+    pass.next[i] = -1;
     for (int k = 0; k < pass.nodes[i]->n_outputs; k++) pass.position[pass.nodes[i]->outputs[k]->id] = i;
   }
   merge_groups(&pass);
