@@ -24,7 +24,8 @@ bool rt_help(struct problem *problem, const char *format, ...) {
 
 void rt_speaker(char *text, size_t size) {
   const struct world *world = rt_world();
-  snprintf(text, size, world->ranks > 1 ? "rank %d: " : "", world->rank);
+  text[0] = '\0';
+  if (world->ranks > 1) snprintf(text, size, "rank %d: ", world->rank);
 }
 
 void rt_fail(const struct problem *problem, int status) {

@@ -32,13 +32,14 @@ class Low(Images, Text):
         start, after = load_file(trainer.folder / "start.safetensors"), load_file(trainer.folder / "run/model.safetensors")
         return loss, {name: start[name].double() - after[name].double() for name in start if start[name].is_floating_point()}
 
-    def compare(self, source, theirs, config, data, tensors, loss_of):
+    def compare(self, source, theirs, config, data, tensors, loss_of, recurrent=False):
         theirs.train()
         ours, moved = self.moved(source, theirs, config, data)
         sides = []
         for low in (True, False):
             theirs.zero_grad()
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+            # Without oneDNN, which has no LSTM of bfloat16 for a processor without AVX-512, PyTorch has one of its own.
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low), torch.backends.mkldnn.flags(enabled=not recurrent):
                 loss = loss_of(theirs, *tensors)
             loss.backward()
             sides.append((loss.item(), {name: p.grad.double().clone() for name, p in theirs.named_parameters() if p.grad is not None}))
@@ -74,7 +75,7 @@ class Low(Images, Text):
         same = {"num_layers": 2, "n_embd": 16, "hidden_size": 24, "vocab_size": 256}
         data, batches = self.text(12)
         self.compare("lstm.c", Memory(**same), same, data, batches(0), lambda model, tokens, targets: torch.nn.functional.cross_entropy(
-            model(tokens).flatten(0, 1).float(), targets.flatten()))
+            model(tokens).flatten(0, 1).float(), targets.flatten()), recurrent=True)
 
     def test_experts(self):
         same = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 32, "vocab_size": 256,
