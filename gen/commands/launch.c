@@ -10,13 +10,15 @@
 #include "gen/commands/commands.h"
 
 static const char usage[] =
-    "usage: accel-gen launch [--by mpirun|srun|env] [--hosts A,B,...] [--print] JOB PROGRAM [FLAG]...\n"
+    "usage: accel-gen launch [--by mpirun|srun|env] [--hosts A,B,...] [--set KEY=VALUE]... [--print] JOB PROGRAM\n"
+    "                        [FLAG]...\n"
     "  Prints the command that starts PROGRAM, built of JOB, with as many processes as the job has ranks, and\n"
     "  runs it; the FLAGs are PROGRAM's.\n"
     "  --by NAME      what starts them; without it env where RANK, WORLD_SIZE and MASTER_ADDR are set, srun inside of\n"
     "                 a job of Slurm, mpirun elsewhere. env: this command is started once a rank, or once a machine,\n"
     "                 by torchrun or an operator of Kubernetes, and the one of RANK 0 runs mpirun across all\n"
     "  --hosts LIST   the machines for mpirun, as many as devices.nodes\n"
+    "  --set K=VALUE  a key of JOB in the place of what stands there, as when PROGRAM was built\n"
     "  --print        print the command, and that is all\n";
 
 static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
@@ -30,23 +32,35 @@ static enum starter what_is_there(void) {
   return getenv("SLURM_JOB_ID") != NULL ? BY_SRUN : BY_MPIRUN;
 }
 
-static bool read_words(struct launch *launch, char **words) {
+static bool add_override(struct arena *arena, struct launch *launch, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (equals == NULL || equals == text) {
+    fprintf(stderr, "accel-gen launch: --set needs KEY=VALUE, not %s\n", text);
+    return false;
+  }
+  launch->overrides =
+      arena_grow(arena, launch->overrides, launch->n_overrides, &launch->overrides_capacity, sizeof *launch->overrides);
+  launch->overrides[launch->n_overrides++] =
+      (struct job_override){arena_copy(arena, text, (size_t)(equals - text)), equals + 1};
+  return true;
+}
+
+static bool read_words(struct arena *arena, struct launch *launch, char **words) {
   launch->by = what_is_there();
-  for (; *words != NULL && (*words)[0] == '-'; words++) {
-    if (is_option(*words, "--print"))
+  for (; *words != NULL && launch->program == NULL; words++) {
+    if ((*words)[0] != '-')
+      *(launch->job == NULL ? &launch->job : &launch->program) = *words;
+    else if (is_option(*words, "--print"))
       launch->print = true;
     else if (is_option(*words, "--by") && words[1] != NULL)
       for (launch->by = 0, words++; launch->by < STARTERS && strcmp(*words, starters[launch->by]) != 0;) launch->by++;
     else if (is_option(*words, "--hosts") && words[1] != NULL)
       launch->hosts = *++words;
-    else
+    else if (!is_option(*words, "--set") || words[1] == NULL || !add_override(arena, launch, *++words))
       return false;
   }
-  if (words[0] == NULL || words[1] == NULL) return false;
-  launch->job = words[0];
-  launch->program = words[1];
-  launch->flags = words + 2;
-  return launch->by < STARTERS;
+  launch->flags = words;
+  return launch->program != NULL && launch->by < STARTERS;
 }
 
 /* A machine's name once for all its processes: "a:4,b:4". */
@@ -80,7 +94,7 @@ static struct words command_of(struct arena *arena, const struct launch *launch,
 /* Slurm's own signals reach the ranks through srun; those to mpirun are watched for. */
 static int run(struct arena *arena, const struct launch *launch) {
   struct diagnostics diags = diagnostics_in(arena);
-  const struct job *job = job_read(arena, launch->job, NULL, 0, &diags);
+  const struct job *job = job_read(arena, launch->job, launch->overrides, launch->n_overrides, &diags);
   if (job == NULL) {
     diag_print(&diags, stderr, false);
     return STATUS_BAD_JOB;
@@ -91,8 +105,11 @@ static int run(struct arena *arena, const struct launch *launch) {
   printf("%s\n", words_text(&command));
   fflush(stdout);
   if (launch->print) return STATUS_OK;
-  if (launch->by == BY_MPIRUN && job->devices.ranks > 1)
-    return launch_run(&command, job->checkpoint.saves_on_signal, NULL);
+  if (launch->by == BY_MPIRUN && job->devices.ranks > 1) {
+    int status = launch_run(&command, job->checkpoint.saves_on_signal, NULL);
+    launch_explain(status, job, launch->hosts);
+    return status;
+  }
   execvp(command.items[0], command.items);
   fprintf(stderr, "accel-gen launch: %s: %s\n", command.items[0], strerror(errno));
   return STATUS_CANNOT;
@@ -101,12 +118,13 @@ static int run(struct arena *arena, const struct launch *launch) {
 int command_launch(int argc, char **argv) {
   struct launch launch = {0};
   if (argc > 4 && is_option(argv[1], "--agent")) return launch_agent(argv[2], argv + 3);
-  if (!read_words(&launch, argv + 1)) {
+  struct arena *arena = arena_new();
+  if (!read_words(arena, &launch, argv + 1)) {
     bool asked = argv[1] != NULL && (is_option(argv[1], "--help") || is_option(argv[1], "-h"));
     fputs(usage, asked ? stdout : stderr);
+    arena_free(arena);
     return asked ? STATUS_OK : STATUS_BAD_JOB;
   }
-  struct arena *arena = arena_new();
   int status = run(arena, &launch);
   arena_free(arena);
   return status;

@@ -14,6 +14,8 @@ struct launch {
   enum starter by;
   const char *hosts; /* "a,b" for mpirun; NULL: this machine, or what mpirun knows */
   const char *job, *program;
+  struct job_override *overrides; /* --set KEY=VALUE, in order */
+  int n_overrides, overrides_capacity;
   bool print;
   char **flags; /* of the program, ending with NULL */
 };
@@ -25,15 +27,23 @@ struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, 
 /* The same for srun, within a job of Slurm. */
 struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct job *job);
 
-/* Runs a command of mpirun's to its end and gives its status. A signal that asks to end reaches the ranks: SIGTERM,
- * after which mpirun would give them a second, as SIGUSR1 where they save on it. The status of ranks
- * that saved and ended on it is 128 and the number of the signal that came. `beside` is called ten times a second.
- */
 struct watch {
   bool (*look)(void *of); /* false: the ranks are to end */
   void *of;
 };
+
+/* Runs a command of mpirun's to its end and gives its status; 127: it did not start, and a message says why. SIGTERM,
+ * SIGUSR1, SIGHUP and SIGINT reach the ranks: where they save on a signal (`saves`) as SIGUSR1, as on others mpirun
+ * would end them, and the status of ranks that saved is 128 and the number of the signal that came. Where mpirun passes
+ * it on to nobody, the ranks of this machine get it from here. `beside` (NULL: none) is called ten times a second. */
 int launch_run(const struct words *command, bool saves, const struct watch *beside);
+
+/* Says on standard error what to do where mpirun ended with `status` because of what Open MPI asks for: nothing where
+ * that is not the reason. `hosts` is what --host got; NULL: nothing. */
+void launch_explain(int status, const struct job *job, const char *hosts);
+
+/* Has the signals that ask to end handled, but for those that are ignored, as by nohup. `flags` are sigaction's. */
+void launch_catch(void (*handler)(int), int flags);
 
 /* Whether this process was started by the convention of torchrun: RANK, WORLD_SIZE and MASTER_ADDR are set. */
 bool launch_is_convention(void);

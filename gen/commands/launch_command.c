@@ -1,12 +1,8 @@
 /* The commands of mpirun and srun. */
 #include "gen/commands/launch.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static void add_program(struct words *command, const struct launch *launch) {
   bool is_path = strchr(launch->program, '/') != NULL;
@@ -14,23 +10,42 @@ static void add_program(struct words *command, const struct launch *launch) {
   for (char **flag = launch->flags; *flag != NULL; flag++) words_add(command, *flag);
 }
 
+/* Of mpirun's environment, before it. */
+static void add_variable(struct words *command, const char *text) {
+  if (command->count == 0) words_add(command, "env");
+  words_add(command, text);
+}
+
 static void add_setting(struct words *command, const char *name, int64_t value) {
-  words_add(command, arena_printf(command->arena, "OMPI_MCA_%s=%lld", name, (long long)value));
+  add_variable(command, arena_printf(command->arena, "OMPI_MCA_%s=%lld", name, (long long)value));
 }
 
 /* Open MPI notices after hours that a machine does not answer, so that mpirun and what runs there would outlive the
  * ranks. Here within three quarters of devices.timeout: a quarter of it silence, then three questions. */
 static void add_keepalive(struct words *command, int64_t timeout) {
   enum { QUESTIONS = 3 };
-  words_add(command, "env");
   add_setting(command, "oob_tcp_keepalive_time", timeout >= 4 ? timeout / 4 : 1);
   add_setting(command, "oob_tcp_keepalive_intvl", timeout >= 6 ? timeout / 6 : 1);
   add_setting(command, "oob_tcp_keepalive_probes", QUESTIONS);
 }
 
+/* hwloc would load drivers of OpenCL into mpirun, and what they bring takes signals that mpirun is to pass on, as LLVM
+ * does SIGUSR1. Who names the component has decided; and a topology from elsewhere, for which hwloc loads none, counts
+ * while no component is named. */
+static void add_components(struct words *command) {
+  const char *given = environment("HWLOC_COMPONENTS", NULL);
+  bool elsewhere = environment("HWLOC_XMLFILE", NULL) != NULL || environment("HWLOC_SYNTHETIC", NULL) != NULL;
+  if (given == NULL && elsewhere) return;
+  if (given == NULL)
+    add_variable(command, "HWLOC_COMPONENTS=-opencl");
+  else if (strstr(given, "opencl") == NULL)
+    add_variable(command, arena_printf(command->arena, "HWLOC_COMPONENTS=%s,-opencl", given));
+}
+
 struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, const struct job *job,
                               const char *hosts) {
   struct words command = words_in(arena);
+  add_components(&command);
   if (job->devices.nodes > 1) add_keepalive(&command, job->devices.timeout);
   words_add(&command, "mpirun");
   words_add(&command, "--bind-to");
@@ -67,44 +82,4 @@ struct words launch_by_srun(struct arena *arena, const struct launch *launch, co
   if (each != NULL) words_add(&command, arena_printf(arena, "--cpus-per-task=%s", each));
   add_program(&command, launch);
   return command;
-}
-
-/* ---- Running it ---- */
-
-static volatile sig_atomic_t asked; /* the signal that came last; 0: none */
-
-static void note(int signal) {
-  asked = signal;
-}
-
-static void watch_signals(void) {
-  struct sigaction action = {.sa_handler = note};
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGUSR1, &action, NULL);
-}
-
-int launch_run(const struct words *command, bool saves, const struct watch *beside) {
-  const struct timespec pause = {0, 100000000};
-  int status = 0, got = 0; /* the signal that was passed on first; 0: none */
-  bool told = false;       /* to save: once, as a launcher that is done dies of the signal, and its ranks were not to */
-  pid_t child = fork();
-  if (child == 0) {
-    execvp(command->items[0], command->items);
-    _exit(127);
-  }
-  if (child < 0) return 127;
-  watch_signals();
-  for (pid_t ended; (ended = waitpid(child, &status, WNOHANG)) != child;) {
-    if (ended < 0) return 127;
-    if (asked != 0 && !(saves && told)) {
-      if (!told) got = asked;
-      kill(child, saves ? SIGUSR1 : asked);
-      told = true;
-    }
-    asked = 0;
-    if (beside != NULL && !beside->look(beside->of)) kill(child, SIGTERM);
-    nanosleep(&pause, NULL);
-  }
-  int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return got != 0 && ended == 128 + SIGUSR1 ? 128 + got : ended; /* as if it had gone to the ranks itself */
 }

@@ -162,10 +162,8 @@ static void pass_signal_on(int signal) {
 /* Does what RANK 0 says, a number and maybe a command, until that number is the status to end with. */
 static int follow(struct arena *arena, int joined) {
   pid_t daemon = 0;
-  const struct sigaction action = {.sa_handler = pass_signal_on, .sa_flags = SA_RESTART};
   head = joined;
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGUSR1, &action, NULL);
+  launch_catch(pass_signal_on, SA_RESTART);
   for (int32_t word; hear(joined, &word, sizeof word);) {
     if (word >= 0) {
       if (daemon > 0) waitpid(daemon, NULL, 0);
@@ -318,6 +316,7 @@ static int lead(struct meeting *meeting, const struct launch *launch, const stru
   printf("%s\n", words_text(&command));
   fflush(stdout);
   int status = launch_run(&command, job->checkpoint.saves_on_signal, &(struct watch){look, meeting});
+  launch_explain(status, job, one ? NULL : hosts);
   if (!one) remove_folder(meeting->folder);
   return status;
 }

@@ -44,7 +44,9 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
              world.ranks, world.ranks > 1 ? "es" : "", (long long)ranks);
   if (world.ranks == 1 && getenv("RANK") != NULL && getenv("WORLD_SIZE") != NULL)
     return rt_help(problem, "RANK and WORLD_SIZE are set: let what set them start accel-gen launch JOB PROGRAM");
-  return rt_help(problem, "start it with mpirun -n %lld, or change devices.per_node or devices.nodes in the job",
+  return rt_help(problem,
+                 "start it with accel-gen launch JOB PROGRAM or mpirun -n %lld, or change devices.per_node or "
+                 "devices.nodes in the job",
                  (long long)ranks);
 }
 

@@ -20,7 +20,7 @@ import sys
 from peers import HERE, ROOT, WORK, Job, Run, number_of_line, our_job, processor, tokens
 
 RANKS = 2
-MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1", "HWLOC_COMPONENTS": "-opencl"}
 
 # Our rows: the keys of each.
 SHARDED = {"parallelism.dp_shard": RANKS}

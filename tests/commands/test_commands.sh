@@ -28,8 +28,8 @@ expect "--help" 0 'accel-gen build JOB' "$gen" --help
 expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*$' "$gen" --version
 ranks=build/tests/scratch/commands/ranks.yaml
 sed 's/^data:/devices: {nodes: 2, per_node: 4}\ndata:/' "$job" >"$ranks"
-expect "launch by mpirun" 0 'mpirun --bind-to none -n 8 --host a:4,b:4 ./trainer --steps 3$' \
-  "$gen" launch --by mpirun --hosts a,b --print "$ranks" trainer --steps 3
+expect "launch by mpirun" 0 'HWLOC_COMPONENTS=-opencl .*mpirun --bind-to none -n 8 --host a:4,b:4 ./trainer --steps 3$' \
+  env -u HWLOC_COMPONENTS "$gen" launch --by mpirun --hosts a,b --print "$ranks" trainer --steps 3
 expect "launch by srun" 0 '^srun --nodes=2 --ntasks-per-node=4 --kill-on-bad-exit=1 ./trainer$' \
   "$gen" launch --by srun --print "$ranks" trainer
 expect "launch by srun with processors" 0 '^srun --nodes=2 --ntasks-per-node=4 --kill-on-bad-exit=1 --cpus-per-task=6 ./trainer$' \
@@ -41,6 +41,10 @@ expect "plan of a network" 0 '^predicted [0-9.]* ms a step in collectives; a ste
   "$gen" plan "$job" --nodes 64 --latency 20 --bandwidth 1250 --step 40
 expect "plan of no network" 2 'a number greater than 0 must stand in the place of fast' "$gen" plan "$job" --latency fast
 expect "launch of one" 0 '^./trainer --steps 3$' "$gen" launch --print "$job" trainer --steps 3
+expect "launch with --set" 0 '^srun --nodes=2 --ntasks-per-node=3 --kill-on-bad-exit=1 ./trainer --set 1$' \
+  "$gen" launch --by srun --print --set devices.nodes=2 "$job" --set devices.per_node=3 trainer --set 1
+expect "launch with --set of no value" 2 'needs KEY=VALUE, not devices.nodes' "$gen" launch --set devices.nodes "$job" trainer
+expect "launch with --set of an unknown key" 2 'devices.node' "$gen" launch --set devices.node=2 "$job" trainer
 expect "launch of nothing" 2 '^usage: accel-gen launch' "$gen" launch "$job"
 expect "help of a command" 0 '^usage: accel-gen plan' "$gen" help plan
 expect "--help of a command" 0 '^usage: accel-gen build' "$gen" build --help
