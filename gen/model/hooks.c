@@ -1,7 +1,7 @@
 #include "gen/model/hooks.h"
 
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/base/embedded.h"
 #include "gen/c/parse.h"
@@ -36,14 +36,6 @@ static struct tree *parse(struct arena *arena, const char *file, struct diagnost
   return tree_parse(arena, &request, diags);
 }
 
-static bool is_readable(const char *file) {
-  FILE *stream = fopen(file, "rb");
-  if (stream == NULL) return false;
-  bool good = getc(stream) != EOF || !ferror(stream);
-  fclose(stream);
-  return good;
-}
-
 bool hooks_check(struct arena *arena, const struct job *job, struct diagnostics *diags) {
   struct location where = job_where(job, "hooks.source");
   int before = diags->errors, named = 0;
@@ -53,7 +45,7 @@ bool hooks_check(struct arena *arena, const struct job *job, struct diagnostics 
     diag_error(
         diags, where,
         "'hooks' names no function to call: on_pre_load, on_start, on_step, on_eval, on_pre_save, on_save, on_end");
-  if (!is_readable(job->hooks.source)) diag_error(diags, where, "cannot read the hooks %s", job->hooks.source);
+  if (access(job->hooks.source, R_OK) != 0) diag_error(diags, where, "cannot read the hooks %s", job->hooks.source);
   if (diags->errors > before) return false;
   const struct tree *tree = parse(arena, job->hooks.source, diags);
   for (int i = 0; tree != NULL && i < HOOKS; i++)

@@ -65,6 +65,13 @@ expect "--color of an unknown kind" 2 'auto, always or never' "$gen" check "$job
 expect "build without an output" 2 'an output is missing' "$gen" build "$job"
 expect "no output" 2 'an output is missing' "$gen" "$job"
 expect "check" 0 '' "$gen" check "$job"
+expect "check without the model" 2 "cannot read the model '.*none.c': No such" "$gen" check "$job" --set model.source=none.c
+expect "check of an unknown number of the model" 2 "has no 'n_layers'; did you mean 'n_layer'" "$gen" check "$job" --set model.config.n_layers=2
+expect "check of a number of another type" 2 "'n_layer' must be a whole number" "$gen" check "$job" --set model.config.n_layer=1.5
+expect "check of shapes" 2 "nanogpt.c:[0-9]*:[0-9]*: error: reshape" "$gen" check "$job" --set model.config.n_head=5 --resolved
+expect "check of the plan" 2 'memory.limit' "$gen" check "$job" --set memory.limit=1MB
+expect "check of the hooks" 2 'cannot read the hooks' "$gen" check "$job" --set 'hooks={source: none.c, on_step: on_log}'
+expect "model check's words" 0 'set data.features=N' "$gen" help model
 expect "check --resolved" 0 'eval_fraction' "$gen" check "$job" --resolved
 expect "plan" 0 'parameters' "$gen" plan "$job"
 expect "plan --json" 0 '"arena_bytes"' "$gen" plan "$job" --json
