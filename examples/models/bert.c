@@ -22,6 +22,11 @@ const struct config defaults = {
 
 #include "bert.h"
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    BERT_PUBLISHED,
+};
+
 /* tokens [B][T] to logits [B][T][vocab_size]. The last layer is the token table again. */
 tensor predict(scope s, struct config c, tensor tokens) {
   s = init_normal(s, c.initializer_range);

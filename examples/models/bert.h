@@ -8,6 +8,11 @@
 
 #include <accel/model.h>
 
+/* What a published config.json says of all of them. */
+#define BERT_PUBLISHED                                                                                                 \
+  {"hidden_act", .is = "gelu"}, {"position_embedding_type", .is = "absolute"}, {"is_decoder", .is = "false"},          \
+      {"add_cross_attention", .is = "false"}, {"tie_word_embeddings", .is = "true"}, {"pooler_*"}, {"directionality"}
+
 /* [B][T][C] as [B][H][T][D]. */
 static tensor heads(tensor x, struct config c) {
   x = reshape(x, dim(x, 0), dim(x, 1), c.num_attention_heads, c.hidden_size / c.num_attention_heads);

@@ -24,6 +24,12 @@ const struct config defaults = {
 
 #include "bert.h"
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"num_labels id2label.#", "num_labels"},
+    BERT_PUBLISHED,
+};
+
 /* features [B][T], token numbers, to logits [B][L], from what the encoder makes of the first token. */
 tensor predict(scope s, struct config c, tensor features) {
   s = init_normal(s, c.initializer_range);

@@ -20,6 +20,19 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
+    {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
+    {"hidden_act", .is = "gelu gelu_pytorch_tanh"},
+    {"hidden_activation", .is = "gelu_pytorch_tanh", .null = "gelu_pytorch_tanh"},
+    {"attention_bias", .is = "false"},
+    {"use_bidirectional_attention", .is = "null false"},
+    {"tie_word_embeddings", .is = "true"},
+    {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
+    ROPE_PUBLISHED("10000"),
+};
+
 /* x / sqrt(mean of squares + eps) * (1 + weight), over the last axis. */
 static tensor norm(scope s, tensor x, struct config c) {
   int last = rank(x) - 1;

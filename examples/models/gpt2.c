@@ -13,6 +13,20 @@ struct config {
 
 const struct config defaults = {.dropout = 0.0};
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"n_positions n_ctx", "block_size", .absent = "1024"},
+    {"n_inner", .is = "4*n_embd", .absent = "4*n_embd"},
+    {"activation_function", .is = "gelu_new gelu_pytorch_tanh", .absent = "gelu_new"},
+    {"layer_norm_epsilon", .is = "1e-5"},
+    {"scale_attn_weights", .is = "true"},
+    {"scale_attn_by_inverse_layer_idx", .is = "false"},
+    {"add_cross_attention", .is = "false"},
+    {"tie_word_embeddings", .is = "true"},
+    {"summary_*"},
+    {"reorder_and_upcast_attn"},
+};
+
 static double residual_deviation(struct config c) {
   return 0.02 / sqrt(2.0 * c.n_layer);
 }

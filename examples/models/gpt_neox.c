@@ -23,6 +23,15 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 2048),
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"rope_parameters.partial_rotary_factor partial_rotary_factor rotary_pct", "rotary_pct", .absent = "0.25"},
+    {"hidden_act", .is = "gelu"},
+    {"attention_bias", .is = "true"},
+    {"is_decoder"},
+    ROPE_PUBLISHED("10000"),
+};
+
 /* Part `which` of qkv [B][T][H][3 D] as [B][H][T][D]. */
 static tensor part(tensor qkv, int which) {
   return transpose(split(qkv, 3, 3, which), 1, 2);

@@ -21,6 +21,20 @@ const struct config defaults = {
     .initializer_range = 0.1,
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"intermediate_size", .is = "expand*hidden_size"},
+    {"hidden_act", .is = "silu"},
+    {"use_bias", .is = "false"},
+    {"use_conv_bias", .is = "true"},
+    {"tie_word_embeddings", .is = "true"},
+    {"time_step_*"},
+    {"rescale_prenorm_residual"},
+    {"residual_in_fp32"},
+    {"use_mambapy"},
+    {"use_associative_scan"},
+};
+
 /* Each channel of x [B][T][D] with its own weights over the last conv_kernel steps. */
 static tensor convolve(scope s, tensor x, struct config c) {
   int steps = dim(x, 1), width = dim(x, 2);

@@ -24,6 +24,16 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
+    {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
+    {"sliding_window", "sliding_window", .absent = "4096", .null = "0"},
+    {"hidden_act", .is = "silu"},
+    {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
+    ROPE_PUBLISHED("10000"),
+};
+
 /* [B][T][n D] as [B][n][T][D]. */
 static tensor heads(tensor x, int n) {
   return transpose(reshape(x, dim(x, 0), dim(x, 1), n, dim(x, 2) / n), 1, 2);

@@ -14,6 +14,20 @@ struct config {
 
 const struct config defaults = {.bias = true, .dropout = 0.0};
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"n_positions n_ctx", "block_size", .absent = "1024"},
+    {"n_inner", .is = "4*n_embd", .absent = "4*n_embd"},
+    {"activation_function", .is = "gelu"},
+    {"layer_norm_epsilon", .is = "1e-5"},
+    {"scale_attn_weights", .is = "true"},
+    {"scale_attn_by_inverse_layer_idx", .is = "false"},
+    {"add_cross_attention", .is = "false"},
+    {"tie_word_embeddings", .is = "true"},
+    {"summary_*"},
+    {"reorder_and_upcast_attn"},
+};
+
 /* inline: part of the function that calls it, in the graph and in the program. */
 static inline tensor dense(scope s, tensor x, int width, struct config c) {
   return c.bias ? linear(s, x, width) : linear_no_bias(s, x, width);

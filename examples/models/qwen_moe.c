@@ -37,6 +37,23 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 32768),
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
+    {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
+    {"num_experts num_local_experts", "num_experts"},
+    {"mlp_only_layers.*", .is = "null"},
+    {"intermediate_size"},
+    {"hidden_act", .is = "silu"},
+    {"attention_bias", .is = "false"},
+    {"use_sliding_window", .is = "false"},
+    {"sliding_window"},
+    {"max_window_layers"},
+    {"layer_types.*", .is = "full_attention"},
+    {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
+    ROPE_PUBLISHED("10000"),
+};
+
 /* ---- Attention ---- */
 
 /* x through a layer as [B][n][T][D]. */

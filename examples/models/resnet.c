@@ -24,6 +24,14 @@ const struct config defaults = {.layer_type = BOTTLENECK,
                                 .downsample_in_first_stage = false,
                                 .downsample_in_bottleneck = false};
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"num_labels id2label.#", "num_labels"},
+    {"hidden_act", .is = "relu"},
+    {"stage_names.*"},
+    {"out_*"},
+};
+
 /* He's start: normal, so that gradients keep their size (arXiv:1502.01852). */
 static tensor convolve(scope s, tensor x, int out, int kernel, int stride) {
   scope start = init_normal(at(s, "convolution"), sqrt(2.0 / (out * kernel * kernel)));

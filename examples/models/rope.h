@@ -31,6 +31,22 @@ struct rope_config {
     .beta_fast = 32, .beta_slow = 1, .original_length = (length)                                                       \
   }
 
+/* What a published config.json says of this, in rope_parameters or, before those, in rope_scaling; `theta_` is what it
+ * means that there is no theta. The length that a model can take is in its job alone. */
+#define ROPE_PUBLISHED(theta_)                                                                                         \
+  {"rope_parameters.rope_theta rope_theta rotary_emb_base", "rope.theta", .absent = (theta_)},                         \
+      {"rope_parameters.rope_type rope_scaling.rope_type rope_scaling.type rope_scaling", "rope.kind",                 \
+       .absent = "default"},                                                                                           \
+      {"rope_parameters.factor rope_scaling.factor", "rope.factor"},                                                   \
+      {"rope_parameters.low_freq_factor rope_scaling.low_freq_factor", "rope.low_freq_factor"},                        \
+      {"rope_parameters.high_freq_factor rope_scaling.high_freq_factor", "rope.high_freq_factor"},                     \
+      {"rope_parameters.beta_fast rope_scaling.beta_fast", "rope.beta_fast"},                                          \
+      {"rope_parameters.beta_slow rope_scaling.beta_slow", "rope.beta_slow"},                                          \
+      {"rope_parameters.original_max_position_embeddings rope_scaling.original_max_position_embeddings",               \
+       "rope.original_length"},                                                                                        \
+      {"rope_*.attention_factor", .is = "null"}, {"rope_*.mscale*", .is = "null"}, {"rope_*.truncate", .is = "true"},  \
+      {"max_position_embeddings"}
+
 /* cos and sin, [places][dims / 2] each. */
 struct rope {
   tensor cos, sin;

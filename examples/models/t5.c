@@ -24,6 +24,16 @@ const struct config defaults = {
     .tie_word_embeddings = true,
 };
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"is_gated_act", "gated"},
+    {"feed_forward_proj", .is = "relu gated-gelu"},
+    {"dense_act_fn", .is = "relu gelu_new"},
+    {"scale_decoder_outputs"},
+    {"n_positions"},
+    {"is_decoder"},
+};
+
 /* The bucket of a key that stands `ahead` places after its query: one each when near, then by the logarithm. */
 static int bucket(int ahead, bool both_ways, struct config c) {
   int buckets = c.relative_attention_num_buckets / (both_ways ? 2 : 1), first = both_ways && ahead > 0 ? buckets : 0;

@@ -13,6 +13,15 @@ struct config {
 
 const struct config defaults = {.num_channels = 3, .layer_norm_eps = 1e-12, .initializer_range = 0.02};
 
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {
+    {"num_labels id2label.#", "num_labels"},
+    {"hidden_act", .is = "gelu"},
+    {"qkv_bias", .is = "true"},
+    {"encoder_stride"},
+    {"pooler_*"},
+};
+
 /* A convolution of size and stride P: each patch, [channels][P][P], times the weights. [B][S * S * channels] to
  * [B][N][C]. */
 static tensor patches(scope s, tensor images, struct config c) {

@@ -27,6 +27,13 @@ void diag_error(struct diagnostics *diags, struct location where, const char *fo
   va_end(args);
 }
 
+void diag_warning(struct diagnostics *diags, struct location where, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add(diags, SEVERITY_WARNING, where, format, args);
+  va_end(args);
+}
+
 void diag_note(struct diagnostics *diags, struct location where, const char *format, ...) {
   va_list args;
   va_start(args, format);

@@ -43,6 +43,8 @@ void diag_add_source(struct diagnostics *diags, const char *file, const char *te
 /* Adds one diagnostic. */
 void diag_error(struct diagnostics *diags, struct location where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+void diag_warning(struct diagnostics *diags, struct location where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void diag_note(struct diagnostics *diags, struct location where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_help(struct diagnostics *diags, const char *format, ...) __attribute__((format(printf, 2, 3)));

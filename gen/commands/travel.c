@@ -10,6 +10,7 @@
 #include "gen/emit/emit.h"
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
+#include "gen/model/published.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report/report.h"
 #include "gen/plan/solve.h"
@@ -84,20 +85,56 @@ static bool read_model(struct travel *travel) {
   return false;
 }
 
+static struct model_request request_of(const struct travel *travel, const struct job *job,
+                                       struct model_input inputs[4]) {
+  bool writes = travel->kind == PROGRAM_GENERATE;
+  return (struct model_request){.entry = writes ? "predict" : "model",
+                                .loss = !writes,
+                                .prediction = !writes && job_wants_predictions(job),
+                                .config = job->model.config,
+                                .n_config = job->model.n_config,
+                                .config_where = job_where(job, "model.config"),
+                                .inputs = inputs,
+                                .n_inputs = describe_inputs(travel, job, inputs)};
+}
+
 /* The graph of a job that may differ from the travel's own in its sizes. */
 static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
   const struct travel *travel = context;
   struct model_input inputs[4];
-  bool writes = travel->kind == PROGRAM_GENERATE;
-  struct model_request request = {.entry = writes ? "predict" : "model",
-                                  .loss = !writes,
-                                  .prediction = !writes && job_wants_predictions(job),
-                                  .config = job->model.config,
-                                  .n_config = job->model.n_config,
-                                  .config_where = job_where(job, "model.config"),
-                                  .inputs = inputs,
-                                  .n_inputs = describe_inputs(travel, job, inputs)};
+  const struct model_request request = request_of(travel, job, inputs);
   return model_graph(arena, travel->model, &request, diags);
+}
+
+/* The config.json beside the weights, or in them where they are a folder. They are named from where the trainer will
+ * run: here, or in the job's folder. */
+static const char *beside_weights(const struct travel *travel, const char *weights) {
+  struct arena *arena = travel->arena;
+  const char *in_job = arena_printf(arena, "%s/%s", folder_of(arena, travel->options->argument), weights);
+  const char *const folders[] = {weights, folder_of(arena, weights), in_job, folder_of(arena, in_job)};
+  const char *path = NULL;
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    if (i == 2 && weights[0] == '/') break;
+    path = arena_printf(arena, "%s/config.json", folders[i]);
+    if (access(path, F_OK) == 0) break;
+  }
+  return path;
+}
+
+/* What the config.json beside the weights says against the job's config. */
+static bool check_published(struct travel *travel) {
+  const struct job *job = travel->job;
+  struct model_input inputs[4];
+  const struct model_request request = request_of(travel, job, inputs);
+  const char *unknown, *weights = job->model.weights;
+  if (weights == NULL) return true;
+  const char *path = beside_weights(travel, weights);
+  if (!model_check_published(travel->arena, travel->model, &request, path, &travel->diags, &unknown)) return false;
+  if (unknown[0] == '\0') return true;
+  diag_warning(&travel->diags, job_where(job, "model.weights"), "%s says what the model's config does not have: %s",
+               path, unknown);
+  diag_help(&travel->diags, "where the model computes otherwise, it is another model with the same shapes");
+  return true;
 }
 
 /* ---- What was measured ---- */
@@ -149,7 +186,7 @@ static bool close_job(struct travel *travel, const struct planner *planner) {
 int travel_to_job(struct travel *travel) {
   if (!read_job(travel, travel->options->overrides, travel->options->n_overrides)) return STATUS_BAD_JOB;
   struct planner planner = {read_graph, travel, travel->kind, travel->tuning};
-  return read_model(travel) && close_job(travel, &planner) ? STATUS_OK : STATUS_BAD_JOB;
+  return read_model(travel) && check_published(travel) && close_job(travel, &planner) ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int travel_to_program(struct travel *travel) {

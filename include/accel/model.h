@@ -21,6 +21,21 @@
 
 #include <stdbool.h>
 
+/* What the config.json beside published weights calls what a model has. A model that starts from such weights may have
+ * a table `const struct published published[]` of what is not called by its field's own name:
+ *
+ *   {"n_positions n_ctx", "block_size"},            the field that is one of these keys, the first that is there
+ *   {"activation_function", .is = "gelu_new"},      what the model computes with: one of these words
+ *   {"n_inner", .is = "4*n_embd", .null = "4*n_embd"},  numbers and fields, by * and /
+ *   {"max_position_embeddings"},                    nothing that the model computes depends on it
+ *
+ * A key within an object is "rope_scaling.factor", an item of a list "hidden_sizes.0", each of them "layer_types.*",
+ * and the number of an object's keys "id2label.#". `absent` and `null` are what it means that the key is not there, or
+ * is null; without `null` that is what `absent` says. */
+struct published {
+  const char *key, *field, *is, *absent, *null;
+};
+
 /* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
 typedef struct accel_tensor *tensor;
 

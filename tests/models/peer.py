@@ -83,6 +83,7 @@ class Peer(unittest.TestCase):
         for name, content in data["files"].items():
             (trainer.folder / name).write_bytes(content)
         shutil.copy(self.folder / "model.safetensors", trainer.folder / "start.safetensors")
+        shutil.copy(self.folder / "config.json", trainer.folder)  # which the generator compares with ours
         trainer.build(**environment)
         metrics = trainer.run()
         self.saved = trainer.folder / "run" / "model.safetensors"

@@ -878,7 +878,7 @@ static void cross_entropy_backward_1(float dlogits[static 12 * 256], const float
 
 /* ---- The model, function by function ---- */
 
-/* attend, gpt2.c:33. */
+/* attend, gpt2.c:47. */
 static void attend_forward(const struct attend_weights *weights, struct attend_saved *saved, float add[static 12 * 8],
                            const float x[static 12 * 8]) {
   matmul_3x4x8x24(saved->qkv, x, weights->c_attn_weight);
@@ -888,7 +888,7 @@ static void attend_forward(const struct attend_weights *weights, struct attend_s
   add_3x4x8(add, add, weights->c_proj_bias);
 }
 
-/* mlp, gpt2.c:39. */
+/* mlp, gpt2.c:53. */
 static void mlp_forward(const struct mlp_weights *weights, struct mlp_saved *saved, float add_2[static 12 * 8],
                         const float x[static 12 * 8]) {
   matmul_3x4x8x32(saved->add, x, weights->c_fc_weight);
@@ -897,7 +897,7 @@ static void mlp_forward(const struct mlp_weights *weights, struct mlp_saved *sav
   add_3x4x8(add_2, add_2, weights->c_proj_bias);
 }
 
-/* block, gpt2.c:44. */
+/* block, gpt2.c:58. */
 static void block_forward(const struct block_weights *weights, struct block_saved *saved, float add[static 12 * 8],
                           const float x[static 12 * 8]) {
   layer_norm_3x4x8(saved->layer_norm, saved->layer_norm_mean, saved->layer_norm_rstd, x, weights->ln_1_weight,
@@ -910,7 +910,7 @@ static void block_forward(const struct block_weights *weights, struct block_save
   add_3x4x8_2(add, saved->x_2, add);
 }
 
-/* predict, gpt2.c:52. */
+/* predict, gpt2.c:66. */
 static void predict_forward(const struct model_weights *weights, struct predict_saved *saved,
                             struct predict_forward_scratch *scratch, float matmul[static 12 * 256],
                             const int32_t tokens[static 3 * 4]) {
@@ -923,7 +923,7 @@ static void predict_forward(const struct model_weights *weights, struct predict_
   matmul_3x4x8x256(matmul, saved->x_4, weights->wte_weight);
 }
 
-/* model, gpt2.c:62. */
+/* model, gpt2.c:76. */
 static void model_forward(const struct model_weights *weights, struct model_saved *saved,
                           struct model_forward_scratch *scratch, float cross_entropy[static 1],
                           const int32_t tokens[static 3 * 4], const int32_t targets[static 3 * 4]) {
@@ -931,7 +931,7 @@ static void model_forward(const struct model_weights *weights, struct model_save
   cross_entropy_3x4x256(cross_entropy, saved->cross_entropy_lse, saved->cross_entropy_scale, saved->predict, targets);
 }
 
-/* Gradient of attend, gpt2.c:33. */
+/* Gradient of attend, gpt2.c:47. */
 static void attend_backward(const struct attend_weights *weights, struct attend_weights *gradients,
                             struct attend_saved *saved, struct attend_backward_scratch *scratch,
                             float d_x[static 12 * 8], const float d_add[static 12 * 8], const float x[static 12 * 8]) {
@@ -945,7 +945,7 @@ static void attend_backward(const struct attend_weights *weights, struct attend_
   matmul_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
 }
 
-/* Gradient of mlp, gpt2.c:39. */
+/* Gradient of mlp, gpt2.c:53. */
 static void mlp_backward(const struct mlp_weights *weights, struct mlp_weights *gradients, struct mlp_saved *saved,
                          struct mlp_backward_scratch *scratch, float d_x[static 12 * 8],
                          const float d_add_2[static 12 * 8], const float x[static 12 * 8]) {
@@ -958,7 +958,7 @@ static void mlp_backward(const struct mlp_weights *weights, struct mlp_weights *
   matmul_8x12x32(gradients->c_fc_weight, x, scratch->d_h);
 }
 
-/* Gradient of block, gpt2.c:44. */
+/* Gradient of block, gpt2.c:58. */
 static void block_backward(const struct block_weights *weights, struct block_weights *gradients,
                            struct block_saved *saved, struct block_backward_scratch *scratch, float d_x[static 12 * 8],
                            const float d_add[static 12 * 8], const float x[static 12 * 8]) {
@@ -973,7 +973,7 @@ static void block_backward(const struct block_weights *weights, struct block_wei
   add_3x4x8_2(d_x, d_x, scratch->d_layer_norm);
 }
 
-/* Gradient of predict, gpt2.c:52. */
+/* Gradient of predict, gpt2.c:66. */
 static void predict_backward(const struct model_weights *weights, struct model_weights *gradients,
                              struct predict_saved *saved, struct predict_backward_scratch *scratch,
                              const float d_matmul[static 12 * 256], const int32_t tokens[static 3 * 4]) {
@@ -990,7 +990,7 @@ static void predict_backward(const struct model_weights *weights, struct model_w
   embedding_backward_add_3x4x8(gradients->wte_weight, scratch->d_add_of_block_backward[0], tokens);
 }
 
-/* Gradient of model, gpt2.c:62. */
+/* Gradient of model, gpt2.c:76. */
 static void model_backward(const struct model_weights *weights, struct model_weights *gradients,
                            struct model_saved *saved, struct model_backward_scratch *scratch,
                            const int32_t targets[static 3 * 4], const int32_t tokens[static 3 * 4]) {
@@ -1215,7 +1215,7 @@ static const struct accel_key keys[] = {
     {"tracking.every", "10", true},
     {"tracking.grad_norms", "global", true},
     {"tracking.noise_scale", "false", true},
-    {"the model's C", "f1e92a38d6437ca4", true},
+    {"the model's C", "82f2ffdfceba6783", true},
 };
 
 static const struct accel_program program = {

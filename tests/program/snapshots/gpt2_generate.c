@@ -546,7 +546,7 @@ static void matmul_1x1x8x256(float y[static 256], const float a[static 8], const
 
 /* ---- The model, function by function ---- */
 
-/* attend, gpt2.c:33. */
+/* attend, gpt2.c:47. */
 static void attend_forward(struct attend_weights *weights, struct attend_forward_scratch *scratch, float *add,
                            const float *x, const int32_t *at) {
   matmul_1x4x8x24(scratch->matmul, x, weights->c_attn_weight);
@@ -557,7 +557,7 @@ static void attend_forward(struct attend_weights *weights, struct attend_forward
   add_1x4x8(add, add, weights->c_proj_bias);
 }
 
-/* mlp, gpt2.c:39. */
+/* mlp, gpt2.c:53. */
 static void mlp_forward(const struct mlp_weights *weights, struct mlp_forward_scratch *scratch, float *add_2,
                         const float *x) {
   matmul_1x4x8x32(scratch->matmul, x, weights->c_fc_weight);
@@ -566,7 +566,7 @@ static void mlp_forward(const struct mlp_weights *weights, struct mlp_forward_sc
   add_1x4x8(add_2, add_2, weights->c_proj_bias);
 }
 
-/* block, gpt2.c:44. */
+/* block, gpt2.c:58. */
 static void block_forward(struct block_weights *weights, struct block_forward_scratch *scratch, float *add,
                           const float *x, const int32_t *at) {
   layer_norm_1x4x8(scratch->layer_norm, scratch->layer_norm_mean, scratch->layer_norm_rstd, x, weights->ln_1_weight,
@@ -579,7 +579,7 @@ static void block_forward(struct block_weights *weights, struct block_forward_sc
   add_1x4x8_2(add, add, scratch->m);
 }
 
-/* predict, gpt2.c:52. */
+/* predict, gpt2.c:66. */
 static void predict_forward(struct predict_weights *weights, struct predict_forward_scratch *scratch, float *matmul,
                             const int32_t *tokens, const int32_t *at) {
   embedding_256x8(scratch->x, weights->wte_weight, tokens);
@@ -593,7 +593,7 @@ static void predict_forward(struct predict_weights *weights, struct predict_forw
   matmul_1x4x8x256(matmul, scratch->x_4, weights->wte_weight);
 }
 
-/* attend, gpt2.c:33. */
+/* attend, gpt2.c:47. */
 static void attend_step_forward(struct attend_weights *weights, struct attend_step_forward_scratch *scratch, float *add,
                                 const float *x, const int32_t *at) {
   matmul_1x1x8x24(scratch->matmul, x, weights->c_attn_weight);
@@ -604,7 +604,7 @@ static void attend_step_forward(struct attend_weights *weights, struct attend_st
   add_1x1x8(add, add, weights->c_proj_bias);
 }
 
-/* mlp, gpt2.c:39. */
+/* mlp, gpt2.c:53. */
 static void mlp_step_forward(const struct mlp_weights *weights, struct mlp_step_forward_scratch *scratch, float *add_2,
                              const float *x) {
   matmul_1x1x8x32(scratch->matmul, x, weights->c_fc_weight);
@@ -613,7 +613,7 @@ static void mlp_step_forward(const struct mlp_weights *weights, struct mlp_step_
   add_1x1x8(add_2, add_2, weights->c_proj_bias);
 }
 
-/* block, gpt2.c:44. */
+/* block, gpt2.c:58. */
 static void block_step_forward(struct block_weights *weights, struct block_step_forward_scratch *scratch, float *add,
                                const float *x, const int32_t *at) {
   layer_norm_1x1x8(scratch->layer_norm, scratch->layer_norm_mean, scratch->layer_norm_rstd, x, weights->ln_1_weight,
@@ -626,7 +626,7 @@ static void block_step_forward(struct block_weights *weights, struct block_step_
   add_1x1x8_2(add, add, scratch->m);
 }
 
-/* predict, gpt2.c:52. */
+/* predict, gpt2.c:66. */
 static void predict_step_forward(struct predict_weights *weights, struct predict_step_forward_scratch *scratch,
                                  float *matmul, const int32_t *tokens, const int32_t *at) {
   embedding_256x8_2(scratch->x, weights->wte_weight, tokens);

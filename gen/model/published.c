@@ -1,0 +1,288 @@
+#include "gen/model/published.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/model/config.h"
+#include "gen/model/published_file.h"
+
+/* A row of the model's table; NULL: left out. */
+struct row {
+  const char *keys, *field, *is, *absent, *null;
+};
+
+struct rows {
+  struct row *items;
+  int count, capacity;
+};
+
+struct comparison {
+  struct evaluator *evaluator;
+  const struct type *type; /* struct config */
+  struct datum config;
+  const struct model_request *request;
+  const char *path;
+  struct published_values values;
+  struct rows rows;
+};
+
+/* ---- Fields of the config ---- */
+
+/* The field at "rope.factor" or "hidden_sizes.0"; NULL where there is none. */
+static const struct datum *find_field(const struct comparison *of, const char *path, const struct type **type) {
+  const struct datum *at = &of->config;
+  *type = of->type;
+  while (*path != '\0') {
+    size_t length = strcspn(path, ".");
+    int64_t index = -1;
+    if (ctype_of(*type) == CTYPE_STRUCT)
+      index = type_member(*type, arena_copy(of->evaluator->arena, path, length));
+    else if (ctype_of(*type) == CTYPE_ARRAY && strspn(path, "0123456789") == length && length < 10)
+      index = strtol(path, NULL, 10);
+    if (index < 0 || at->kind != DATUM_AGGREGATE || index >= at->count) return NULL;
+    at = &at->items[index];
+    *type = ctype_part(*type, index);
+    path += length + (path[length] == '.');
+  }
+  return at->kind == DATUM_AGGREGATE ? NULL : at;
+}
+
+/* ROPE_LLAMA3 is "llama3": an enumerator's name, or what stands behind a _ in it, whatever the case. */
+static bool names_enumerator(const struct type *type, int64_t value, const char *word) {
+  for (int i = 0; i < type->n_enumerators; i++) {
+    const char *name = type->enumerators[i].name;
+    size_t longer = strlen(name), length = strlen(word);
+    if (type->enumerators[i].value != value || length > longer) continue;
+    const char *end = name + longer - length;
+    size_t same = 0;
+    while (same < length && tolower((unsigned char)end[same]) == tolower((unsigned char)word[same])) same++;
+    if (same == length && (end == name || end[-1] == '_')) return true;
+  }
+  return false;
+}
+
+static bool same_number(double a, double b) {
+  return fabs(a - b) <= 1e-7 * fmax(fabs(a), fabs(b));
+}
+
+static bool same_value(const struct type *type, const struct datum *field, const json_t *value) {
+  if (field->kind == DATUM_STRING) return json_is_string(value) && strcmp(field->string, json_string_value(value)) == 0;
+  if (field->kind == DATUM_REAL) return json_is_number(value) && same_number(field->real, json_number_value(value));
+  if (field->kind != DATUM_INTEGER) return true;
+  if (type->n_enumerators > 0)
+    return json_is_string(value) && names_enumerator(type, field->integer, json_string_value(value));
+  if (json_is_boolean(value)) return (field->integer != 0) == json_is_true(value);
+  return json_is_number(value) && (double)field->integer == json_number_value(value);
+}
+
+static const char *field_text(struct arena *arena, const struct type *type, const struct datum *field) {
+  for (int i = 0; field->kind == DATUM_INTEGER && i < type->n_enumerators; i++)
+    if (type->enumerators[i].value == field->integer) return type->enumerators[i].name;
+  if (field->kind == DATUM_INTEGER && type->is_bool) return field->integer ? "true" : "false";
+  return datum_text(arena, *field);
+}
+
+/* ---- What the table says of values ---- */
+
+/* One factor: a number, or a field that holds one. */
+static bool read_factor(const struct comparison *of, const char *word, double *number) {
+  char *end;
+  const struct type *type;
+  *number = strtod(word, &end);
+  if (end != word && *end == '\0') return true;
+  const struct datum *field = find_field(of, word, &type);
+  if (field == NULL || (field->kind != DATUM_INTEGER && field->kind != DATUM_REAL)) return false;
+  *number = field->kind == DATUM_REAL ? field->real : (double)field->integer;
+  return true;
+}
+
+/* A word of the table as JSON: null, true, false, a product of numbers and fields such as 4*n_embd or
+ * hidden_size/num_attention_heads, or itself as a text. The caller's. */
+static json_t *read_word(const struct comparison *of, const char *word) {
+  struct arena *arena = of->evaluator->arena;
+  double product = 1, factor;
+  char before = '*';
+  if (strcmp(word, "null") == 0) return json_null();
+  if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) return json_boolean(word[0] == 't');
+  for (const char *at = word; before != '\0';) {
+    size_t length = strcspn(at, "*/");
+    if (!read_factor(of, arena_copy(arena, at, length), &factor)) return json_string(word);
+    product = before == '*' ? product * factor : product / factor;
+    before = at[length];
+    at += length + 1;
+  }
+  return product == trunc(product) && fabs(product) < 1e15 ? json_integer((json_int_t)product) : json_real(product);
+}
+
+static bool same_json(const json_t *a, const json_t *b) {
+  if (json_is_number(a) && json_is_number(b)) return same_number(json_number_value(a), json_number_value(b));
+  return json_equal(a, b);
+}
+
+/* Whether a value is one of the words. */
+static bool is_one_of(const struct comparison *of, const json_t *value, const char *words) {
+  bool found = false;
+  for (const char *at = words; !found && *at != '\0'; at += strspn(at, " ")) {
+    size_t length = strcspn(at, " ");
+    json_t *word = read_word(of, arena_copy(of->evaluator->arena, at, length));
+    found = same_json(value, word);
+    json_decref(word);
+    at += length;
+  }
+  return found;
+}
+
+/* ---- Comparing ---- */
+
+/* Where the job says a field, else where its config is. */
+static struct location field_where(const struct comparison *of, const char *field) {
+  for (int i = 0; i < of->request->n_config; i++)
+    if (strcmp(of->request->config[i].name, field) == 0) return of->request->config[i].where;
+  return of->request->config_where;
+}
+
+static void compare_field(const struct comparison *of, const char *path, const char *key, const json_t *value,
+                          bool is_absent) {
+  struct arena *arena = of->evaluator->arena;
+  struct diagnostics *diags = of->evaluator->diags;
+  const struct type *type;
+  const struct datum *field = find_field(of, path, &type);
+  if (field == NULL) {
+    diag_error(diags, (struct location){.file = of->evaluator->program->file},
+               "the model's table 'published' names '%s', which its config does not have", path);
+    return;
+  }
+  if (same_value(type, field, value)) return;
+  const char *said = published_text(arena, value);
+  diag_error(diags, field_where(of, path), "'%s' is %s here, but the weights' %s %s %s of '%s'", path,
+             field_text(arena, type, field), of->path, is_absent ? "without the key means" : "says", said, key);
+  diag_help(diags, "give model.config what the weights were trained with, or name other weights");
+}
+
+static void compare_words(const struct comparison *of, const struct row *row, const char *key, const json_t *value) {
+  struct diagnostics *diags = of->evaluator->diags;
+  if (is_one_of(of, value, row->is)) return;
+  diag_error(diags, of->request->config_where, "the weights' %s says %s of '%s', and %s computes with %s", of->path,
+             published_text(of->evaluator->arena, value), key, of->evaluator->program->file, row->is);
+  diag_help(diags, "name weights that the model can compute with, or another model");
+}
+
+static void compare_value(const struct comparison *of, const struct row *row, const char *key, const json_t *value,
+                          bool is_absent) {
+  if (row->field != NULL)
+    compare_field(of, row->field, key, value, is_absent);
+  else if (row->is != NULL)
+    compare_words(of, row, key, value);
+}
+
+/* What a word of the table stands for, in the place of a value. */
+static void compare_meant(const struct comparison *of, const struct row *row, const char *key, const char *word) {
+  json_t *value = read_word(of, word);
+  compare_value(of, row, key, value, true);
+  json_decref(value);
+}
+
+/* All leaves that one of a row's keys matches; of several keys the first that the file has. */
+static void compare_row(const struct comparison *of, const struct row *row) {
+  struct arena *arena = of->evaluator->arena;
+  bool found = false;
+  for (const char *at = row->keys; *at != '\0'; at += strspn(at, " ")) {
+    size_t length = strcspn(at, " ");
+    const char *key = arena_copy(arena, at, length);
+    bool here = false;
+    for (int i = 0; i < of->values.count; i++) {
+      struct published_value *leaf = &of->values.items[i];
+      if (fnmatch(key, leaf->path, 0) != 0) continue;
+      leaf->known = here = true;
+      const char *null = row->null != NULL ? row->null : row->absent;
+      if (found) continue;
+      if (!json_is_null(leaf->value))
+        compare_value(of, row, leaf->path, leaf->value, false);
+      else if (null != NULL)
+        compare_meant(of, row, leaf->path, null);
+      else if (row->field == NULL)
+        compare_value(of, row, leaf->path, leaf->value, false);
+    }
+    found |= here;
+    at += length;
+  }
+  if (!found && row->absent != NULL) compare_meant(of, row, row->keys, row->absent);
+}
+
+static const char *string_of(const struct datum *datum) {
+  return datum->kind == DATUM_STRING ? datum->string : NULL;
+}
+
+static void read_table(struct comparison *of) {
+  struct evaluator *evaluator = of->evaluator;
+  for (int i = 0; i < evaluator->program->n_lasting; i++) {
+    const struct variable *variable = evaluator->program->lasting[i];
+    if (strcmp(variable->name, "published") != 0 || variable->initial == NULL) continue;
+    struct datum table = initialize(evaluator, variable->type, variable->initial, false);
+    for (int64_t k = 0; table.kind == DATUM_AGGREGATE && k < table.count; k++) {
+      const struct datum *cells = table.items[k].kind == DATUM_AGGREGATE ? table.items[k].items : NULL;
+      if (cells == NULL || table.items[k].count != 5 || string_of(&cells[0]) == NULL)
+        evaluate_fail(evaluator, (struct location){.file = evaluator->program->file},
+                      "write const struct published published[] = {{\"n_head\", \"heads\"}, ...};",
+                      "the model's table 'published' is no list of struct published");
+      struct row row = {string_of(&cells[0]), string_of(&cells[1]), string_of(&cells[2]), string_of(&cells[3]),
+                        string_of(&cells[4])};
+      ARENA_PUSH(evaluator->arena, of->rows, row);
+    }
+  }
+}
+
+static const char *compare_all(struct comparison *of) {
+  struct arena *arena = of->evaluator->arena;
+  const char *unknown = "";
+  read_table(of);
+  for (int i = 0; i < of->rows.count; i++) compare_row(of, &of->rows.items[i]);
+  for (int i = 0; i < of->values.count; i++) {
+    const struct published_value *leaf = &of->values.items[i];
+    const struct type *type;
+    if (leaf->known || published_is_aside(leaf->path)) continue;
+    if (find_field(of, leaf->path, &type) != NULL && !json_is_null(leaf->value))
+      compare_field(of, leaf->path, leaf->path, leaf->value, false);
+    else if (!published_is_nothing(leaf->value))
+      unknown = arena_printf(arena, "%s%s%s (%s)", unknown, unknown[0] == '\0' ? "" : ", ", leaf->path,
+                             published_text(arena, leaf->value));
+  }
+  return unknown;
+}
+
+/* ---- The config ---- */
+
+static const struct type *config_type(const struct tree *model, const char *entry) {
+  const struct function *function = model_function(model, entry);
+  for (int i = 0; function != NULL && i < function->n_parameters; i++)
+    if (ctype_of(function->parameters[i]->type) == CTYPE_STRUCT) return function->parameters[i]->type;
+  return NULL;
+}
+
+/* Alone in its function, so that no variable of it lives across the jump. */
+static bool compare_guarded(struct comparison *of, const char **unknown) {
+  if (setjmp(of->evaluator->failure) != 0) return false;
+  of->config = config_datum(of->evaluator, of->type, of->request);
+  *unknown = compare_all(of);
+  return true;
+}
+
+bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
+                           const char *path, struct diagnostics *diags, const char **unknown) {
+  int before = diags->errors;
+  *unknown = "";
+  struct evaluator evaluator = {.arena = arena, .diags = diags, .program = model};
+  struct comparison of = {
+      .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
+  if (of.type == NULL || !published_read(arena, path, &of.values, diags)) return diags->errors == before;
+  evaluator.builder = builder_new(arena, diags);
+  evaluator.lasting = arena_alloc(arena, ((size_t)model->n_lasting + 1) * sizeof(struct datum));
+  compare_guarded(&of, unknown);
+  builder_abandon(evaluator.builder);
+  published_free(&of.values);
+  return diags->errors == before;
+}

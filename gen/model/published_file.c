@@ -1,0 +1,114 @@
+#include "gen/model/published_file.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void add_values(struct arena *arena, struct published_values *values, const char *path, const json_t *value) {
+  const char *between = path[0] == '\0' ? "" : ".", *key;
+  size_t i;
+  json_t *part;
+  if (json_is_object(value)) {
+    json_object_foreach((json_t *)value, key, part)
+        add_values(arena, values, arena_printf(arena, "%s%s%s", path, between, key), part);
+  } else if (json_is_array(value)) {
+    json_array_foreach(value, i, part)
+        add_values(arena, values, arena_printf(arena, "%s%s%zu", path, between, i), part);
+  } else {
+    struct published_value leaf = {.path = path, .value = value};
+    ARENA_PUSH(arena, *values, leaf);
+  }
+  if (path[0] == '\0' || !json_is_object(value)) return;
+  struct published_value size = {arena_printf(arena, "%s.#", path), json_integer((json_int_t)json_object_size(value)),
+                                 true, true};
+  ARENA_PUSH(arena, *values, size);
+}
+
+static json_t *load(const char *path, struct diagnostics *diags) {
+  enum { MOST_BYTES = 16 << 20 };
+  struct location where = {.file = path};
+  struct stat about;
+  json_error_t error;
+  if (stat(path, &about) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) diag_error(diags, where, "cannot be read: %s", strerror(errno));
+    return NULL;
+  }
+  if (!S_ISREG(about.st_mode) || about.st_size > MOST_BYTES) {
+    diag_error(diags, where, "no file of at most %d MB, as a config.json is", MOST_BYTES >> 20);
+    return NULL;
+  }
+  json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (json == NULL) {
+    where.line = error.line > 0 ? error.line : 0;
+    where.column = where.line > 0 && error.column > 0 ? error.column : 0;
+    diag_error(diags, where, "%s", error.text);
+  } else if (!json_is_object(json)) {
+    diag_error(diags, where, "a config.json is an object");
+    json_decref(json);
+    return NULL;
+  }
+  return json;
+}
+
+bool published_read(struct arena *arena, const char *path, struct published_values *values, struct diagnostics *diags) {
+  *values = (struct published_values){.json = load(path, diags)};
+  if (values->json == NULL) return false;
+  add_values(arena, values, "", values->json);
+  return true;
+}
+
+void published_free(struct published_values *values) {
+  for (int i = 0; i < values->count; i++)
+    if (values->items[i].own) json_decref((json_t *)values->items[i].value);
+  json_decref(values->json);
+  *values = (struct published_values){0};
+}
+
+bool published_is_aside(const char *path) {
+  static const char *const patterns[] = {"architectures*",
+                                         "model_type",
+                                         "_name_or_path",
+                                         "transformers_version",
+                                         "torch_dtype",
+                                         "dtype",
+                                         "*_token_id",
+                                         "*_token_id.*",
+                                         "use_cache",
+                                         "id2label*",
+                                         "label2id*",
+                                         "problem_type",
+                                         "output_*",
+                                         "return_dict*",
+                                         "task_specific*",
+                                         "*dropout*",
+                                         "*_pdrop",
+                                         "*_drop",
+                                         "initializer_*",
+                                         "*aux_loss_coef",
+                                         "auto_map*",
+                                         "_attn_impl*",
+                                         "finetuning_task",
+                                         "is_encoder_decoder",
+                                         "gradient_checkpointing",
+                                         "chunk_size_feed_forward",
+                                         "_commit_hash",
+                                         "tokenizer_class",
+                                         "pretraining_tp"};
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+    if (fnmatch(patterns[i], path, 0) == 0) return true;
+  return false;
+}
+
+bool published_is_nothing(const json_t *value) {
+  return json_is_null(value) || json_is_false(value) || (json_is_number(value) && json_number_value(value) == 0) ||
+         (json_is_string(value) && json_string_length(value) == 0);
+}
+
+const char *published_text(struct arena *arena, const json_t *value) {
+  char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+  const char *kept = arena_string(arena, text != NULL ? text : "?");
+  free(text);
+  return kept;
+}

@@ -1,0 +1,140 @@
+"""The config.json beside published weights: one that transformers writes for what a job says is taken for every model of
+examples/models that has a class there, each change of it that the model cannot have is refused by its key, and what
+neither has is named."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+
+from harness import GENERATOR, MODELS, Trainer  # noqa: E402
+from transformers import (BertConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig,  # noqa: E402
+                          MistralConfig, MixtralConfig, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, T5Config,
+                          ViTConfig)
+
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "hidden_size": 8,
+         "intermediate_size": 8, "vocab_size": 256, "rms_norm_eps": 1e-5}
+BERT = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8,
+        "layer_norm_eps": 1e-12}
+MOE = {**{k: v for k, v in LLAMA.items() if k != "intermediate_size"}, "num_experts": 4, "num_experts_per_tok": 2,
+       "moe_intermediate_size": 8, "norm_topk_prob": True}
+NEOX = {**BERT, "hidden_size": 16, "layer_norm_eps": 1e-5, "vocab_size": 256}
+GPT2 = {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 256}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 64}
+LLAMA3_JOB = {"rope.kind": "ROPE_LLAMA3", "rope.factor": 4, "rope.original_length": 64}
+TOKENS = {"train": {"path": "x.txt", "format": "bytes"}, "sequence_length": 16, "batch_size": 2}
+
+
+def rows(features):
+    return {"train": {"path": "x.csv", "format": "csv"}, "features": features, "batch_size": 2}
+
+
+# model, config of transformers, the job's model.config, data, [(changed keys, a piece of the message)]
+CASES = [
+    ("gpt2.c", GPT2Config(**GPT2, n_positions=16), {**GPT2, "block_size": 16}, TOKENS, [
+        ({"n_head": 4}, "'n_head' is 2 here, but the weights' {} says 4 of 'n_head'"),
+        ({"n_positions": 32}, "'block_size' is 16 here, but the weights' {} says 32 of 'n_positions'"),
+        ({"activation_function": "relu"}, '{} says "relu" of \'activation_function\''),
+        ({"layer_norm_epsilon": 1e-6}, "of 'layer_norm_epsilon'"), ({"n_inner": 16}, "says 16 of 'n_inner'"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "says true of 'scale_attn_by_inverse_layer_idx'")]),
+    ("llama.c", LlamaConfig(**LLAMA, rope_parameters={**ROPE, **LLAMA3}), {**LLAMA, **LLAMA3_JOB}, TOKENS, [
+        ({"rope_parameters": ROPE}, "'rope.kind' is ROPE_LLAMA3 here, but the weights' {} says \"default\" of "
+                                    "'rope_parameters.rope_type'"),
+        ({"rope_parameters": None}, "without the key means \"default\""),
+        ({"rope_parameters": {**ROPE, **LLAMA3, "factor": 8.0}}, "'rope.factor' is 4 here"),
+        ({"rope_parameters": {**ROPE, "rope_type": "longrope"}}, 'says "longrope"'),
+        ({"rope_parameters": None, "rope_theta": 500000.0, "rope_scaling": LLAMA3}, "'rope.theta' is 10000 here"),
+        ({"rms_norm_eps": 1e-6}, "'rms_norm_eps' is 1e-05 here"), ({"hidden_act": "gelu"}, "says \"gelu\" of 'hidden_act'"),
+        ({"attention_bias": True}, "says true of 'attention_bias'"), ({"head_dim": None}, None),
+        ({"rope_parameters": None, "rope_theta": 10000.0, "rope_scaling": LLAMA3}, None)]),
+    ("llama.c", LlamaConfig(**LLAMA), LLAMA, TOKENS, [
+        ({"rope_parameters": {**ROPE, **LLAMA3}}, "'rope.kind' is ROPE_DEFAULT here"),
+        ({"tie_word_embeddings": True}, "'tie_word_embeddings' is false here"), ({"num_key_value_heads": None}, "is 1 here")]),
+    ("mistral.c", MistralConfig(**LLAMA, sliding_window=8), {**LLAMA, "sliding_window": 8}, TOKENS,
+     [({"sliding_window": None}, "'sliding_window' is 8 here"), ({"sliding_window": 9}, "says 9")]),
+    ("mixtral.c", MixtralConfig(**LLAMA, rope_parameters=ROPE), LLAMA, TOKENS,
+     [({"sliding_window": 4096}, "says 4096 of 'sliding_window'")]),
+    ("gemma.c", GemmaConfig(**LLAMA), LLAMA, TOKENS, [({"hidden_activation": "relu"}, "'hidden_activation'")]),
+    ("qwen3.c", Qwen3Config(**LLAMA), {**LLAMA, "rope.theta": 10000}, TOKENS,
+     [({"layer_types": ["sliding_attention"]}, "of 'layer_types.0'"), ({"use_sliding_window": True}, "says true")]),
+    ("qwen_moe.c", Qwen3MoeConfig(**MOE), MOE, TOKENS, [({"mlp_only_layers": [0]}, "says 0 of 'mlp_only_layers.0'")]),
+    ("qwen_moe.c", Qwen2MoeConfig(**{k: v for k, v in MOE.items() if k != "head_dim"}, shared_expert_intermediate_size=8),
+     {**MOE, "qk_norm": False, "qkv_bias": True, "shared_expert_intermediate_size": 8}, TOKENS,
+     [({"norm_topk_prob": False}, "'norm_topk_prob' is true here")]),
+    ("gpt_neox.c", GPTNeoXConfig(**NEOX),
+     NEOX, TOKENS, [
+        ({"rope_parameters": None, "rotary_pct": 1.0}, "'rotary_pct' is 0.25 here"), ({"use_parallel_residual": False}, "is true here")]),
+    ("mamba.c", MambaConfig(num_hidden_layers=1, hidden_size=16, vocab_size=256),
+     {"num_hidden_layers": 1, "hidden_size": 16, "vocab_size": 256}, TOKENS, [({"use_bias": True}, "says true of 'use_bias'")]),
+    ("bert_classifier.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, rows(8), [
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "'num_labels' is 2 here"), ({"position_embedding_type": "relative_key"}, "relative_key")]),
+    ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
+     {**BERT, "image_size": 8, "patch_size": 4, "num_channels": 1, "num_labels": 2}, rows(64),
+     [({"patch_size": 8}, "'patch_size' is 4 here")]),
+    ("t5.c", T5Config(num_layers=1, num_decoder_layers=1, num_heads=2, d_model=8, d_kv=4, d_ff=8, vocab_size=256),
+     {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 8, "d_kv": 4, "d_ff": 8, "vocab_size": 256}, TOKENS,
+     [({"is_gated_act": True}, "'gated' is false here")]),
+    ("resnet.c", ResNetConfig(embedding_size=8, hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1], layer_type="basic"),
+     {"layer_type": "BASIC", "image_size": 32, "embedding_size": 8, "num_labels": 2,
+      **{f"hidden_sizes.{i}": n for i, n in enumerate([8, 16, 16, 16])}, **{f"depths.{i}": 1 for i in range(4)}}, rows(3 * 32 * 32),
+     [({"depths": [1, 2, 1, 1]}, "'depths.1' is 1 here"), ({"layer_type": "bottleneck"}, "'layer_type' is BASIC here")]),
+]
+
+
+class Published(unittest.TestCase):
+    def check(self, trainer, content):
+        (trainer.folder / "config.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        ended = subprocess.run([GENERATOR, "job.yaml", "-o", "out.c"], cwd=trainer.folder, capture_output=True, text=True)
+        return ended.returncode, ended.stderr
+
+    def trainer(self, model, config, data):
+        return Trainer({"model": {"source": str(MODELS / model), "weights": "model.safetensors", "config": config},
+                        "data": data, "training": {"steps": 1}})
+
+    def test_examples(self):
+        for model, theirs, config, data, changes in CASES:
+            trainer = self.trainer(model, config, data)
+            written = json.loads(theirs.to_json_string())
+            with self.subTest(model=model):
+                self.assertEqual(self.check(trainer, written), (0, ""))
+            for change, told in changes:
+                with self.subTest(model=model, change=change):
+                    status, text = self.check(trainer, {**written, **change})
+                    self.assertEqual(status, 0 if told is None else 2, text)
+                    self.assertIn("" if told is None else told.replace("{}", "./config.json"), text)
+
+    def test_places(self):
+        """The file lies beside the weights or in their folder, which are named from here or from the job's folder."""
+        trainer = self.trainer("gpt2.c", {**GPT2, "block_size": 16}, TOKENS)
+        published = trainer.folder / "published"
+        published.mkdir()
+        (published / "config.json").write_text('{"n_head": 4}')
+        for weights in ("published", "published/", "published/model.safetensors", str(published), f"{published}/x.safetensors"):
+            trainer.job["model"]["weights"] = weights
+            trainer.write()
+            for folder, job in ((trainer.folder, "job.yaml"), (MODELS, trainer.path)):
+                ended = subprocess.run([GENERATOR, job, "-o", "/dev/null"], cwd=folder, capture_output=True, text=True)
+                self.assertIn("/config.json says 4 of 'n_head'", ended.stderr, weights)
+
+    def test_files(self):
+        """What is no config.json is refused; keys that the model has not are named, and those that say nothing are not."""
+        trainer = self.trainer("gpt2.c", {**GPT2, "block_size": 16}, TOKENS)
+        self.assertIn("config.json:2:", self.check(trainer, '{"n_head":\n 2,}')[1])
+        self.assertIn("a config.json is an object", self.check(trainer, "[]")[1])
+        with open(trainer.folder / "config.json", "w") as file:
+            file.truncate(1 << 36)
+        self.assertIn("no file of at most 16 MB", subprocess.run(
+            [GENERATOR, "job.yaml", "-o", "out.c"], cwd=trainer.folder, capture_output=True, text=True).stderr)
+        status, text = self.check(trainer, {"n_head": 2, "n_positions": 16, "alibi": True, "softcap": {"logits": 30.0},
+                                            "model_type": "gpt2", "eos_token_id": [1, 2], "moe": False, "extra": None})
+        self.assertEqual(status, 0, text)
+        self.assertIn("warning: ./config.json says what the model's config does not have: alibi (true), softcap.logits (30.0)\n", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
