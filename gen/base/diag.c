@@ -1,5 +1,6 @@
 #include "gen/base/diag.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,21 +144,29 @@ void diag_print(const struct diagnostics *diags, FILE *out, bool colour) {
   if (diags->errors > 0) fprintf(out, "%d error%s\n", diags->errors, diags->errors == 1 ? "" : "s");
 }
 
-/* Levenshtein distance, bounded by the length of short words. */
+static int lower(char letter) {
+  return tolower((unsigned char)letter);
+}
+
+/* How many letters are put in, left out, taken for others or for their neighbours between two words. Case is none of
+ * these. Bounded for long words. */
 static int edit_distance(const char *a, const char *b) {
   enum { LONGEST = 64 };
-  int n = (int)strlen(a), m = (int)strlen(b);
+  int n = (int)strlen(a), m = (int)strlen(b), rows[3][LONGEST + 1] = {{0}};
   if (n >= LONGEST || m >= LONGEST) return LONGEST;
-  int row[LONGEST + 1];
+  int *older = rows[0], *old = rows[1], *row = rows[2];
   for (int j = 0; j <= m; j++) row[j] = j;
   for (int i = 1; i <= n; i++) {
-    int diagonal = row[0];
+    int *spare = older;
+    older = old, old = row, row = spare;
     row[0] = i;
     for (int j = 1; j <= m; j++) {
-      int change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      int best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
-      row[j] = change < best ? change : best;
+      bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      int best = old[j - 1] + !same;
+      if (old[j] + 1 < best) best = old[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      row[j] = swapped && older[j - 2] + 1 < best ? older[j - 2] + 1 : best;
     }
   }
   return row[m];
@@ -165,7 +174,7 @@ static int edit_distance(const char *a, const char *b) {
 
 const char *nearest_word(const char *word, const char *const *candidates, int count) {
   const char *best = NULL;
-  int best_distance = (int)strlen(word) / 3 + 2;
+  int best_distance = ((int)strlen(word) + 2) / 3 + 1; /* one more than is near enough */
   for (int i = 0; i < count; i++) {
     int distance = edit_distance(word, candidates[i]);
     if (distance < best_distance && distance < (int)strlen(candidates[i])) {

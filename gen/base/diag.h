@@ -57,8 +57,8 @@ void diag_help(struct diagnostics *diags, const char *format, ...) __attribute__
  * and closes with "1 error" or "N errors" when there are any. */
 void diag_print(const struct diagnostics *diags, FILE *out, bool colour);
 
-/* The candidate nearest to `word` by edit distance, when near enough to be what was meant; else NULL.
- * candidates: `count` strings. */
+/* The candidate nearest to `word` by edit distance, in which case counts nothing, when near enough to be what was
+ * meant; else NULL. candidates: `count` strings. */
 const char *nearest_word(const char *word, const char *const *candidates, int count);
 
 #endif

@@ -68,8 +68,8 @@ static const char *noun(const struct check *c, const char *job) {
   return own != NULL ? own : job;
 }
 
-static const char *group_words(const struct check *c, const struct subject *group) {
-  return group->path[0] == '\0' ? noun(c, "job") : group->path;
+const char *check_group_words(const struct check *c, const char *path) {
+  return path[0] == '\0' ? noun(c, "job") : path;
 }
 
 static void help(struct check *c, const char *before, const char *text, const char *after) {
@@ -86,9 +86,9 @@ static const char *innermost(const struct check *c, const json_t *schema, const 
 }
 
 void check_missing(struct check *c, const struct subject *group, const json_t *schema, const char *key) {
-  if (c->diags == NULL) return;
+  if (c->diags == NULL || check_is_meant(c, group, key)) return;
   key = innermost(c, schema, key);
-  check_report(c, group->key_where, "missing key '%s' in %s", key, group_words(c, group));
+  check_report(c, group->key_where, "missing key '%s' in %s", key, check_group_words(c, group->path));
   const char *path = group->path[0] == '\0' ? key : arena_printf(c->arena, "%s.%s", group->path, key);
   const char *sentence = json_string_value(schema_keyword(c->root, schema_find(c->root, path), "description"));
   if (sentence != NULL) diag_help(c->diags, "%s: %s", key, sentence);
@@ -98,57 +98,6 @@ void check_forbidden(struct check *c, const struct subject *s) {
   if (c->diags == NULL) return;
   diag_error(c->diags, s->key_where, "'%s' does not go with %s", s->name, cause_text(c));
   add_cause_note(c);
-}
-
-/* The keys of an object, and their number. */
-static const char **keys_of(struct arena *arena, const json_t *object, int *count) {
-  const char **keys = arena_alloc(arena, (json_object_size(object) + 1) * sizeof *keys), *key;
-  json_t *value;
-  *count = 0;
-  json_object_foreach((json_t *)object, key, value) keys[(*count)++] = arena_string(arena, key);
-  return keys;
-}
-
-/* A group that has the key, which was written one level too high or in another group; NULL when none has. */
-static const char *owner_of(struct check *c, const char *key) {
-  const char *group;
-  json_t *schema;
-  json_object_foreach(json_object_get(c->root, "properties"), group,
-                      schema) if (json_object_get(json_object_get(schema, "properties"), key) !=
-                                  NULL) return arena_string(c->arena, group);
-  return NULL;
-}
-
-void check_unknown(struct check *c, const struct subject *group, const json_t *properties,
-                   const struct spec_entry *entry) {
-  if (c->diags == NULL) return;
-  int count = 0;
-  const char **keys = keys_of(c->arena, properties, &count);
-  const char *near = nearest_word(entry->key, keys, count), *owner = owner_of(c, entry->key);
-  struct spec_node name = {.kind = SPEC_STRING, .text = entry->key, .length = strlen(entry->key)};
-  const char *shown = spec_describe(c->arena, &name);
-  const char *elsewhere = json_string_value(json_object_get(json_object_get(c->root, "elsewhere"), entry->key));
-  if (elsewhere != NULL) {
-    check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(c, group));
-    diag_help(c->diags, "what others call '%s' is %s", entry->key, elsewhere);
-    return;
-  }
-  if (near != NULL && owner == NULL) {
-    check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, group_words(c, group), near);
-    return;
-  }
-  check_report(c, entry->key_where, "unknown key %s in %s", shown, group_words(c, group));
-  if (owner != NULL) {
-    diag_help(c->diags, "'%s' is a key of %s", entry->key, owner);
-    return;
-  }
-  if (strcmp(entry->key, "<<") == 0) {
-    diag_help(c->diags, "YAML 1.2 has no merge keys; an alias can stand for a whole group");
-    return;
-  }
-  struct text list = text_in(c->arena);
-  for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]);
-  diag_help(c->diags, "the keys of %s are %s", group_words(c, group), text_string(&list));
 }
 
 static bool is_type(const struct spec_node *node, const char *type) {
@@ -213,30 +162,20 @@ static bool equals(const struct spec_node *node, const json_t *value) {
   return false;
 }
 
-/* The word among the choices that a text is nearest to; NULL for none. */
-static const char *nearest_choice(struct check *c, const json_t *choices, const struct spec_node *node) {
-  int count = 0;
-  const char **words = arena_alloc(c->arena, (json_array_size(choices) + 1) * sizeof *words);
+static bool check_enum(struct check *c, const json_t *schema, const struct subject *s) {
+  const json_t *choices = json_object_get(schema, "enum"), *choice;
   size_t i;
-  const json_t *choice;
-  json_array_foreach(choices, i, choice) if (json_is_string(choice)) words[count++] = json_string_value(choice);
-  return node->kind == SPEC_STRING ? nearest_word(node->text, words, count) : NULL;
-}
-
-static bool check_enum(struct check *c, const json_t *choices, const struct subject *s) {
-  size_t i;
-  const json_t *choice;
   json_array_foreach(choices, i, choice) if (equals(s->node, choice)) return true;
   const char *words = schema_list_text(c->arena, choices);
   words = arena_printf(c->arena, json_array_size(choices) > 1 ? "one of %s" : "'%s'", words);
   check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
-  help(c, "did you mean '", nearest_choice(c, choices, s->node), "'?");
+  check_meant_choice(c, schema, s->node);
   return false;
 }
 
 bool check_choice(struct check *c, const json_t *schema, const struct subject *s) {
   const json_t *constant = json_object_get(schema, "const"), *choices = json_object_get(schema, "enum");
-  if (choices != NULL && !check_enum(c, choices, s)) return false;
+  if (choices != NULL && !check_enum(c, schema, s)) return false;
   if (constant == NULL || equals(s->node, constant)) return true;
   check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, schema_value_text(c->arena, constant),
                spec_describe(c->arena, s->node));

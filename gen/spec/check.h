@@ -19,6 +19,7 @@ struct check {
   struct arena *arena;
   struct diagnostics *diags; /* NULL: the answer only, no messages */
   const json_t *root;
+  const struct spec_node *document; /* the whole; NULL where a part is tried */
   struct cause cause;
 };
 
@@ -34,12 +35,19 @@ struct subject {
 void check_report(struct check *c, struct location where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reports that a key is not there which `schema` requires of the group, that a key is unknown, that a condition forbids
- * one. */
+/* Reports that a key is not there which `schema` requires of the group (unless an unknown key was meant to be it, whose
+ * own message says so), that a key is unknown, that a condition forbids one. */
 void check_missing(struct check *c, const struct subject *group, const json_t *schema, const char *key);
 void check_unknown(struct check *c, const struct subject *group, const json_t *properties,
                    const struct spec_entry *entry);
 void check_forbidden(struct check *c, const struct subject *s);
+
+/* Whether some unknown key of the document is taken for the missing one: by its spelling, its group, or as another
+ * trainer's name of it. */
+bool check_is_meant(struct check *c, const struct subject *group, const char *key);
+
+/* A help on a value that is none of the schema's enum: what the schema says of it (`elsewhere`), else the nearest. */
+void check_meant_choice(struct check *c, const json_t *schema, const struct spec_node *node);
 
 /* The keywords type; const and enum. False with a message where the value does not hold to them. */
 bool check_type(struct check *c, const json_t *schema, const struct subject *s);
@@ -49,6 +57,9 @@ bool check_choice(struct check *c, const json_t *schema, const struct subject *s
  * its key. */
 struct cause check_cause(const struct check *c, const json_t *condition, const struct subject *group);
 struct cause check_key_cause(const struct check *c, const struct subject *group, const struct spec_entry *entry);
+
+/* What messages call the group at a path: the path, or the document's noun. */
+const char *check_group_words(const struct check *c, const char *path);
 
 /* A value of the schema as a message shows it. */
 const char *schema_value_text(struct arena *arena, const json_t *value);

@@ -159,6 +159,18 @@ static void add_elsewhere(struct helper *h, const char *key) {
   }
 }
 
+/* A key without its group: all that have this name. */
+static void add_owned(struct helper *h, const char *key) {
+  struct schema_owners owners = schema_owners_of(h->arena, h->root, key);
+  for (int i = 0; i < owners.count; i++) {
+    const char *path = arena_printf(h->arena, "%s.%s", owners.paths[i], key);
+    const json_t *schema = schema_find(h->root, path);
+    if (schema == NULL) continue; /* of the groups in a list, whose own help has it */
+    if (h->out.length > 0) text_puts(&h->out, "\n");
+    add_key(h, path, schema);
+  }
+}
+
 const char *job_help(struct arena *arena, const char *key) {
   json_t *root = schema_of_job();
   struct helper h = {arena, root, text_in(arena)};
@@ -169,8 +181,32 @@ const char *job_help(struct arena *arena, const char *key) {
     add_groups(&h);
   else
     add_key(&h, key, schema);
+  if (h.out.length == 0 && strchr(key, '.') == NULL) add_owned(&h, key);
   json_decref(root);
   return h.out.length == 0 ? NULL : text_string(&h.out);
+}
+
+static void add_names(struct helper *h, const json_t *schema, const char *path, struct job_names *names) {
+  const char *key;
+  json_t *inner;
+  json_object_foreach((json_t *)keyword(h, schema, "properties"), key, inner) {
+    const char *deeper = *path != '\0' ? arena_printf(h->arena, "%s.%s", path, key) : arena_string(h->arena, key);
+    const char *both[] = {deeper, arena_string(h->arena, key)};
+    for (int i = 0; i < (*path != '\0' ? 2 : 1); i++) {
+      names->items = arena_grow(h->arena, names->items, names->count, &names->capacity, sizeof *names->items);
+      names->items[names->count++] = both[i];
+    }
+    add_names(h, inner, deeper, names);
+  }
+}
+
+struct job_names job_help_topics(struct arena *arena) {
+  json_t *root = schema_of_job();
+  struct helper h = {arena, root, text_in(arena)};
+  struct job_names names = {0};
+  add_names(&h, root, "", &names);
+  json_decref(root);
+  return names;
 }
 
 const char *job_sentence(struct arena *arena, const char *key) {

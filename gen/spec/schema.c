@@ -224,7 +224,7 @@ static bool check(struct check *c, const json_t *schema, const struct subject *s
 
 bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,
                      struct diagnostics *diags) {
-  struct check c = {.arena = arena, .diags = diags, .root = root};
+  struct check c = {.arena = arena, .diags = diags, .root = root, .document = document};
   struct subject job = {document, "job", "", {.file = document->where.file}};
   return check(&c, root, &job);
 }

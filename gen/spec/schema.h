@@ -3,9 +3,9 @@
  * Keywords: $ref into $defs, type, const, enum, minimum, exclusiveMinimum, maximum, exclusiveMaximum, minLength,
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
- * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere, at the root, says what a name that other
- * trainers have for a key is here, and noun what messages call the document. A number that is not finite is none, as in
- * JSON. */
+ * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere says what a name of other trainers is here: at
+ * the root that of a key, beside an enum, in lower case, that of a value, as the end of a sentence about it; noun, at
+ * the root, is what messages call the document. A number that is not finite is none, as in JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
 
@@ -31,6 +31,16 @@ const json_t *schema_keyword(const json_t *root, const json_t *schema, const cha
 
 /* The schema of a dotted key such as "data.train.path"; root for "", NULL when it is not among the properties. */
 const json_t *schema_find(const json_t *root, const char *key);
+
+/* The groups that have a key, at any depth: dotted paths, "" for the root. Of a list of groups, its own path. */
+struct schema_owners {
+  const char **paths;
+  int count, capacity;
+};
+struct schema_owners schema_owners_of(struct arena *arena, const json_t *root, const char *key);
+
+/* Whether `path` is `group` or within it. */
+bool schema_is_within(const char *path, const char *group);
 
 /* Validates a document; false with all its errors in `diags`. */
 bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,

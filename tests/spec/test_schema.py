@@ -296,6 +296,21 @@ class Schema(unittest.TestCase):
             self.assertNotIn(name, {key.split(".")[1] for key in keys} | set(groups))
             for key in re.findall(r"\b[a-z]+\.[a-z_]+", here):
                 self.assertIn(key, keys, name)
+        for schema in subschemas(SCHEMA):
+            self.check_values_elsewhere(schema, keys)
+
+    def check_values_elsewhere(self, schema, keys):
+        """What is said of values is the end of a sentence, names choices and keys that there are, and is of no choice."""
+        choices = {str(choice) for choice in schema.get("enum", ())}
+        for name, said in schema.get("elsewhere", {}).items() if choices else ():
+            self.assertRegex(said, r"^is (not supported: |called |always |the key )", name)
+            self.assertNotIn(name, choices)
+            self.assertEqual(name, name.lower())
+            for key in re.findall(r"\b[a-z]+\.[a-z0-9_]+(?!\w)", said):
+                self.assertIn(key, keys, name)
+            called = re.match(r"is called (\S+)(?: or (\S+))? here", said)
+            for choice in called.groups() if called else ():
+                self.assertIn(choice, choices | {None}, f"{name} {said}")
 
     def test_described(self):
         for group in subschemas({"properties": SCHEMA["properties"]}):
