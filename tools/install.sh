@@ -13,10 +13,10 @@ put 644 build/libaccel-mpi.a lib
 for header in build/include/accel/*.h; do put 644 "$header" include/accel; done
 for library in cuda nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
 for header in build/include/accel/cuda/*.h; do put 644 "$header" include/accel/cuda; done
-for schema in job manifest measured tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
+for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
-put 644 share/accel-gen.1 share/man/man1
-put 644 share/accel-gen.bash share/bash-completion/completions accel-gen
+put 644 build/share/accel-gen.1 share/man/man1
+put 644 build/share/accel-gen.bash share/bash-completion/completions accel-gen
 mkdir -p "$root/lib/pkgconfig"
 # Relative to itself, so that the installed tree can move.
 sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"

@@ -1,5 +1,6 @@
 #include "gen/base/text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 struct text text_in(struct arena *arena) {
@@ -34,4 +35,21 @@ void text_printf(struct text *text, const char *format, ...) {
 
 const char *text_string(const struct text *text) {
   return text->length > 0 ? text->bytes : "";
+}
+
+void text_fold(struct text *text, const char *words, int column, int indent, int width) {
+  bool fresh = true; /* no word stands on this line yet */
+  for (const char *at = words; *at != '\0';) {
+    int blanks = (int)strspn(at, " "), length = (int)strcspn(at + blanks, " \n");
+    bool wraps = !fresh && column + blanks + length > width;
+    if (wraps) text_printf(text, "\n%*s", indent, "");
+    text_printf(text, "%.*s", wraps ? length : blanks + length, wraps ? at + blanks : at);
+    column = (wraps ? indent : column + blanks) + length;
+    fresh = false;
+    at += blanks + length;
+    if (*at != '\n') continue;
+    at++;
+    if (*at != '\0') text_printf(text, "\n%*s", indent, "");
+    column = indent, fresh = true;
+  }
 }

@@ -22,6 +22,11 @@ void text_puts(struct text *text, const char *string);
 /* printf at the end. */
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds words in lines of at most `width` columns, broken at blanks; every line after the first begins with `indent`
+ * blanks. column: where the first line stands already. A newline in `words` ends a line, and none is added at the end.
+ */
+void text_fold(struct text *text, const char *words, int column, int indent, int width);
+
 /* The whole as a C string; "" for an empty text. Owned by the arena. */
 const char *text_string(const struct text *text);
 

@@ -36,13 +36,14 @@ static const struct line_note *notes_of(const struct options *options, const str
 }
 
 static void write_report(const struct options *options, const struct audit *audit, struct text *text) {
-  if (strcmp(options->format, "json") == 0)
+  const char *format = options->format != NULL ? options->format : "text";
+  if (strcmp(format, "json") == 0)
     audit_write_json(audit, text);
-  else if (strcmp(options->format, "sarif") == 0)
+  else if (strcmp(format, "sarif") == 0)
     audit_write_sarif(audit, text);
-  else if (strcmp(options->format, "junit") == 0)
+  else if (strcmp(format, "junit") == 0)
     audit_write_junit(audit, text);
-  else if (strcmp(options->format, "html") == 0)
+  else if (strcmp(format, "html") == 0)
     audit_write_html(audit, notes_of(options, audit), text);
   else
     audit_write_text(audit, options->verbose, text);

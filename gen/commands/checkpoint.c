@@ -12,14 +12,6 @@
 #include "gen/commands/commands.h"
 #include "gen/commands/inputs.h"
 
-static const char usage[] =
-    "usage: accel-gen checkpoint list DIR             the checkpoints of a project's folder\n"
-    "       accel-gen checkpoint show DIR             the files and tensors of one\n"
-    "       accel-gen checkpoint verify DIR           whether all its files are as they were written\n"
-    "       accel-gen checkpoint diff DIR DIR         in what two differ; status 1 when they do\n"
-    "       accel-gen checkpoint merge DIR -o FILE    shards of a model as one safetensors file\n"
-    "       --json                                    the same as JSON\n";
-
 static const char *text_of(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
 }
@@ -134,7 +126,7 @@ static const struct word {
     {"diff", 2, print_diff}, {"merge", 1, print_merge},
 };
 
-static json_t *report_of(const char *word, char **arguments, const char *output, struct problem *problem) {
+static json_t *report_of(const char *word, const char *const *arguments, const char *output, struct problem *problem) {
   if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], problem);
   if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], problem);
   if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], problem);
@@ -172,7 +164,7 @@ static bool spares_input(const char *input, const char *output) {
   return spares;
 }
 
-static int run(const struct word *word, char **arguments, const char *output, bool json) {
+static int run(const struct word *word, const char *const *arguments, const char *output, bool json) {
   struct problem problem;
   if (output != NULL && !spares_input(arguments[0], output)) return STATUS_CANNOT;
   json_t *report = report_of(word->name, arguments, output, &problem);
@@ -189,30 +181,16 @@ static int run(const struct word *word, char **arguments, const char *output, bo
   return none || differs ? STATUS_CANNOT : STATUS_OK;
 }
 
-static int refuse(void) {
-  fputs(usage, stderr);
+int command_checkpoint(const struct options *options) {
+  const struct word *word = words;
+  while (strcmp(word->name, options->argument) != 0) word++; /* the table of commands has no other words */
+  bool merges = word->print == print_merge, writes = options->output != NULL;
+  const char *problem = NULL;
+  if (options->n_arguments - 1 < word->arguments) problem = "the folder of a second checkpoint is missing";
+  if (options->n_arguments - 1 > word->arguments) problem = "one folder too many";
+  if (merges && !writes) problem = "a file to write is missing: -o FILE";
+  if (!merges && writes) problem = "only merge writes a file: -o has no place here";
+  if (problem == NULL) return run(word, options->arguments + 1, options->output, options->json);
+  options_refuse(options, problem, "");
   return STATUS_BAD_JOB;
-}
-
-int command_checkpoint(int argc, char **argv) {
-  const char *name = argc > 1 ? argv[1] : "", *output = NULL;
-  char *arguments[2];
-  int count = 0;
-  bool json = false;
-  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return fputs(usage, stdout), STATUS_OK;
-  for (int i = 2; i < argc; i++) {
-    if (strcmp(argv[i], "--json") == 0)
-      json = true;
-    else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc && output == NULL)
-      output = argv[++i];
-    else if (argv[i][0] != '-' && count < 2)
-      arguments[count++] = argv[i];
-    else
-      return refuse();
-  }
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(name, words[i].name) == 0 && count == words[i].arguments &&
-        (output != NULL) == (strcmp(name, "merge") == 0))
-      return run(&words[i], arguments, output, json);
-  return refuse();
 }

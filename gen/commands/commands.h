@@ -29,20 +29,20 @@ int command_explain(const struct options *options);
 /* accel-gen diff A B: in the job, the plan and the hot loop's code. Status 1 where they differ. */
 int command_diff(const struct options *options);
 
-/* accel-gen render TEMPLATE [VALUES]: a template of one's own. argv[0] is the command's word. */
-int command_render(int argc, char **argv);
+/* accel-gen render TEMPLATE [VALUES]: a template of one's own. */
+int command_render(const struct options *options);
 
 /* accel-gen model check FILE: what a model is made of, without a job. */
 int command_model(const struct options *options);
 
-/* accel-gen data FILE... -o FILE: token files. argv[0] is the command's word. */
-int command_data(int argc, char **argv);
+/* accel-gen data FILE... -o FILE: token files. */
+int command_data(const struct options *options);
 
-/* accel-gen checkpoint list, show, verify, diff or merge. argv[0] is the command's word. */
-int command_checkpoint(int argc, char **argv);
+/* accel-gen checkpoint list, show, verify, diff or merge. */
+int command_checkpoint(const struct options *options);
 
-/* accel-gen launch JOB PROGRAM. argv[0] is the command's word. */
-int command_launch(int argc, char **argv);
+/* accel-gen launch JOB PROGRAM. */
+int command_launch(const struct options *options);
 
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);

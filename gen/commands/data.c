@@ -11,18 +11,6 @@
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
 
-static const char usage[] =
-    "usage: accel-gen data FILE... -o FILE.tok [--format F]\n"
-    "       accel-gen data TEXT... -o FILE.tok --tokenizer tokenizer.json [--end TOKEN]\n"
-    "       accel-gen data inspect FILE [--format F]\n"
-    "       accel-gen data encode|decode tokenizer.json <TEXT or NUMBERS\n"
-    "  Writes the tokens of all files into one, each file a document, with a sum over all.\n"
-    "  --format F    of the files: bytes (a byte is a token), nanogpt, llmc or tokens; bytes is the default when\n"
-    "                writing, tokens when inspecting\n"
-    "  --tokenizer F a tokenizer.json of Hugging Face's, of byte-level BPE: makes tokens from UTF-8 texts. When it is\n"
-    "                killed, the same command goes on where it was\n"
-    "  --end TOKEN   the text of a token that ends each document, such as '<|endoftext|>'\n";
-
 enum { AT_ONCE = 1 << 16, SHOWN = 16 };
 
 struct token_source {
@@ -91,97 +79,85 @@ static int inspect(struct token_source *source) {
   return STATUS_OK;
 }
 
-static bool read_format(const char *word, enum accel_format *format) {
+static enum accel_format format_of(const char *word, enum accel_format preset) {
   static const char *const words[] = {
       [ACCEL_BYTES] = "bytes", [ACCEL_NANOGPT] = "nanogpt", [ACCEL_LLMC] = "llmc", [ACCEL_TOKENS] = "tokens"};
   for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
-    if (words[i] != NULL && strcmp(words[i], word) == 0) return *format = (enum accel_format)i, true;
-  return false;
+    if (words[i] != NULL && strcmp(words[i], word) == 0) return (enum accel_format)i;
+  return preset;
 }
 
-/* what: is wrong; word: with which of the arguments, or "". */
-static int complain(const char *what, const char *word) {
-  fprintf(stderr, "accel-gen data: %s%s\n%s", what, word, usage);
+static int refuse(const struct options *options, const char *message) {
+  options_refuse(options, message, "");
   return STATUS_BAD_JOB;
 }
 
-static int make_tokens(struct tokenizing *tokenizing, const struct token_source *sources, int count, const char *output,
-                       enum accel_format format) {
+static int make_tokens(const struct options *options) {
   struct problem problem = {0};
-  if (format != ACCEL_BYTES) return complain("--tokenizer makes tokens of texts, which have no --format", "");
-  tokenizing->texts = calloc((size_t)count, sizeof *tokenizing->texts);
-  if (tokenizing->texts == NULL) return STATUS_CANNOT;
-  for (int i = 0; i < count; i++) tokenizing->texts[i] = sources[i].path;
-  tokenizing->count = count;
-  tokenizing->output = output;
-  bool good = tokenize(tokenizing, &problem);
-  free(tokenizing->texts);
-  return good ? STATUS_OK : fail(&problem);
+  const struct tokenizing tokenizing = {.tokenizer = options->tokenizer,
+                                        .end = options->end,
+                                        .texts = options->arguments,
+                                        .count = options->n_arguments,
+                                        .output = options->output};
+  if (options->format != NULL) return refuse(options, "--tokenizer makes tokens of texts, which have no --format");
+  return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
 }
 
 /* Also the names that the output has while it is written. */
-static bool spares_inputs(const struct token_source *sources, int count, const char *tokenizer, const char *output) {
+static bool spares_inputs(const struct options *options) {
   static const char *const endings[] = {"", ".partial", ".progress"};
-  struct arena *arena = arena_new();
-  struct inputs inputs = inputs_in(arena);
-  bool spares = true;
-  for (int i = 0; i < count; i++) inputs_add(&inputs, "one of the files", sources[i].path);
-  inputs_add(&inputs, "the tokenizer", tokenizer);
-  for (int i = 0; i < 3 && spares; i++) spares = inputs_spare(&inputs, arena_printf(arena, "%s%s", output, endings[i]));
-  arena_free(arena);
-  return spares;
+  struct inputs inputs = inputs_in(options->arena);
+  for (int i = 0; i < options->n_arguments; i++) inputs_add(&inputs, "one of the files", options->arguments[i]);
+  inputs_add(&inputs, "the tokenizer", options->tokenizer);
+  for (int i = 0; i < 3; i++)
+    if (!inputs_spare(&inputs, arena_printf(options->arena, "%s%s", options->output, endings[i]))) return false;
+  return true;
 }
 
-static int run(struct token_source *sources, int argc, char **argv) {
-  bool inspects = argc > 1 && strcmp(argv[1], "inspect") == 0;
-  enum accel_format format = inspects ? ACCEL_TOKENS : ACCEL_BYTES;
-  struct tokenizing tokenizing = {0};
-  const char *output = NULL;
-  int count = 0;
-  for (int i = inspects ? 2 : 1; i < argc; i++) {
-    if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
-      output = argv[++i];
-    else if (!inspects && strcmp(argv[i], "--tokenizer") == 0 && i + 1 < argc)
-      tokenizing.tokenizer = argv[++i];
-    else if (!inspects && strcmp(argv[i], "--end") == 0 && i + 1 < argc)
-      tokenizing.end = argv[++i];
-    else if (strcmp(argv[i], "--format") == 0 && i + 1 < argc && read_format(argv[i + 1], &format))
-      i++;
-    else if (argv[i][0] == '-')
-      return complain("no option, or one without a value that it takes: ", argv[i]);
-    else
-      sources[count++].path = argv[i];
+static struct token_source *sources_of(const struct options *options, int first, enum accel_format preset) {
+  struct token_source *sources = arena_alloc(options->arena, ((size_t)options->n_arguments + 1) * sizeof *sources);
+  for (int i = first; i < options->n_arguments; i++) {
+    sources[i - first].path = options->arguments[i];
+    sources[i - first].format = format_of(options->format, preset);
   }
-  for (int i = 0; i < count; i++) sources[i].format = format;
-  if (inspects && (count != 1 || output != NULL)) return complain("inspect takes one file and writes none", "");
-  if (count == 0) return complain("a file to read is missing", "");
-  if (!inspects && output == NULL) return complain("a file to write is missing: -o FILE", "");
-  if (!inspects && !spares_inputs(sources, count, tokenizing.tokenizer, output)) return STATUS_CANNOT;
-  if (tokenizing.tokenizer == NULL && tokenizing.end != NULL) return complain("--end belongs to --tokenizer", "");
-  if (tokenizing.tokenizer != NULL) return make_tokens(&tokenizing, sources, count, output, format);
-  return inspects ? inspect(&sources[0]) : convert(sources, count, output);
+  return sources;
 }
 
-/* encode or decode: status, or -1 where it is neither. */
-static int run_text(int argc, char **argv) {
-  struct problem problem = {0};
-  bool encodes = argc > 1 && strcmp(argv[1], "encode") == 0, decodes = argc > 1 && strcmp(argv[1], "decode") == 0;
-  if (!encodes && !decodes) return -1;
-  if (argc < 3) return complain("a tokenizer.json is missing", "");
-  if (argc > 3) return complain("one argument too many, as the text comes by standard input: ", argv[3]);
-  return (encodes ? text_encode : text_decode)(argv[2], &problem) ? STATUS_OK : fail(&problem);
-}
-
-int command_data(int argc, char **argv) {
-  int text = run_text(argc, argv);
-  if (text >= 0) return text;
-  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(usage, stdout);
-    return STATUS_OK;
-  }
-  struct token_source *sources = calloc((size_t)argc, sizeof *sources);
-  int status = sources != NULL ? run(sources, argc, argv) : STATUS_CANNOT;
-  for (int i = 0; sources != NULL && i < argc; i++) rt_unmap(&sources[i].mapping);
-  free(sources);
+static int write_file_of_tokens(const struct options *options) {
+  if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
+  if (options->tokenizer == NULL && options->end != NULL) return refuse(options, "--end belongs to --tokenizer");
+  if (!spares_inputs(options)) return STATUS_CANNOT;
+  if (options->tokenizer != NULL) return make_tokens(options);
+  struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
+  int status = convert(sources, options->n_arguments, options->output);
+  for (int i = 0; i < options->n_arguments; i++) rt_unmap(&sources[i].mapping);
   return status;
+}
+
+static bool has_options(const struct options *options) {
+  return options->output != NULL || options->tokenizer != NULL || options->end != NULL;
+}
+
+static int print_file(const struct options *options) {
+  if (options->n_arguments != 2 || has_options(options))
+    return refuse(options, "inspect takes one file and writes none");
+  struct token_source *source = sources_of(options, 1, ACCEL_TOKENS);
+  int status = inspect(source);
+  rt_unmap(&source->mapping);
+  return status;
+}
+
+static int print_text(const struct options *options, bool encodes) {
+  struct problem problem = {0};
+  if (options->n_arguments < 2) return refuse(options, "a tokenizer.json is missing");
+  if (options->n_arguments > 2 || has_options(options) || options->format != NULL)
+    return refuse(options, "a tokenizer.json is all that it takes, as the text comes by standard input");
+  return (encodes ? text_encode : text_decode)(options->second, &problem) ? STATUS_OK : fail(&problem);
+}
+
+int command_data(const struct options *options) {
+  const char *word = options->argument;
+  if (strcmp(word, "inspect") == 0) return print_file(options);
+  if (strcmp(word, "encode") == 0 || strcmp(word, "decode") == 0) return print_text(options, word[0] == 'e');
+  return write_file_of_tokens(options);
 }

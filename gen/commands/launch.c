@@ -9,58 +9,18 @@
 
 #include "gen/commands/commands.h"
 
-static const char usage[] =
-    "usage: accel-gen launch [--by mpirun|srun|env] [--hosts A,B,...] [--set KEY=VALUE]... [--print] JOB PROGRAM\n"
-    "                        [FLAG]...\n"
-    "  Prints the command that starts PROGRAM, built of JOB, with as many processes as the job has ranks, and\n"
-    "  runs it; the FLAGs are PROGRAM's.\n"
-    "  --by NAME      what starts them; without it env where RANK, WORLD_SIZE and MASTER_ADDR are set, srun inside of\n"
-    "                 a job of Slurm, mpirun elsewhere. env: this command is started once a rank, or once a machine,\n"
-    "                 by torchrun or an operator of Kubernetes, and the one of RANK 0 runs mpirun across all\n"
-    "  --hosts LIST   the machines for mpirun, as many as devices.nodes\n"
-    "  --set K=VALUE  a key of JOB in the place of what stands there, as when PROGRAM was built\n"
-    "  --print        print the command, and that is all\n";
-
 static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
-
-static bool is_option(const char *word, const char *name) {
-  return word != NULL && strcmp(word, name) == 0;
-}
 
 static enum starter what_is_there(void) {
   if (launch_is_convention()) return BY_ENV;
   return getenv("SLURM_JOB_ID") != NULL ? BY_SRUN : BY_MPIRUN;
 }
 
-static bool add_override(struct arena *arena, struct launch *launch, const char *text) {
-  const char *equals = strchr(text, '=');
-  if (equals == NULL || equals == text) {
-    fprintf(stderr, "accel-gen launch: --set needs KEY=VALUE, not %s\n", text);
-    return false;
-  }
-  launch->overrides =
-      arena_grow(arena, launch->overrides, launch->n_overrides, &launch->overrides_capacity, sizeof *launch->overrides);
-  launch->overrides[launch->n_overrides++] =
-      (struct job_override){arena_copy(arena, text, (size_t)(equals - text)), equals + 1};
-  return true;
-}
-
-static bool read_words(struct arena *arena, struct launch *launch, char **words) {
-  launch->by = what_is_there();
-  for (; *words != NULL && launch->program == NULL; words++) {
-    if ((*words)[0] != '-')
-      *(launch->job == NULL ? &launch->job : &launch->program) = *words;
-    else if (is_option(*words, "--print"))
-      launch->print = true;
-    else if (is_option(*words, "--by") && words[1] != NULL)
-      for (launch->by = 0, words++; launch->by < STARTERS && strcmp(*words, starters[launch->by]) != 0;) launch->by++;
-    else if (is_option(*words, "--hosts") && words[1] != NULL)
-      launch->hosts = *++words;
-    else if (!is_option(*words, "--set") || words[1] == NULL || !add_override(arena, launch, *++words))
-      return false;
-  }
-  launch->flags = words;
-  return launch->program != NULL && launch->by < STARTERS;
+static enum starter starter_of(const char *name) {
+  enum starter by = 0;
+  if (name == NULL) return what_is_there();
+  while (strcmp(name, starters[by]) != 0) by++; /* the table of options has no other names */
+  return by;
 }
 
 /* A machine's name once for all its processes: "a:4,b:4". */
@@ -92,11 +52,12 @@ static struct words command_of(struct arena *arena, const struct launch *launch,
 }
 
 /* Slurm's own signals reach the ranks through srun; those to mpirun are watched for. */
-static int run(struct arena *arena, const struct launch *launch) {
+static int run(const struct options *options, const struct launch *launch) {
+  struct arena *arena = options->arena;
   struct diagnostics diags = diagnostics_in(arena);
-  const struct job *job = job_read(arena, launch->job, launch->overrides, launch->n_overrides, &diags);
+  const struct job *job = job_read(arena, launch->job, options->overrides, options->n_overrides, &diags);
   if (job == NULL) {
-    diag_print(&diags, stderr, false);
+    diag_print(&diags, stderr, options->colour);
     return STATUS_BAD_JOB;
   }
   bool meets = job->devices.kind != DEVICE_CPU; /* a program of GPUs reads the convention itself */
@@ -115,17 +76,12 @@ static int run(struct arena *arena, const struct launch *launch) {
   return STATUS_CANNOT;
 }
 
-int command_launch(int argc, char **argv) {
-  struct launch launch = {0};
-  if (argc > 4 && is_option(argv[1], "--agent")) return launch_agent(argv[2], argv + 3);
-  struct arena *arena = arena_new();
-  if (!read_words(arena, &launch, argv + 1)) {
-    bool asked = argv[1] != NULL && (is_option(argv[1], "--help") || is_option(argv[1], "-h"));
-    fputs(usage, asked ? stdout : stderr);
-    arena_free(arena);
-    return asked ? STATUS_OK : STATUS_BAD_JOB;
-  }
-  int status = run(arena, &launch);
-  arena_free(arena);
-  return status;
+int command_launch(const struct options *options) {
+  const struct launch launch = {.by = starter_of(options->by),
+                                .hosts = options->hosts,
+                                .job = options->argument,
+                                .program = options->second,
+                                .print = options->print,
+                                .flags = options->rest};
+  return run(options, &launch);
 }

@@ -14,8 +14,6 @@ struct launch {
   enum starter by;
   const char *hosts; /* "a,b" for mpirun; NULL: this machine, or what mpirun knows */
   const char *job, *program;
-  struct job_override *overrides; /* --set KEY=VALUE, in order */
-  int n_overrides, overrides_capacity;
   bool print;
   char **flags; /* of the program, ending with NULL */
 };

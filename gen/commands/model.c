@@ -75,10 +75,6 @@ int command_model(const struct options *options) {
   own.argument = "--config";
   struct travel travel = {
       .options = &own, .arena = options->arena, .diags = diagnostics_in(options->arena), .kind = PROGRAM_EVALUATE};
-  if (strcmp(options->argument, "check") != 0) {
-    fprintf(stderr, "accel-gen: model %s is no command; model check FILE is\n", options->argument);
-    return STATUS_BAD_JOB;
-  }
   int status = check(&travel);
   if (travel.diags.count > 0) diag_print(&travel.diags, stderr, options->colour);
   if (status == STATUS_OK)

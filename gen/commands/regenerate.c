@@ -236,7 +236,7 @@ int regenerate(const struct options *options) {
   bool same = true;
   for (int i = 0; i < r.findings.count; i++) same &= r.findings.items[i].word != DIFFERS;
   struct text out = text_in(r.arena);
-  if (strcmp(options->format, "json") == 0)
+  if (options->format != NULL && strcmp(options->format, "json") == 0)
     write_json(&r, same, &out);
   else
     write_text(&r, &out);

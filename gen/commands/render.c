@@ -1,4 +1,4 @@
-/* accel-gen render TEMPLATE [VALUES] [--source-map] [--undefined KIND] [--trim-blocks] [--lstrip-blocks]
+/* accel-gen render TEMPLATE [VALUES]
  *
  * Renders a Jinja template with values from a JSON or YAML file. Templates that it includes, imports or extends are
  * looked for beside it. Exit status: 0 fine, 1 the template or the values have an error, 2 wrong usage. */
@@ -9,11 +9,10 @@
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
+#include "gen/commands/commands.h"
 #include "gen/commands/template_values.h"
 
-int command_render(int argc, char **argv);
-
-struct command {
+struct rendering {
   struct arena *arena;
   const char *template_path, *values_path, *folder;
   bool source_map;
@@ -26,7 +25,7 @@ static const char *read_file(struct arena *arena, const char *path, size_t *leng
 
 /* Templates lie in the main template's folder; a name cannot lead out of it. */
 static const char *load(void *context, const char *name) {
-  const struct command *command = context;
+  const struct rendering *command = context;
   bool leaves = name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 ||
                 strstr(name, "/../") != NULL || has_ending(name, "/..");
   if (leaves) return NULL;
@@ -36,7 +35,7 @@ static const char *load(void *context, const char *name) {
 
 /* --- values --- */
 
-static bool read_values(struct command *command, struct jinja_value *values) {
+static bool read_values(struct rendering *command, struct jinja_value *values) {
   *values = jinja_map(command->arena);
   if (command->values_path == NULL) return true;
   size_t length;
@@ -77,7 +76,7 @@ static void print_map(const struct jinja_output *output) {
   }
 }
 
-static int run(struct command *command) {
+static int run(struct rendering *command) {
   struct jinja_value values;
   struct jinja_output output;
   struct jinja_error error;
@@ -104,62 +103,22 @@ static int run(struct command *command) {
   return 1;
 }
 
-/* --- arguments --- */
-
-static const char usage[] =
-    "usage: accel-gen render TEMPLATE [VALUES.json|VALUES.yaml]\n"
-    "  --source-map        print which template line wrote which part of the output, instead of the output\n"
-    "  --undefined KIND    strict (the default), lenient, chainable or debug\n"
-    "  --trim-blocks       drop the newline behind a block tag\n"
-    "  --lstrip-blocks     drop the blanks before a block tag that begins its line\n"
-    "  --keep-newline      keep the newline that ends the template\n"
-    "  --autoescape        escape values for HTML\n";
-
-static bool undefined_kind(const char *word, enum jinja_undefined *kind) {
-  static const char *const words[] = {"lenient", "chainable", "debug", "strict"};
-  for (int i = 0; word != NULL && i < 4; i++) {
-    if (strcmp(word, words[i]) == 0) return *kind = (enum jinja_undefined)i, true;
-  }
-  return false;
+static enum jinja_undefined undefined_kind(const char *word) {
+  static const char *const words[] = {"lenient", "chainable", "debug"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(word, words[i]) == 0) return (enum jinja_undefined)i;
+  return JINJA_STRICT; /* the table of options has no other words */
 }
 
-static bool parse_arguments(struct command *command, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *word = argv[i];
-    if (strcmp(word, "--source-map") == 0)
-      command->source_map = true;
-    else if (strcmp(word, "--trim-blocks") == 0)
-      command->options.trim_blocks = true;
-    else if (strcmp(word, "--lstrip-blocks") == 0)
-      command->options.lstrip_blocks = true;
-    else if (strcmp(word, "--keep-newline") == 0)
-      command->options.keep_trailing_newline = true;
-    else if (strcmp(word, "--autoescape") == 0)
-      command->options.autoescape = true;
-    else if (strcmp(word, "--undefined") == 0) {
-      if (!undefined_kind(i + 1 < argc ? argv[++i] : NULL, &command->options.undefined)) return false;
-    } else if (word[0] == '-' && word[1] != '\0')
-      return false;
-    else if (command->template_path == NULL)
-      command->template_path = word;
-    else if (command->values_path == NULL)
-      command->values_path = word;
-    else
-      return false;
-  }
-  return command->template_path != NULL;
-}
-
-/* argv[0] is the command's own name. */
-int command_render(int argc, char **argv) {
-  struct command command = {.options.undefined = JINJA_STRICT};
-  bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-  if (help || !parse_arguments(&command, argc, argv)) {
-    fputs(usage, help ? stdout : stderr);
-    return help ? 0 : 2;
-  }
-  command.arena = arena_new();
-  int status = run(&command);
-  arena_free(command.arena);
-  return status;
+int command_render(const struct options *options) {
+  struct rendering command = {.arena = options->arena,
+                              .template_path = options->argument,
+                              .values_path = options->second,
+                              .source_map = options->source_map,
+                              .options = {.undefined = undefined_kind(options->undefined),
+                                          .trim_blocks = options->trim_blocks,
+                                          .lstrip_blocks = options->lstrip_blocks,
+                                          .keep_trailing_newline = options->keep_newline,
+                                          .autoescape = options->autoescape}};
+  return run(&command);
 }

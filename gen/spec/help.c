@@ -20,24 +20,25 @@ static const char *sentence(const struct helper *h, const json_t *schema) {
   return text == NULL ? "" : text;
 }
 
-/* The sentence, in lines of at most 100 columns. */
+enum { COLUMNS = 80 };
+
 static void add_sentence(struct helper *h, const json_t *schema, int indent) {
-  const char *word = sentence(h, schema);
-  int column = 0;
-  while (*word != '\0') {
-    int length = (int)strcspn(word, " ");
-    bool wraps = column == 0 || column + 1 + length > 100;
-    if (wraps) text_printf(&h->out, "%s%*s", column == 0 ? "" : "\n", indent, "");
-    text_printf(&h->out, "%s%.*s", wraps ? "" : " ", length, word);
-    column = (wraps ? indent : column + 1) + length;
-    word += length + strspn(word + length, " ");
-  }
+  text_printf(&h->out, "%*s", indent, "");
+  text_fold(&h->out, sentence(h, schema), indent, indent, COLUMNS);
   text_puts(&h->out, "\n");
 }
 
 static void add_bound(struct helper *h, const json_t *schema, const char *name, const char *words) {
   const json_t *bound = keyword(h, schema, name);
   if (bound != NULL) text_printf(&h->out, " %s %s", words, schema_value_text(h->arena, bound));
+}
+
+/* How long a list is. */
+static void add_items(struct helper *h, const json_t *schema) {
+  const json_t *least = keyword(h, schema, "minItems"), *most = keyword(h, schema, "maxItems");
+  if (least == NULL) return;
+  bool exact = most != NULL && json_equal(least, most);
+  text_printf(&h->out, " of %s%s", schema_value_text(h->arena, least), exact ? "" : " or more");
 }
 
 /* "an integer or text" */
@@ -66,7 +67,8 @@ static void add_conditional_defaults(struct helper *h, const json_t *group, cons
 }
 
 /* "number greater than 0; default 0.001". Of `key` in `group`. */
-static void add_type(struct helper *h, const json_t *group, const char *key, const json_t *schema, bool required) {
+static void add_words_of_type(struct helper *h, const json_t *group, const char *key, const json_t *schema,
+                              bool required) {
   const json_t *type = keyword(h, schema, "type"), *choices = keyword(h, schema, "enum");
   const json_t *value = keyword(h, schema, "default");
   if (choices != NULL)
@@ -75,7 +77,7 @@ static void add_type(struct helper *h, const json_t *group, const char *key, con
     text_puts(&h->out, schema_type_words(json_string_value(type)));
   else
     add_types(h, type);
-  add_bound(h, schema, "minItems", "of");
+  add_items(h, schema);
   add_bound(h, schema, "minimum", "from");
   add_bound(h, schema, "exclusiveMinimum", "greater than");
   add_bound(h, schema, "maximum", "up to");
@@ -92,6 +94,19 @@ static bool is_required(const struct helper *h, const json_t *group, const char 
   return false;
 }
 
+/* "lr: a number greater than 0; default 0.001". `named`: how the line calls it. */
+static void add_type(struct helper *h, const json_t *group, const char *key, const json_t *schema, const char *named,
+                     int indent) {
+  struct text line = h->out;
+  h->out = text_in(h->arena);
+  add_words_of_type(h, group, key, schema, is_required(h, group, key));
+  const char *words = arena_printf(h->arena, "%s: %s", named, text_string(&h->out));
+  h->out = line;
+  text_printf(&h->out, "%*s", indent, "");
+  text_fold(&h->out, words, indent, indent + 8, COLUMNS);
+  text_puts(&h->out, "\n");
+}
+
 /* What has the keys: a group itself, of a list its items. */
 static const json_t *holder(const struct helper *h, const json_t *schema) {
   const json_t *items = keyword(h, schema, "items");
@@ -103,9 +118,7 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
   const char *key;
   json_t *schema;
   json_object_foreach((json_t *)keyword(h, group, "properties"), key, schema) {
-    text_printf(&h->out, "%*s%s: ", indent, "", key);
-    add_type(h, group, key, schema, is_required(h, group, key));
-    text_puts(&h->out, "\n");
+    add_type(h, group, key, schema, key, indent);
     add_sentence(h, schema, indent + 4);
     add_keys(h, holder(h, schema), indent + 4);
   }
@@ -123,7 +136,9 @@ static void add_groups(struct helper *h) {
   json_object_foreach(json_object_get(h->root, "properties"), key, schema) {
     const char *text = sentence(h, schema);
     const char *required = is_required(h, h->root, key) ? " Required." : "";
-    text_printf(&h->out, "  %-14s%.*s%s\n", key, first_sentence(text), text, required);
+    text_printf(&h->out, "  %-14s", key);
+    text_fold(&h->out, arena_printf(h->arena, "%.*s%s", first_sentence(text), text, required), 16, 16, COLUMNS);
+    text_puts(&h->out, "\n");
   }
 }
 
@@ -138,9 +153,7 @@ static void add_key(struct helper *h, const char *key, const json_t *schema) {
   const char *last;
   const json_t *group = group_of(h, key, &last);
   bool keys = keyword(h, holder(h, schema), "properties") != NULL;
-  text_printf(&h->out, "%s: ", key);
-  add_type(h, group, last, schema, is_required(h, group, last));
-  text_puts(&h->out, "\n");
+  add_type(h, group, last, schema, key, 0);
   add_sentence(h, schema, 2);
   text_puts(&h->out, keys ? "\n" : "");
   add_keys(h, holder(h, schema), 2);
@@ -152,9 +165,11 @@ static void add_elsewhere(struct helper *h, const char *key) {
   json_t *here;
   bool all = strcmp(key, "elsewhere") == 0;
   json_object_foreach(json_object_get(h->root, "elsewhere"), name, here) {
-    if (all)
-      text_printf(&h->out, "  %-36s%s\n", name, json_string_value(here));
-    else if (strcmp(name, key) == 0)
+    if (all) {
+      text_printf(&h->out, "  %-32s", name);
+      text_fold(&h->out, json_string_value(here), 34, 34, COLUMNS);
+      text_puts(&h->out, "\n");
+    } else if (strcmp(name, key) == 0)
       text_printf(&h->out, "What others call %s is %s.\n", name, json_string_value(here));
   }
 }

@@ -23,8 +23,8 @@ expect() {
 }
 
 job=examples/jobs/quickstart.yaml
-expect "no argument: overview" 0 'accel-gen build JOB' "$gen"
-expect "--help" 0 'accel-gen build JOB' "$gen" --help
+expect "no argument: overview" 0 '^usage: accel-gen JOB -o FILE.c' "$gen"
+expect "--help" 0 '^usage: accel-gen JOB -o FILE.c' "$gen" --help
 expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*$' "$gen" --version
 ranks=build/tests/scratch/commands/ranks.yaml
 sed 's/^data:/devices: {nodes: 2, per_node: 4}\ndata:/' "$job" >"$ranks"
@@ -51,9 +51,18 @@ expect "--help of a command" 0 '^usage: accel-gen build' "$gen" build --help
 expect "help of a group" 0 'lr' "$gen" help optimizer
 expect "help of a key" 0 'learning rate' "$gen" help optimizer.lr
 expect "help of nothing" 2 "no help on 'nonsense'" "$gen" help nonsense
+expect "help of a key without its group" 0 '^optimizer.lr: a number greater than 0' "$gen" help lr
+expect "help of a misspelt key" 2 "no help on 'optimizr.lr'; did you mean 'optimizer.lr'" "$gen" help optimizr.lr
+expect "help of a group that is a command, too" 0 '^data: a group of keys' "$gen" help job.data
+expect "an unknown command" 2 "unknown command 'buidl'; did you mean 'build'?" "$gen" buidl "$job"
+expect "an unknown command like no other" 2 "unknown command 'test', and no file has this name" "$gen" test
+expect "an unknown word of a command" 2 'the word after checkpoint is list, show, verify, diff or merge, not lst' "$gen" checkpoint lst .
+expect "a misspelt option" 2 'unknown option --resolve; did you mean --resolved?' "$gen" check "$job" --resolve
+expect "launch with a key" 0 '^mpirun --bind-to none -n 2 ./trainer -v$' \
+  "$gen" launch --by mpirun --print --set devices.per_node=2 --set data.batch_size=2 "$job" trainer -v
 expect "an unknown option" 2 'unknown option --frobnicate' "$gen" "$job" --frobnicate
 expect "an option of another command" 2 'does not take --resolved' "$gen" plan "$job" --resolved
-expect "a missing value" 2 'a value is missing behind -o' "$gen" "$job" -o
+expect "a missing value" 2 'a value is missing after -o' "$gen" "$job" -o
 expect "a flag with a value" 2 'no value belongs to --json' "$gen" plan "$job" --json=yes
 expect "two jobs" 2 'one argument too many' "$gen" check "$job" "$job"
 expect "no job" 2 'a job file is missing' "$gen" check
@@ -81,7 +90,7 @@ expect "a model that is not there" 2 "--set model.source=none.c: error: cannot r
   "$gen" "$job" -o - --set model.source=none.c
 expect "a program that is not there" 2 'none.c: error: cannot read it: No such' "$gen" audit "$work/none.c"
 expect "generate to standard output" 0 'int main' "$gen" "$job" -o -
-expect "an empty value" 2 'a value is missing behind --bundle' "$gen" build "$job" --bundle ''
+expect "an empty value" 2 'a value is missing after --bundle' "$gen" build "$job" --bundle ''
 expect "a bundle and an output" 2 'in the place of -o' "$gen" build "$job" --bundle "$work/bundle" -o "$work/program"
 expect "a bundle in the place of a file" 1 'Not a directory' "$gen" build "$job" --bundle "$work/out"
 expect "templates that are not there" 2 'names a folder, which is not' "$gen" "$job" -o - --templates "$work/none"

@@ -63,12 +63,12 @@ class Data(Folder):
         reading, writing = "a file to read is missing", "a file to write is missing: -o FILE"
         for words, why in (((), reading), (("a.txt",), writing), (("-o", "x"), reading),
                            (("inspect",), "inspect takes one file and writes none"),
-                           (("a", "-o", "b", "--format", "csv"), "no option, or one without a value that it takes: --format"),
-                           (("a", "-x"), "no option, or one without a value that it takes: -x"),
+                           (("a", "-o", "b", "--format", "csv"), "--format is bytes, nanogpt, llmc or tokens, not csv"),
+                           (("a", "-x"), "unknown option -x"),
                            (("a", "-o", "b", "--end", "x"), "--end belongs to --tokenizer"),
-                           (("encode",), "a tokenizer.json is missing"), (("encode", "t", "a"), "one argument too many")):
+                           (("encode",), "a tokenizer.json is missing"), (("encode", "t", "a"), "a tokenizer.json is all that it takes")):
             told = self.data(*words, status=2)
-            self.assertIn(f"accel-gen data: {why}", told)
+            self.assertIn(f"accel-gen: {why}", told)
             self.assertIn("usage: accel-gen data", told)
         self.assertIn("none: cannot be opened", self.data("none", "-o", "x", status=1))
         self.assertFalse((self.folder / "x").exists())

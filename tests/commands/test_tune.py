@@ -19,6 +19,7 @@ sys.path.insert(0, str(TREE / "tests" / "program"))
 from harness import MODELS, Trainer, relative  # noqa: E402
 
 SCHEMA = json.loads((TREE / "schemas" / "tuning.schema.json").read_text())
+PLAN = json.loads((TREE / "schemas" / "plan.schema.json").read_text())
 STEPS = 6
 FAST = "-std=c17 -O1 -march=native"  # to compile, not to run
 
@@ -42,7 +43,9 @@ class Tune(unittest.TestCase):
         cls.table = json.loads(cls.file.read_text())
 
     def plan(self, *flags):
-        return json.loads(self.trainer.command("plan", "job.yaml", "--json", *flags))
+        plan = json.loads(self.trainer.command("plan", "job.yaml", "--json", *flags))
+        jsonschema.validate(plan, PLAN)
+        return plan
 
     def write(self, name, table):
         text = table if isinstance(table, str) else json.dumps(table, indent=1)

@@ -1,0 +1,139 @@
+"""The table of commands and options against all that is made of it: --help, the man page, the completion, docs/commands.md, and what
+a command line is refused for. `--accept` writes the tables of docs/commands.md. TAP."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+DOCUMENT = TREE / "docs" / "commands.md"
+BEGIN, END = "<!-- Written from gen/commands/table.c by tests/commands/test_table.py --accept. -->\n", "<!-- end -->\n"
+failed = 0
+
+
+def report(name, wrong):
+    global failed
+    failed += bool(wrong)
+    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *map(str, wrong)]))
+
+
+def run(*words):
+    return subprocess.run([GENERATOR, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+def commands():
+    return ["JOB", *re.findall(r"^  (\w+) ", run("help").stdout, re.M)]
+
+
+def options_of(command):
+    """Name to its value's words in the help ("" for a flag) and, of a list of choices, the first."""
+    found = {}
+    text = run("help", command).stdout.split("\noptions:\n")[1]
+    for line in re.findall(r"^  (-.*(?:\n {26}.*)*)", text, re.M):
+        names, sentence = re.match(r"((?:-[\w-]+, )?-[\w-]+(?: [A-Z]\S*)?)(?:\s+|$)((?s:.*))", line).groups()
+        value = names.split(" ")[-1] if re.search(r" [A-Z]\S*$", names) else ""
+        choice = re.match(r"(\S+?),[^:]* or [^:]*:", re.sub(r"\s+", " ", sentence))
+        for name in re.findall(r"--?[a-zA-Z][\w-]*", names):
+            found[name] = (value, choice[1] if choice else "")
+    return found
+
+
+def wide(text):
+    return [line for line in text.splitlines() if len(line) > 80]
+
+
+def screens(known):
+    overview = run("--help").stdout
+    lines = overview.splitlines()
+    report("--help fits a screen of 24 lines of 80 columns", wide(overview) + ([f"{len(lines)} lines"] if len(lines) > 23 else []))
+    helps = [run("help", topic).stdout for topic in [*known, *re.findall(r"^  (\w+) ", run("help", "job").stdout, re.M), "elsewhere"]]
+    report("every help has lines of 80 columns", [line for text in helps for line in wide(text)])
+
+
+def arguments(command):
+    """So that nothing is found that a command could work on."""
+    words = {"JOB": ["/none/job.yaml"], "model": ["model", "check", "/none/model.c"], "checkpoint": ["checkpoint", "list", "/none"],
+             "diff": ["diff", "/none/a.yaml", "/none/b.yaml"], "launch": ["launch"], "explain": ["explain", "/none/a.c:1"],
+             "help": ["help"], "version": ["version"]}
+    return words.get(command, [command, "/none/file"])
+
+
+def refused(command, name, value, choice):
+    numbers = {"--nodes": "2", "--rounds": "1", "--set": "a=1", "--latency": "1", "--bandwidth": "1", "--step": "1"}
+    words = arguments(command)
+    words = [*words, name, *([numbers.get(name, choice or "/none")] if value else [])]
+    done = run(*words, *(["/none/job.yaml", "/none/program"] if command == "launch" else []))
+    return re.search(r"does not take|unknown option|is missing after|no value belongs", done.stderr)
+
+
+def lines_of_command(tables):
+    """That a command takes what its help lists, and others' options not: every seventh of them."""
+    every = {name: said for options in tables.values() for name, said in options.items()}
+    for i, (command, options) in enumerate(tables.items()):
+        others = [(name, said) for name, said in every.items() if name not in options][i % 7 :: 7]
+        wrong = [f"{name} is refused" for name, said in options.items() if refused(command, name, *said)]
+        wrong += [f"{name} is taken" for name, said in others if not refused(command, name, *said)]
+        report(f"{command} takes the options of its help", wrong)
+
+
+def completed(words):
+    """What bash offers for the last of the words."""
+    script = f"""shopt -s extglob; . "{TREE}/build/share/accel-gen.bash"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() {{ :; }}; _accel_gen; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script, "bash", "accel-gen", *words], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def completion(tables):
+    wrong = []
+    for command, options in tables.items():
+        first = "job.yaml" if command == "JOB" else command
+        offered = set(completed([first, "-"])) - {"--version"}
+        wrong += [f"{command}: {' '.join(sorted(offered ^ set(options)))}"] if offered != set(options) else []
+        wrong += [] if command == "JOB" or command in completed([command[:2]]) else [f"{command} itself"]
+    for words, offered in ((["build", "j.yaml", "--program", "ev"], "evaluate"), (["data", "f", "--format", "ll"], "llmc"),
+                           (["audit", "f", "--format", "sa"], "sarif"), (["checkpoint", "ve"], "verify"), (["help", "optimi"], "optimizer"),
+                           (["plan", "j.yaml", "--set", "optimizer.weight_d"], "optimizer.weight_decay=")):
+        wrong += [] if offered in completed(words) else [f"{' '.join(words)} without {offered}"]
+    report("the completion offers every command, option and choice", wrong)
+
+
+def manual(tables):
+    text = (TREE / "build" / "share" / "accel-gen.1").read_text().replace("\\-", "-")
+    wrong = [command for command in tables if not re.search(rf"^\.B accel-gen {command}\b", text, re.M)]
+    for command, options in tables.items():
+        for name in options:
+            entries = re.findall(rf"^\.B (?:[^\n]*[ B])?{re.escape(name)}(?: |\\fR)[^\n]*\nOf ([^:]*):", text, re.M)
+            if not any(command in entry.split(", ") or entry == "all" for entry in entries):
+                wrong.append(f"{name} of {command}")
+    report("the man page has every command and option", wrong)
+
+
+def document(accept):
+    said = run("help", "--as", "markdown").stdout
+    text = DOCUMENT.read_text()
+    before, rest = text.split(BEGIN)
+    inner, after = rest.split(END)
+    if accept:
+        DOCUMENT.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}")
+    elif inner != f"\n{said}\n":
+        lines = set(inner.splitlines()) ^ set(said.splitlines())
+        report("docs/commands.md", ["tests/commands/test_table.py --accept writes it", *sorted(lines)])
+        return
+    report("docs/commands.md", [])
+
+
+def main():
+    tables = {command: options_of(command) for command in commands()}
+    document("--accept" in sys.argv)
+    screens(tables)
+    lines_of_command(tables)
+    completion(tables)
+    manual(tables)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
