@@ -184,17 +184,27 @@ static struct argument make_argument(struct evaluator *evaluator, const struct s
   }
 }
 
-/* One argument; an array is its elements, one by one. */
+/* Where what a function takes of an array ends: behind as many elements as the number before it says, as functions with
+ * a parameter for an array say its length, but not behind the last. */
+static int64_t end_of(const struct arguments *arguments, struct datum array, bool named) {
+  const struct argument *before = arguments->count > 0 ? &arguments->items[arguments->count - 1] : NULL;
+  bool counted = named && before != NULL && before->kind == ARGUMENT_INT;
+  if (!counted || before->integer < 0 || before->integer > array.count - array.index) return array.count;
+  return array.index + before->integer;
+}
+
+/* One argument, of a parameter that is `named` in the prototype or not; an array is its elements, one by one. */
 static void add_argument(struct evaluator *evaluator, struct arguments *arguments, const struct syntax *node,
-                         struct datum value) {
+                         struct datum value, bool named) {
   if (value.kind == DATUM_STRING && arguments->count > 0 && arguments->items[0].kind == ARGUMENT_SCOPE)
     evaluate_check_name(evaluator, value.string, node->where); /* of a parameter below the scope */
   if (value.kind != DATUM_POINTER) {
     ARENA_PUSH(evaluator->arena, *arguments, make_argument(evaluator, node, value));
     return;
   }
+  int64_t end = end_of(arguments, value, named);
   evaluate_step(evaluator, node->where, value.count);
-  for (int64_t i = value.index; i < value.count; i++) {
+  for (int64_t i = value.index; i < end; i++) {
     if (value.items[i].kind == DATUM_UNSET)
       evaluate_fail(evaluator, node->where, NULL, "element %lld of this array is read before it has a value",
                     (long long)i);
@@ -213,8 +223,9 @@ static struct datum call_operation(struct evaluator *evaluator, const struct op_
                                    const struct syntax *node, const struct datum *values) {
   struct arguments arguments = {0};
   for (int i = 0; i + 1 < node->n_parts; i++) {
-    if (i >= node->function->n_parameters) check_variadic(evaluator, node->parts[i + 1], values[i]);
-    add_argument(evaluator, &arguments, node->parts[i + 1], values[i]);
+    bool named = i < node->function->n_parameters;
+    if (!named) check_variadic(evaluator, node->parts[i + 1], values[i]);
+    add_argument(evaluator, &arguments, node->parts[i + 1], values[i], named);
   }
   evaluate_step(evaluator, node->where, 20);
   builder_at(evaluator->builder, node->where);
