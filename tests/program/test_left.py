@@ -25,6 +25,7 @@ JOBS = {
     "apart_prefix": {"stopping": BEST, "lora": {**LORA, "merge": False}, "published": True},
     "merged_averages": {"stopping": BEST, "lora": {**LORA, "merge": True}, "ema": AVERAGE, "published": True},
     "merged_last": {"lora": {**LORA, "merge": True}, "ema": {"decay": 0.5}, "published": True},
+    "apart_bf16": {"stopping": BEST, "lora": {**LORA, "merge": False, "dropout": 0.25}, "precision": {"mixed_precision": "bf16"}},
     "free": {"stopping": BEST, "optimizer": FREE, "published": True, "shards": "1KB"},
 }
 
@@ -69,7 +70,7 @@ class Left(unittest.TestCase):
                     **({"early_stopping": what["stopping"]} if "stopping" in what else {}),
                     **({"ema": what["ema"]} if "ema" in what else {})}
         checkpoint = {"every": 5, **({"max_shard_size": what["shards"]} if "shards" in what else {})}
-        case = mlp("left", model_keys=model, training=training, checkpoint=checkpoint,
+        case = mlp("left", model_keys=model, precision=what.get("precision", {}), training=training, checkpoint=checkpoint,
                    data={"batch_size": 4, "eval_fraction": 0.26},
                    optimizer=what.get("optimizer", {"name": "sgd", "lr": 0.7, "momentum": 0.9, "clip_grad_norm": 1.0}))
         case.job["model"]["config"]["width"] = WIDTH

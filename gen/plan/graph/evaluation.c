@@ -18,12 +18,24 @@ static bool differs(const struct graph *graph) {
   return false;
 }
 
+/* A value in the type of the result that it stands for, which may be another where a kernel writes what is cast: by the
+ * cast of it that the region has before node `index`, else by one more. */
+static struct value *in_type(struct builder *builder, const struct region *region, int index, struct value *value,
+                             enum dtype dtype) {
+  for (int i = 0; i < index && value->dtype != dtype; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->kind->converts && node->inputs[0] == value && node->outputs[0]->dtype == dtype) return node->outputs[0];
+  }
+  return builder_cast(builder, value, dtype);
+}
+
 /* What stands for the node in evaluation takes its place. */
 static void settle_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
   struct node *node = region->nodes.items[index];
   int before = region->nodes.count;
   builder_at(builder, node->where);
   struct value *value = node->kind->evaluated(builder, node);
+  value = in_type(builder, region, index, value, node->outputs[0]->dtype);
   for (int i = before; i < region->nodes.count; i++) {
     struct node *made = region->nodes.items[region->nodes.count - 1];
     region->nodes.count--;
