@@ -81,7 +81,7 @@ struct accel_joined accel_joined_in(const struct accel_run *run, int64_t number)
  * batches, so `position` is the micro-batch's number times batch_size. Which window it is: with shuffle, a keyed
  * permutation of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset);
  * without, in file order; program->rest says how an epoch ends. A pure function of (seed, split, position, rank,
- * ranks), no state. No allocation, no system call. */
+ * ranks), no state. No allocation, no system call. What a batch does not have is NULL, here and in all that follow. */
 void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets);
 
@@ -94,7 +94,7 @@ void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t po
 /* The same for windows in which documents lie one after the other, or, ACCEL_PADDED, for documents that are cut to a
  * window or filled up to one with tokens of 0 that have no target: of each place also where its document begins in the
  * window, 0 where that was before, and how far it is from there. The target of a document's last place is
- * program->no_target. starts and positions are [count][sequence_length]; NULL: not asked for. */
+ * program->no_target. starts and positions are [count][sequence_length]. */
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 

@@ -167,8 +167,14 @@ static struct value fill_weights(const struct call *call) {
   return value_number(0);
 }
 
+/* Whether the batch has no such array. */
+static bool is_left_out(const struct call *call, int which) {
+  return which < call->count && value_is_null(call->arguments[which]);
+}
+
 static void fill_below(const struct call *call, int which, int64_t count, int64_t least, int64_t below) {
   int64_t bytes = bounded_multiply(count, 4);
+  if (is_left_out(call, which)) return;
   external_touch(call, which, bytes, true);
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
@@ -197,8 +203,7 @@ static struct value load_windows(const struct call *call) {
 /* Where documents begin, and how far places are from there, is told in windows' places. */
 static struct value load_documents(const struct call *call) {
   int64_t count = bounded_multiply(external_most(call, 3), described(call->walk, "sequence_length"));
-  for (int i = 6; i < 8; i++)
-    if (call->arguments[i].kind == VALUE_POINTER) fill_integers(call, i, count, 0, "sequence_length");
+  for (int i = 6; i < 8; i++) fill_integers(call, i, count, 0, "sequence_length");
   return load_windows(call);
 }
 
@@ -210,17 +215,19 @@ static struct value load_masked(const struct call *call) {
   return value_number(0);
 }
 
+static void fill_floats(const struct call *call, int which, int64_t count) {
+  if (!is_left_out(call, which)) external_touch(call, which, bounded_multiply(count, 4), true);
+}
+
 static struct value load_classes(const struct call *call) {
-  external_touch(
-      call, 4, bounded_multiply(bounded_multiply(external_most(call, 3), described(call->walk, "features")), 4), true);
+  fill_floats(call, 4, bounded_multiply(external_most(call, 3), described(call->walk, "features")));
   fill_integers(call, 5, external_most(call, 3), least_target(call), "classes");
   return value_number(0);
 }
 
 static struct value load_values(const struct call *call) {
-  external_touch(
-      call, 4, bounded_multiply(bounded_multiply(external_most(call, 3), described(call->walk, "features")), 4), true);
-  external_touch(call, 5, bounded_multiply(external_most(call, 3), 4), true);
+  fill_floats(call, 4, bounded_multiply(external_most(call, 3), described(call->walk, "features")));
+  fill_floats(call, 5, external_most(call, 3));
   return value_number(0);
 }
 

@@ -59,8 +59,14 @@ static void batch_ends(struct accel_run *run, enum accel_split which, double beg
   if (which == ACCEL_TRAIN) run->watch->waited += rt_now() - begun;
 }
 
-/* The targets of a place without a sample. */
+/* Sample `i` of a batch in an array that has `width` numbers of each; NULL: it is not asked for. */
+static int32_t *in_batch(int32_t *array, int64_t i, int64_t width) {
+  return array != NULL ? array + i * width : NULL;
+}
+
+/* The targets of a place without a sample, where they are asked for. */
 static void forget(const struct accel_run *run, int64_t count, int32_t *targets) {
+  if (targets == NULL) return;
   for (int64_t i = 0; i < count; i++) targets[i] = run->program->no_target;
 }
 
@@ -72,21 +78,28 @@ static int found_from(const struct data_split *split, int64_t position, int64_t 
   return found;
 }
 
+/* Tokens from `first` on; out may be NULL. */
+static void copy_tokens(const struct accel_run *run, const struct data_file *file, int64_t first, int64_t count,
+                        int32_t *out) {
+  int64_t vocabulary = run->data.vocabulary;
+  if (out == NULL) return;
+  int64_t most = rt_tokens_copy(&file->tokens, first, count, out);
+  if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
+}
+
 static void load_windows(const struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
                          int32_t *tokens, int32_t *targets) {
   const struct data_split *split = split_of(run, which);
-  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  int64_t length = run->data.sequence_length;
   position = rt_data_position(&run->data, which, position);
   struct place places[FOUND_AT_ONCE];
   for (int64_t i = 0; i < count; i++) {
     if (i % FOUND_AT_ONCE == 0) found_from(split, position, i, count, places);
     struct place place = places[i % FOUND_AT_ONCE];
     const struct data_file *file = &split->source->files[place.part];
-    int64_t most = rt_tokens_copy(&file->tokens, place.start, length, tokens + i * length);
-    int64_t next = rt_tokens_copy(&file->tokens, place.start + 1, length, targets + i * length);
-    if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
-    if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
-    if (!place.counts) forget(run, length, targets + i * length);
+    copy_tokens(run, file, place.start, length, in_batch(tokens, i, length));
+    copy_tokens(run, file, place.start + 1, length, in_batch(targets, i, length));
+    if (!place.counts) forget(run, length, in_batch(targets, i, length));
   }
 }
 
@@ -107,7 +120,7 @@ static void mark_documents(const struct accel_run *run, const struct tokens *tok
       begin = t;
       next = rt_tokens_start(tokens, ++document + 1) - first;
     }
-    if (t + 1 == next) targets[t] = run->program->no_target;
+    if (t + 1 == next && targets != NULL) targets[t] = run->program->no_target;
     if (starts != NULL) starts[t] = (int32_t)begin;
     if (positions != NULL) positions[t] = (int32_t)(t - begin);
   }
@@ -116,16 +129,14 @@ static void mark_documents(const struct accel_run *run, const struct tokens *tok
 /* A document in a window of its own, as far as it fits. */
 static void load_padded(const struct accel_run *run, const struct data_file *file, int64_t document, int32_t *tokens,
                         int32_t *targets, int32_t *starts, int32_t *positions) {
-  int64_t length = run->data.sequence_length, vocabulary = run->data.vocabulary;
+  int64_t length = run->data.sequence_length;
   int64_t first = rt_tokens_start(&file->tokens, document);
   int64_t has = rt_tokens_start(&file->tokens, document + 1) - first;
   int64_t with_target = has - 1 < length ? has - 1 : length;
-  int64_t most = rt_tokens_copy(&file->tokens, first, has < length ? has : length, tokens);
-  int64_t next = rt_tokens_copy(&file->tokens, first + 1, with_target, targets);
-  if (vocabulary > 0 && most >= vocabulary) fail_changed(run, file, most);
-  if (vocabulary > 0 && next >= vocabulary) fail_changed(run, file, next);
-  for (int64_t t = has; t < length; t++) tokens[t] = 0;
-  forget(run, length - with_target, targets + with_target);
+  copy_tokens(run, file, first, has < length ? has : length, tokens);
+  copy_tokens(run, file, first + 1, with_target, targets);
+  for (int64_t t = has; tokens != NULL && t < length; t++) tokens[t] = 0;
+  forget(run, length - with_target, in_batch(targets, with_target, 1));
   for (int64_t t = 0; starts != NULL && t < length; t++) starts[t] = 0;
   for (int64_t t = 0; positions != NULL && t < length; t++) positions[t] = (int32_t)t;
 }
@@ -140,13 +151,13 @@ void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t
   for (int64_t i = 0; i < count; i++) {
     struct place place = rt_mixture_find(&split->mixture, first + i);
     const struct data_file *file = &split->source->files[place.part];
-    int32_t *starts_of = starts != NULL ? starts + i * length : NULL;
-    int32_t *positions_of = positions != NULL ? positions + i * length : NULL;
+    int32_t *starts_of = in_batch(starts, i, length), *positions_of = in_batch(positions, i, length);
+    int32_t *tokens_of = in_batch(tokens, i, length), *targets_of = in_batch(targets, i, length);
     if (padded)
-      load_padded(run, file, place.start, tokens + i * length, targets + i * length, starts_of, positions_of);
+      load_padded(run, file, place.start, tokens_of, targets_of, starts_of, positions_of);
     else
-      mark_documents(run, &file->tokens, place.start, targets + i * length, starts_of, positions_of);
-    if (!place.counts) forget(run, length, targets + i * length);
+      mark_documents(run, &file->tokens, place.start, targets_of, starts_of, positions_of);
+    if (!place.counts) forget(run, length, targets_of);
   }
   batch_ends(run, which, begun);
 }
@@ -157,17 +168,18 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length;
   double begun = batch_begins(run, which, position);
-  load_windows(run, which, position, count, tokens, targets);
+  load_windows(run, which, position, count, tokens != NULL ? tokens : targets, NULL); /* targets are these tokens */
   position = rt_data_position(&run->data, which, position);
   for (int64_t i = 0; i < count; i++) {
+    int32_t *tokens_of = in_batch(tokens, i, length), *targets_of = in_batch(targets, i, length);
     rt_mask(&program->masking, program->data_seed, RT_STREAM(RT_USE_MASK, which), position + i, length,
-            program->vocabulary, tokens + i * length, targets + i * length);
-    if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets + i * length);
+            program->vocabulary, tokens_of, targets_of);
+    if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets_of);
   }
   batch_ends(run, which, begun);
 }
 
-/* Rows with their labels, which are classes or values; the other is NULL. */
+/* Rows with their labels, which are classes or values; the other is NULL, and so is what is not asked for. */
 static void load_rows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                       int32_t *classes, float *values) {
   const struct data_split *split = split_of(run, which);
@@ -182,7 +194,7 @@ static void load_rows(struct accel_run *run, enum accel_split which, int64_t pos
       const struct data_file *file = &split->source->files[places[k].part];
       const struct rows *rows = &file->rows;
       int64_t i = first + k;
-      double label = rt_rows_load(rows, places[k].start, features + i * rows->width);
+      double label = rt_rows_load(rows, places[k].start, features != NULL ? features + i * rows->width : NULL);
       if (values != NULL) values[i] = (float)label;
       if (classes != NULL && !rt_index_fits(&class, label)) fail_changed_label(file, places[k].start, label);
       if (classes != NULL) classes[i] = (int32_t)label;

@@ -17,10 +17,12 @@ static int32_t hidden(const struct accel_masking *masking, struct philox_block d
 
 void rt_mask(const struct accel_masking *masking, uint64_t seed, uint64_t stream, int64_t position, int64_t length,
              int64_t vocabulary, int32_t *tokens, int32_t *targets) {
-  for (int64_t t = 0; t < length; t++) {
+  const int32_t *from = tokens != NULL ? tokens : targets;
+  for (int64_t t = 0; from != NULL && t < length; t++) {
     struct philox_block drawn = rt_philox_block(seed, stream, (uint64_t)(position * length + t));
     bool target = share(drawn.word[0]) < masking->probability;
-    targets[t] = target ? tokens[t] : ACCEL_NO_TARGET;
-    if (target) tokens[t] = hidden(masking, drawn, vocabulary, tokens[t]);
+    int32_t token = from[t];
+    if (targets != NULL) targets[t] = target ? token : ACCEL_NO_TARGET;
+    if (target && tokens != NULL) tokens[t] = hidden(masking, drawn, vocabulary, token);
   }
 }

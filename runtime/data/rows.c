@@ -36,7 +36,7 @@ bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char
 }
 
 double rt_rows_load(const struct rows *rows, int64_t row, float *features) {
-  rt_npy_read(rows->type, rows->features, row * rows->stride, rows->width, features);
+  if (features != NULL) rt_npy_read(rows->type, rows->features, row * rows->stride, rows->width, features);
   return rt_npy_at(rows->label_type, rows->labels, row * rows->label_stride);
 }
 

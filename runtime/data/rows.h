@@ -22,7 +22,7 @@ struct rows rt_rows_of_table(const struct table *table);
 bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char *path, const struct npy *labels,
                        const char *labels_path, int64_t width, struct problem *problem);
 
-/* Copies the features of a row, and gives its label. */
+/* Copies the features of a row, unless `features` is NULL, and gives its label. */
 double rt_rows_load(const struct rows *rows, int64_t row, float *features);
 
 /* Whether rows first … first + count - 1 hold what `indices` asks of their columns. The paths, of features and of
