@@ -74,6 +74,12 @@ static struct value *named(struct builder *builder, const struct scope *scope, c
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *known = &region->parameters.items[i];
     if (known->scope != scope->formal || strcmp(known->path, path) != 0) continue;
+    if (known->buffer != wanted->buffer) {
+      builder_error(builder, "'%s' is a %s here but was made as a %s", path, wanted->buffer ? "buffer" : "parameter",
+                    known->buffer ? "buffer" : "parameter");
+      diag_note(builder->diags, known->where, "'%s' was made here", path);
+      return NULL;
+    }
     if (shape_equal(known->shape, shape)) return known->value;
     builder_error(builder, "parameter '%s' has shape %s here but %s before", path, shape_text(builder->arena, shape),
                   shape_text(builder->arena, known->shape));

@@ -5,19 +5,27 @@
 
 #include "gen/ir/op.h"
 
-/* What a C compiler, or the emitted program itself, has for its own. */
+/* Whether a header may have a macro of this name: capitals alone, or an underscore and what C keeps for itself. */
+static bool may_be_macro(const char *name) {
+  static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  bool own = name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]));
+  return own || (isupper((unsigned char)name[0]) && name[1] != '\0' && name[strspn(name, capitals)] == '\0');
+}
+
+/* What a C compiler, its headers, or the emitted program itself have for their own. */
 static bool is_reserved(const char *name) {
   static const char *const words[] = {
-      "auto",         "break",       "case",    "char",     "const",      "continue",  "default",  "do",
-      "double",       "else",        "enum",    "extern",   "float",      "for",       "goto",     "if",
-      "inline",       "int",         "long",    "register", "restrict",   "return",    "short",    "signed",
-      "sizeof",       "static",      "struct",  "switch",   "typedef",    "union",     "unsigned", "void",
-      "volatile",     "while",       "weights", "saved",    "scratch",    "gradients", "lent",     "stream",
-      "arena",        "main",        "step",    "forward",  "backward",   "bool",      "true",     "false",
-      "weights_bf16", "weights_f16", "train",   "measure",  "write_texts"};
+      "auto",         "break",       "case",          "char",     "const",       "continue",  "default",  "do",
+      "double",       "else",        "enum",          "extern",   "float",       "for",       "goto",     "if",
+      "inline",       "int",         "long",          "register", "restrict",    "return",    "short",    "signed",
+      "sizeof",       "static",      "struct",        "switch",   "typedef",     "union",     "unsigned", "void",
+      "volatile",     "while",       "weights",       "saved",    "scratch",     "gradients", "lent",     "stream",
+      "arena",        "main",        "step",          "forward",  "backward",    "bool",      "true",     "false",
+      "weights_bf16", "weights_f16", "train",         "measure",  "write_texts", "alignas",   "alignof",  "asm",
+      "linux",        "noreturn",    "static_assert", "typeof",   "unix"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
-  return false;
+  return may_be_macro(name);
 }
 
 const char *identifier(struct arena *arena, const char *text) {
@@ -32,7 +40,7 @@ struct name_table {
   struct name_entry {
     const char *name;
     int next;
-  } * entries;
+  } *entries;
   size_t size; /* a power of two, at most half full */
 };
 

@@ -12,7 +12,8 @@ void name_values(struct arena *arena, struct region *region);
 const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(const void *context, const char *name),
                       const void *context);
 
-/* `text` as an identifier of C: other characters become '_'; a leading digit gets one in front; keywords one behind. */
+/* `text` as an identifier of C: other characters become '_'; a leading digit gets one in front; keywords and
+ * what may be a macro get one behind. */
 const char *identifier(struct arena *arena, const char *text);
 
 #endif

@@ -197,7 +197,7 @@ static int64_t end_of(const struct arguments *arguments, struct datum array, boo
 static void add_argument(struct evaluator *evaluator, struct arguments *arguments, const struct syntax *node,
                          struct datum value, bool named) {
   if (value.kind == DATUM_STRING && arguments->count > 0 && arguments->items[0].kind == ARGUMENT_SCOPE)
-    evaluate_check_name(evaluator, value.string, node->where); /* of a parameter below the scope */
+    evaluate_check_parameter_name(evaluator, value.string, node->where); /* below the scope */
   if (value.kind != DATUM_POINTER) {
     ARENA_PUSH(evaluator->arena, *arguments, make_argument(evaluator, node, value));
     return;

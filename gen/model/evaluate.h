@@ -106,6 +106,9 @@ struct native {
 /* Fails when `name` cannot be part of a parameter's name. */
 void evaluate_check_name(struct evaluator *evaluator, const char *name, struct location where);
 
+/* The same of a parameter, whose full name stands in files of safetensors. */
+void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name, struct location where);
+
 extern const struct native natives[];
 extern const int native_count;
 

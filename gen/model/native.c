@@ -21,6 +21,14 @@ void evaluate_check_name(struct evaluator *evaluator, const char *name, struct l
                   "\"%s\" is no name for a scope or parameter", name);
 }
 
+void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name, struct location where) {
+  evaluate_check_name(evaluator, name, where);
+  if (strcmp(name, "__metadata__") == 0)
+    evaluate_fail(evaluator, where, "give the parameter another name",
+                  "\"%s\" is no name for a parameter: files of safetensors keep it for what they say of themselves",
+                  name);
+}
+
 static struct datum call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                             const struct datum *arguments) {
   (void)native;
@@ -115,10 +123,8 @@ static struct datum call_math(struct evaluator *evaluator, const struct native *
 
 /* ---- The table ---- */
 
-#define UNARY(name)                                                                                                    \
-  { #name, call_math, name, NULL }
-#define BINARY(name)                                                                                                   \
-  { #name, call_math, NULL, name }
+#define UNARY(name) {#name, call_math, name, NULL}
+#define BINARY(name) {#name, call_math, NULL, name}
 
 const struct native natives[] = {
     {"at", call_at, NULL, NULL},

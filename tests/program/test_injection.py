@@ -143,6 +143,40 @@ class Injection(unittest.TestCase):
                 self.same(made, plain, f"hooks {name}")
                 self.compile(made.stdout, f"hooks {name}")
 
+    def named(self, *names):
+        """The program of a model with a bare parameter of each name."""
+        sum_of = "".join(f'  x = add(x, parameter(s, "{name}", 3));\n' for name in names)
+        (self.folder / "model.c").write_text(
+            "#include <accel/model.h>\nstruct config { int n_layer, width, n_classes; };\n"
+            "tensor model(scope s, struct config c, tensor features, tensor labels) {\n"
+            f'  tensor x = linear(at(s, "in"), features, c.width);\n{sum_of}'
+            '  return cross_entropy(linear(at(s, "out"), x, c.n_classes), labels);\n}\n')
+        return generate(self.folder, job_with("x"))
+
+    def test_parameter_names(self):
+        """Names that C, its headers or the program have for their own are good; so are those that differ in little."""
+        made = self.named("float", "class", "__INT_MAX__", "_Bool", "linux", "NULL", "I", "INFINITY", "PARAMETER", "main",
+                          "alignas", "static_assert", "a-b", "a_b", "a.b", "1", "01", "x-1", "W", "w", "weights", "arena",
+                          "n" * 255)
+        self.assertEqual(made.returncode, 0, made.stderr.decode())
+        self.compile(made.stdout, "parameters")
+        self.assertIn(b'"__INT_MAX__"', made.stdout)
+
+    def test_parameter_names_that_are_refused(self):
+        """Those that no file of safetensors could hold, no tree of names, and no reader of checkpoints."""
+        for names, message in ((["__metadata__"], '5:27: error: "__metadata__" is no name for a parameter'),
+                               (["w", "w.b"], "6:14: error: parameter 'w.b' lies below another parameter"),
+                               (["w.b.c", "w.b"], "6:14: error: parameter 'w.b' has other parameters below it"),
+                               (["in.weight.b"], "5:14: error: parameter 'in.weight.b' lies below another parameter")):
+            made = self.named(*names)
+            self.assertEqual(made.returncode, 2, names)
+            self.assertIn(message, made.stderr.decode())
+            self.assertEqual(made.stdout, b"")
+        (self.folder / "model.c").write_text((self.folder / "model.c").read_text().replace(
+            "s, \"in.weight.b\"", f'at(s, "{"n" * 250}"), "{"n" * 250}"'))
+        self.assertIn(b"n\xe2\x80\xa6' has a name of more than 500 letters", generate(self.folder, job_with("x")).stderr)
+        self.assertEqual(self.named("a.__metadata__x", "__metadata", "n" * 255).returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()

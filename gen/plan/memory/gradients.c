@@ -4,6 +4,7 @@
 
 #include "gen/ir/region.h"
 #include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/weight_names.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 

@@ -6,43 +6,7 @@
 #include "gen/ir/names.h"
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/plan/memory/place.h"
-
-/* ---- The tree of names ---- */
-
-static struct weight_node *child_named(const struct weight_node *node, const char *name, size_t length) {
-  for (int i = 0; i < node->n_children; i++)
-    if (strncmp(node->children[i]->name, name, length) == 0 && node->children[i]->name[length] == '\0')
-      return node->children[i];
-  return NULL;
-}
-
-struct weight_node *weight_node_at(struct weight_node *node, const char *path) {
-  while (node != NULL && *path != '\0') {
-    size_t length = strcspn(path, ".");
-    node = child_named(node, path, length);
-    path += length + (path[length] == '.');
-  }
-  return node;
-}
-
-static struct weight_node *make_node(struct arena *arena, struct weight_node *root, const char *path) {
-  struct weight_node *node = root;
-  for (const char *rest = path; *rest != '\0';) {
-    size_t length = strcspn(rest, ".");
-    struct weight_node *child = child_named(node, rest, length);
-    if (child == NULL) {
-      child = arena_alloc(arena, sizeof *child);
-      child->name = arena_copy(arena, rest, length);
-      child->path = arena_copy(arena, path, (size_t)(rest - path) + length);
-      child->parent = node;
-      node->children = arena_grow(arena, node->children, node->n_children, &node->capacity, sizeof *node->children);
-      node->children[node->n_children++] = child;
-    }
-    node = child;
-    rest += length + (rest[length] == '.');
-  }
-  return node;
-}
+#include "gen/plan/memory/weight_names.h"
 
 /* ---- Which scopes are used ---- */
 
@@ -67,15 +31,30 @@ static bool uses_scope(const struct program *program, const struct region *regio
 
 /* ---- Building the tree ---- */
 
+static void refuse(struct weight_walk *walk, const struct parameter *parameter, const char *what, const char *path) {
+  diag_error(walk->diags, parameter->where, "parameter '%.100s%s' %s", path, strlen(path) > 100 ? "…" : "", what);
+  walk->ok = false;
+}
+
 static void add_weight(struct weight_walk *walk, const struct parameter *parameter, const char *path) {
   struct program *program = walk->program;
-  struct weight_node *node = make_node(program->arena, program->root, path);
+  const struct parameter *above = weight_parameter_above(program->root, path);
+  if (above != NULL) {
+    refuse(walk, parameter, "lies below another parameter", path);
+    diag_note(walk->diags, above->where, "'%s' was made here", above->path);
+    return;
+  }
+  if (strlen(path) > LONGEST_WEIGHT_NAME) {
+    refuse(walk, parameter, "has a name of more than 500 letters", path);
+    return;
+  }
+  struct weight_node *node = weight_node_make(program->arena, program->root, path);
   if (node->parameter != NULL || node->n_children > 0) {
     const struct parameter *known = node->parameter;
     if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
-    diag_error(walk->diags, parameter->where, "parameter '%s' is named twice with different shapes", path);
+    refuse(walk, parameter, known != NULL ? "is named twice with different shapes" : "has other parameters below it",
+           path);
     if (known != NULL) diag_note(walk->diags, known->where, "it was made here");
-    walk->ok = false;
     return;
   }
   node->parameter = parameter;

@@ -11,9 +11,6 @@ bool plan_weights(struct program *program, struct diagnostics *diags);
 /* Lays the structures out anew, once arrays have got slots. Offsets of weights stay as they were. */
 void weights_fold(struct program *program);
 
-/* The node at a dotted path below `node`; NULL where there is none. */
-struct weight_node *weight_node_at(struct weight_node *node, const char *path);
-
 /* Bytes from the start of a program's parameters to where the one of this name, which it must have, is in use. */
 int64_t weight_offset(const struct program *program, const char *path);
 
