@@ -1,5 +1,6 @@
 /* The check before evaluation: everything outside the subset that an entry can reach, reported in one run. */
 #include "gen/model/evaluate.h"
+#include "gen/model/foreign.h"
 
 #include <string.h>
 
@@ -18,19 +19,6 @@ static void reach(struct checker *checker, const struct function *function) {
   ARENA_PUSH(checker->arena, checker->functions, function);
 }
 
-const char *model_similar_function(struct arena *arena, const char *name) {
-  const char **names = NULL;
-  int count = 0, capacity = 0;
-  for (int i = 0; i < op_file_count; i++) {
-    const struct op_function *function = op_files[i]->functions;
-    for (; function != NULL && function->name != NULL; function++) {
-      names = arena_grow(arena, names, count, &capacity, sizeof *names);
-      names[count++] = function->name;
-    }
-  }
-  return nearest_word(name, names, count);
-}
-
 static void check_call(struct checker *checker, const struct syntax *node) {
   const struct function *function = node->function;
   if (model_owns(function)) {
@@ -41,10 +29,7 @@ static void check_call(struct checker *checker, const struct syntax *node) {
   bool known = native_find(name) != NULL || op_function_find(name) != NULL || strcmp(name, "__assert_fail") == 0;
   if (known) return;
   diag_error(checker->diags, node->where, "a model cannot call '%s'", name);
-  const char *similar = function->is_system ? NULL : model_similar_function(checker->arena, name);
-  if (similar != NULL)
-    diag_help(checker->diags, "did you mean '%s'?", similar);
-  else
+  if (function->is_system || !foreign_help(checker->arena, name, checker->diags))
     diag_help(checker->diags, "a model is read, not run: it calls tensor functions, its own functions, and math.h");
 }
 

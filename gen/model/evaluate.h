@@ -115,9 +115,6 @@ extern const int native_count;
 /* By name; NULL when there is none. */
 const struct native *native_find(const char *name);
 
-/* The tensor function with the name nearest to `name`; NULL when none is near. */
-const char *model_similar_function(struct arena *arena, const char *name);
-
 /* Whether a function is defined in the model's own files; the one of this name, NULL when there is none. */
 bool model_owns(const struct function *function);
 const struct function *model_function(const struct tree *program, const char *name);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gen/model/evaluate.h"
+#include "gen/model/foreign.h"
 #include "gen/model/headers.h"
 #include "gen/model/model.h"
 
@@ -37,9 +38,8 @@ static bool add_undeclared(struct reading *reading, struct location where, const
   const char *name = strchr(message, '\'') + 1;
   name = arena_copy(reading->arena, name, strcspn(name, "'"));
   where.length = (int)strlen(name);
-  const char *similar = model_similar_function(reading->arena, name);
   diag_error(reading->diags, where, "a model has no function '%s'", name);
-  if (similar != NULL) diag_help(reading->diags, "did you mean '%s'?", similar);
+  foreign_help(reading->arena, name, reading->diags);
   reading->undeclared = true;
   return true;
 }

@@ -10,6 +10,8 @@
 
 #include "gen/base/embedded.h"
 #include "gen/ir/op.h"
+#include "gen/model/evaluate.h"
+#include "gen/model/foreign.h"
 #include "tests/model/reading.h"
 
 static const char small[] = "#include <accel/model.h>\n"
@@ -114,9 +116,52 @@ static void every_function_of_the_header_is_an_operation(void **state) {
   arena_free(arena);
 }
 
+/* Whether a model can call it: a tensor function, one that the reader knows, or a macro of the headers. */
+static bool is_function(struct arena *arena, const char *name) {
+  static const char *const headers[] = {"include/accel/model.h", "include/accel/images.h", "include/accel/losses.h"};
+  const char *macro = arena_printf(arena, "#define %s(", name);
+  for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+    if (strstr(embedded_source(headers[i]), macro) != NULL) return true;
+  return op_function_find(name) != NULL || native_find(name) != NULL;
+}
+
+/* Each word of a text that a parenthesis follows is a function of a model. Gives how many there are. */
+static int count_functions(struct arena *arena, const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  int count = 0;
+  for (const char *at = text; *at != '\0';) {
+    size_t length = strspn(at, letters);
+    const char *name = arena_copy(arena, at, length);
+    if (length > 0 && at[length] == '(') {
+      if (!is_function(arena, name)) fail_msg("there is no function '%s' for: %s", name, text);
+      count++;
+    }
+    at += length > 0 ? length : 1;
+  }
+  return count;
+}
+
+static void names_of_other_frameworks_lead_to_functions(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  for (int i = 0; i < foreign_count; i++) {
+    const struct foreign *foreign = &foreign_functions[i];
+    for (char *word = strtok(arena_string(arena, foreign->names), " "); word != NULL; word = strtok(NULL, " ")) {
+      if (op_function_find(word) != NULL) fail_msg("'%s' is a function here, too", word);
+      for (int j = 0; j < i; j++)
+        if (strstr(foreign_functions[j].names, arena_printf(arena, " %s ", word)) != NULL) fail_msg("twice: %s", word);
+    }
+    if (foreign->ours != NULL && count_functions(arena, foreign->ours) == 0) fail_msg("no call: %s", foreign->ours);
+    if (foreign->why != NULL) count_functions(arena, foreign->why);
+    assert_true(foreign->ours == NULL || foreign->why == NULL);
+  }
+  arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_parse_serves_many_entries),
+      cmocka_unit_test(names_of_other_frameworks_lead_to_functions),
       cmocka_unit_test(an_error_leaves_the_parse_usable),
       cmocka_unit_test(the_same_model_gives_the_same_graph),
       cmocka_unit_test(a_model_without_config_or_file),
