@@ -70,7 +70,7 @@ int rank(tensor x);
 /* ---- Parameters and layers that have them ---- */
 
 /* parameter(s, "weight", 50257, 768): the parameter `name` below s with these extents. The same full name is the same
- * parameter wherever it is written; so weights are tied. */
+ * parameter wherever it is written; so weights are tied. One number is parameter_of(s, "scale", 0), of no extents. */
 #define parameter(s, name, ...) parameter_of((s), (name), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 tensor parameter_of(scope s, const char *name, int rank, ...);
 

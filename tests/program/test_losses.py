@@ -18,7 +18,7 @@ def total(w, features, labels):
     h = torch.tanh(F.linear(features, w["hidden.weight"], w["hidden.bias"]))
     x, y, z, a, b, other, logits = (F.linear(h, w[f"{name}.weight"], w[f"{name}.bias"]) for name in OUTPUTS)
     goal = features[:, :4]
-    similarity = 10 * F.normalize(a) @ F.normalize(b).T
+    similarity = w["warmth"].exp() * F.normalize(a) @ F.normalize(b).T
     own = torch.arange(len(features))
     counted = labels != 2
     return sum([
@@ -55,6 +55,7 @@ class Losses(Curve):
         for name, n in OUTPUTS.items():
             shapes += [(f"{name}.weight", (n, WIDTH), 0.4), (f"{name}.bias", (n,), 0.1)]
         weights = random_weights(shapes)
+        weights["warmth"] = np.array(np.log(10), np.float32)
         write_table(trainer.folder / "table.csv", features, labels)
         save_file(weights, trainer.folder / "start.safetensors")
         trainer.build()

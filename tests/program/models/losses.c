@@ -10,7 +10,8 @@ tensor model(scope s, struct config c, tensor features, tensor labels) {
   tensor x = linear(at(s, "x"), h, 4), y = linear(at(s, "y"), h, 4), z = linear(at(s, "z"), h, 4);
   tensor goal = slice(features, 1, 0, 4);
   tensor a = linear(at(s, "a"), h, 5), b = linear(at(s, "b"), h, 5), other = linear(at(s, "other"), h, 5);
-  tensor similarity = scale(matmul_transposed(normalize(a), normalize(b)), 10.0);
+  tensor warmth = exp_of(parameter_of(s, "warmth", 0));
+  tensor similarity = mul(matmul_transposed(normalize(a), normalize(b)), warmth);
   tensor losses[] = {
       cross_entropy_with(linear(at(s, "classes"), h, 3), labels, 2, 0.1, 1e-3),
       binary_cross_entropy_with_logits(x, sigmoid(goal)),
