@@ -35,7 +35,8 @@ def prepare(kind, optimizer, steps, cflags=None, **more):
     (trainer.folder / "corpus.txt").write_bytes(CORPUS)
     save_file(weights, trainer.folder / "start.safetensors")
     trainer.build(cflags=cflags)
-    batches = windows(CORPUS, CONFIG["block_size"], 5, SEED, more.get("data", {}).get("shuffle", True), 0.1)
+    data = more.get("data", {})
+    batches = windows(CORPUS, CONFIG["block_size"], data.get("batch_size", 5), SEED, data.get("shuffle", True), 0.1)
     return trainer, weights, batches
 
 
