@@ -1,11 +1,10 @@
 #include "runtime/onednn/lines.h"
 
 #include "runtime/values/half.h"
+#include "runtime/values/wide.h"
 
-/* One text for every processor where the compiler was told of none (the macro is that of x86-64 itself). A build for
- * one has that one's text alone: functions compiled for it would not be inlined into a clone for another, and no loop
- * becomes vector code around a call. */
-#if defined __k8__ && defined __GNUC__ && !defined __AVX2__ && !defined __SANITIZE_ADDRESS__
+/* The address sanitizer does not know how clones are chosen. */
+#if RT_WIDE && !defined __SANITIZE_ADDRESS__
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FOR_EACH_PROCESSOR

@@ -5,7 +5,7 @@
 #include "runtime/random/permutation.h"
 
 #include "runtime/random/philox.h"
-#include "runtime/random/wide.h"
+#include "runtime/values/wide.h"
 
 /* Each changes one half by a function of the other. For large n a few do; for every order of 7 things to be about as
  * frequent as any other it takes 24, by our test as by theirs. */

@@ -1,6 +1,6 @@
 #include "runtime/random/philox.h"
 
-#include "runtime/random/wide.h"
+#include "runtime/values/wide.h"
 #include "runtime/trainer.h"
 
 enum { ROUNDS = 10 };

@@ -4,7 +4,7 @@
 #include "runtime/random/normal.h"
 #include "runtime/random/permutation.h"
 #include "runtime/random/philox.h"
-#include "runtime/random/wide.h"
+#include "runtime/values/wide.h"
 #include "runtime/trainer.h"
 #include "runtime/weights/init.h"
 

@@ -1,10 +1,13 @@
 /* Loops over lanes for every width of registers. The runtime is compiled for all processors of a kind, and a program
  * may draw a hundred million numbers before its first step: such a loop is compiled once more for each of x86-64's
- * wider registers, and the widest that the processor has runs. The arithmetic is the same, so the bits are. */
-#ifndef RUNTIME_RANDOM_WIDE_H
-#define RUNTIME_RANDOM_WIDE_H
+ * wider registers, and the widest that the processor has runs. The arithmetic is the same, so the bits are.
+ *
+ * RT_WIDE says whether to: where the compiler was told of no processor, whose macro is that of the first one of x86-64.
+ * A build for one has its text alone, as no function for one is inlined into a function for another. */
+#ifndef RUNTIME_VALUES_WIDE_H
+#define RUNTIME_VALUES_WIDE_H
 
-#if defined __x86_64__ && defined __GNUC__
+#if defined __k8__ && defined __GNUC__ && !defined __AVX2__
 #define RT_WIDE 1
 #else
 #define RT_WIDE 0
