@@ -51,13 +51,20 @@ static bool count_samples(struct job *job, const char *key, int64_t *taken, stru
   return open;
 }
 
-static bool check_warmup(const struct job *job, const char *key, struct diagnostics *diags) {
-  if (job->schedule.warmup_steps <= job->training.steps) return true;
-  diag_error(diags, job_where(job, "schedule.warmup_steps"),
-             "'schedule.warmup_steps' must be at most the steps of the run, which are %lld, not %lld",
-             (long long)job->training.steps, (long long)job->schedule.warmup_steps);
-  diag_note(diags, job_where(job, key), "'%s' makes so many", key);
+/* Whether the steps of the run reach what `key` says, as gen/spec/rules.c asks where the job has steps. */
+static bool check_reached(const struct job *job, const char *key, int64_t steps, const char *cause,
+                          struct diagnostics *diags) {
+  if (steps <= job->training.steps) return true;
+  diag_error(diags, job_where(job, key), "'%s' must be at most the steps of the run, which are %lld, not %lld", key,
+             (long long)job->training.steps, (long long)steps);
+  diag_note(diags, job_where(job, cause), "'%s' makes so many", cause);
   return false;
+}
+
+static bool check_steps(const struct job *job, const char *cause, struct diagnostics *diags) {
+  bool averages = job->training.ema.decay > 0;
+  return check_reached(job, "schedule.warmup_steps", job->schedule.warmup_steps, cause, diags) &&
+         (!averages || check_reached(job, "training.ema.every", job->training.ema.every, cause, diags));
 }
 
 bool find_steps(struct job *job, struct diagnostics *diags) {
@@ -80,5 +87,5 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   }
   int64_t micro_batches = epochs * sharing.in_epoch + rest / batch + (rest % batch != 0);
   job->training.steps = rt_share_steps(&sharing, micro_batches);
-  return check_warmup(job, key, diags);
+  return check_steps(job, key, diags);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/spec/scalar.h"
 #include "gen/spec/schema.h"
 
 const char *schema_type_words(const char *type) {
@@ -137,6 +138,17 @@ static const char *boolean_meant(const struct spec_node *node) {
   return NULL;
 }
 
+/* A number or a truth in quotes is text: what it would be without them. */
+static struct spec_node unquoted(const struct spec_node *node) {
+  struct spec_node plain = *node;
+  if (node->kind == SPEC_STRING && node->text[0] != '\0') scalar_resolve(&plain);
+  return plain;
+}
+
+static void help_unquoted(struct check *c, const struct spec_node *node) {
+  help(c, "quotes make it text; write it without them: ", node->text, "");
+}
+
 bool check_type(struct check *c, const json_t *schema, const struct subject *s) {
   const json_t *types = json_object_get(schema, "type");
   const char *words;
@@ -148,6 +160,8 @@ bool check_type(struct check *c, const json_t *schema, const struct subject *s) 
   if (s->node->kind == SPEC_NULL && strcmp(words, "a group of keys") == 0)
     help(c, "a group without keys is ", "{}", "");
   if (strcmp(words, "true or false") == 0) help(c, "did you mean ", boolean_meant(s->node), "?");
+  const struct spec_node plain = unquoted(s->node);
+  if (plain.kind != s->node->kind && match_types(c, types, &plain, &words)) help_unquoted(c, s->node);
   if (strcmp(words, "text") == 0 && scalar) help(c, "write it in quotes: \"", s->node->text, "\"");
   return false;
 }
@@ -165,11 +179,19 @@ static bool equals(const struct spec_node *node, const json_t *value) {
 static bool check_enum(struct check *c, const json_t *schema, const struct subject *s) {
   const json_t *choices = json_object_get(schema, "enum"), *choice;
   size_t i;
-  json_array_foreach(choices, i, choice) if (equals(s->node, choice)) return true;
+  const struct spec_node plain = unquoted(s->node);
+  bool without = false;
+  json_array_foreach(choices, i, choice) {
+    if (equals(s->node, choice)) return true;
+    without = without || (plain.kind != s->node->kind && equals(&plain, choice));
+  }
   const char *words = schema_list_text(c->arena, choices);
   words = arena_printf(c->arena, json_array_size(choices) > 1 ? "one of %s" : "'%s'", words);
   check_report(c, s->node->where, "'%s' must be %s, not %s", s->name, words, spec_describe(c->arena, s->node));
-  check_meant_choice(c, schema, s->node);
+  if (without)
+    help_unquoted(c, s->node);
+  else
+    check_meant_choice(c, schema, s->node);
   return false;
 }
 

@@ -1,5 +1,7 @@
 #include "gen/spec/rules.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "gen/spec/device.h"
@@ -16,6 +18,7 @@ struct rule {
 static const struct rule rules[] = {
     {.key = "schedule.warmup_steps", .bound = "training.steps"},
     {.key = "schedule.decay_steps", .bound = "schedule.warmup_steps", .at_least = true, .free_at_zero = true},
+    {.key = "training.ema.every", .bound = "training.steps"}, /* else the averages are the weights of the start */
     {.key = "schedule.min_lr", .bound = "optimizer.lr"},
     {.key = "schedule.start_weight_decay", .bound = "optimizer.weight_decay", .below_something = true},
 };
@@ -124,8 +127,30 @@ static void check_optimizer(const struct spec_node *job, struct diagnostics *dia
   if (lomo) check_exclusions(job, of_lomo, sizeof of_lomo / sizeof *of_lomo, diags);
 }
 
+/* Programs compute in float32, where a number beyond its range is infinite, and one below it 0 or of few digits. */
+static void check_range(struct arena *arena, const struct spec_node *node, const char *path,
+                        struct diagnostics *diags) {
+  if (node->kind == SPEC_MAP || node->kind == SPEC_LIST) {
+    for (int i = 0; i < node->count; i++) {
+      const struct spec_entry *entry = &node->entries[i];
+      bool below = node->kind == SPEC_MAP && path[0] != '\0';
+      const char *inner = node->kind == SPEC_LIST ? path
+                          : below                 ? arena_printf(arena, "%s.%s", path, entry->key)
+                                                  : entry->key;
+      check_range(arena, entry->value, inner, diags);
+    }
+    return;
+  }
+  double size = fabs(node->real);
+  if (node->kind != SPEC_REAL || size == 0 || (size >= FLT_MIN && size <= FLT_MAX)) return;
+  diag_error(diags, node->where, "'%s' must be a number that float32 holds, not %s", path,
+             spec_number(arena, node->real, false));
+  diag_help(diags, "these are 0 and from %.3g to %.3g in size", (double)FLT_MIN, (double)FLT_MAX);
+}
+
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) check_rule(arena, job, &rules[i], diags);
+  check_range(arena, job, "", diags);
   check_samples(job, diags);
   check_optimizer(job, diags);
   check_masking(arena, job, diags);

@@ -5,8 +5,10 @@ import math
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
+FLOAT32 = np.finfo(np.float32)
 SCHEMA = json.loads((ROOT / "schemas" / "job.schema.json").read_text())
 
 
@@ -30,6 +32,13 @@ def compared(job, key):
         return schema
     group, name = key.split(".")
     return default_of(job.get(group, {}), SCHEMA["properties"][group], name)
+
+
+def reals(value):
+    """All numbers of a job with a fraction or an exponent."""
+    if isinstance(value, (dict, list)):
+        return [number for one in (value.values() if isinstance(value, dict) else value) for number in reals(one)]
+    return [value] if isinstance(value, float) else []
 
 
 def in_backward_holds(job):
@@ -174,6 +183,11 @@ def rules_hold(job):
     """What gen/spec/rules.c says."""
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:
+        return False
+    steps, averages = compared(job, "training.steps"), job.get("training", {}).get("ema", {})
+    if averages and averages.get("every", 1) > (steps or math.inf):
+        return False
+    if not all(number == 0 or FLOAT32.tiny <= abs(number) <= FLOAT32.max for number in reals(job)):
         return False
     if job.get("schedule", {}).get("wd_incr_style", "constant") != "constant":
         end = compared(job, "optimizer.weight_decay")
