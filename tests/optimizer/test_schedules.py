@@ -176,6 +176,15 @@ class Schedules(unittest.TestCase):
         self.check_transformers({"name": "linear", "warmup_steps": 100},
                                 lambda o, **k: theirs.get_linear_schedule_with_warmup(o, num_training_steps=STEPS, **k))
 
+    def test_no_decay(self):
+        """A decay that ends with the warm-up has no step of its own: the lowest rate comes next."""
+        truth = by_torch(lambda o: theirs.get_linear_schedule_with_warmup(o, 100, 100))
+        self.check({"name": "linear", "warmup_steps": 100, "decay_steps": 100},
+                   lambda at: truth[at + 1] if at < 99 else LR if at == 99 else truth[at])
+        for name in ("cosine", "cosine_with_restarts", "polynomial", "wsd"):
+            self.check({"name": name, "warmup_steps": 100, "decay_steps": 100, "min_lr": 1e-4},
+                       lambda at: LR * warm(at, 100) if at < 100 else 1e-4)
+
     def test_transformers_cosine(self):
         self.check_transformers({"name": "cosine", "warmup_steps": 100},
                                 lambda o, **k: theirs.get_cosine_schedule_with_warmup(o, num_training_steps=STEPS, **k))
