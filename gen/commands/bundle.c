@@ -130,6 +130,7 @@ int bundle_write(const struct options *options, const char *folder) {
 bool bundle_build(const struct options *options, const char *folder, const char *program) {
   struct words command = words_in(options->arena);
   if (bundle_write(options, folder) != STATUS_OK) return false;
+  words_split(&command, "env QUIET=1"); /* its output is a name that lasts until the program is whole */
   words_add(&command, "sh");
   words_add(&command, arena_printf(options->arena, "%s/build.sh", folder));
   words_add(&command, program);

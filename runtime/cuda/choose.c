@@ -1,5 +1,6 @@
 /* Which GPU, and whether it will do. */
 #include "runtime/cuda/state.h"
+#include "runtime/process/device.h"
 #include "runtime/process/world.h"
 
 #include <stdlib.h>
@@ -56,11 +57,20 @@ static bool check_architecture(const struct cuda_device *device, struct problem 
                  gpu->minor);
 }
 
+static bool count_devices(int *count, struct problem *problem) {
+  cudaError_t error = cudaGetDeviceCount(count);
+  return (error == cudaSuccess && *count > 0) || explain_none(error, problem);
+}
+
+bool rt_device_present(struct problem *problem) {
+  int count = 0;
+  return count_devices(&count, problem);
+}
+
 bool rt_cuda_choose(struct cuda_device *device, struct problem *problem) {
   const struct world *world = rt_world();
   int count = 0;
-  cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) return explain_none(error, problem);
+  if (!count_devices(&count, problem)) return false;
   if (count > 1 && world->local_rank >= count) {
     rt_problem(problem, "%d ranks on a machine with %d GPU%s", world->local_ranks, count, plural(count));
     return rt_help(problem, "start at most %d there: devices.per_node", count);
@@ -69,7 +79,7 @@ bool rt_cuda_choose(struct cuda_device *device, struct problem *problem) {
   device->number = count > 1 ? world->local_rank : 0;
   RT_CUDA(cudaGetDeviceProperties(&device->properties, device->number));
   if (!check_architecture(device, problem)) return false;
-  error = cudaSetDevice(device->number);
+  cudaError_t error = cudaSetDevice(device->number);
   if (error == cudaSuccess) error = cudaFree(NULL); /* makes the context */
   if (error == cudaSuccess) return true;
   rt_problem(problem, "GPU %d (%s) cannot be used: %s (%s)", device->number, device->properties.name,

@@ -2,6 +2,7 @@
 #include "runtime/evaluator.h"
 
 #include "runtime/files/mapping.h"
+#include "runtime/process/device.h"
 #include "runtime/process/flags.h"
 #include "runtime/report/digits.h"
 #include "runtime/run/run.h"
@@ -47,7 +48,7 @@ struct accel_run *accel_evaluation_start(const struct accel_program *program, in
   run = (struct accel_run){.program = program, .watch = &watch};
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
-  if (!rt_data_open_eval(&run.data, program, asked.data, &problem) ||
+  if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.data, program, asked.data, &problem) ||
       !rt_arena_open(&run.arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
   return &run;

@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/save.h"
 #include "runtime/files/files.h"
+#include "runtime/process/device.h"
 #include "runtime/process/flags.h"
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
@@ -79,7 +80,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
   const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
-  bool open = rt_data_open(&run->data, program, own, data, &problem) &&
+  bool open = rt_device_is_there(&problem) && rt_data_open(&run->data, program, own, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
   const struct arena_parts parts = parts_of(program);

@@ -9,6 +9,7 @@
 #   RUNTIME_CFLAGS for the runtime's files; -O2 -g
 #   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
 #   TARGETS        architectures for which kernels are compiled, sm_90a; all that the program names
+#   QUIET          not empty: nothing is said of what was built
 #   JOBS           how many files are compiled at a time
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -140,4 +141,4 @@ fi
 # shellcheck disable=SC2086
 "$cc" $cflags $fast $quiet -fopenmp $include $flags -o "$output" "$program.c" ${hooks:-} ${kernels:-} \
   -Wl,--start-group $archives -Wl,--end-group $libs $json_libs -fopenmp -lm -lpthread
-echo "built $output"
+[ -n "${QUIET:-}" ] || echo "built $output"

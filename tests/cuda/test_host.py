@@ -44,6 +44,13 @@ class Host(unittest.TestCase):
             write_data(trainer.folder, 1)
             trainer.build()
             cls.made[name] = (of_a_step(trainer), trainer.rows)
+        cls.trainer = trainer
+
+    def test_no_driver(self):
+        """That there is no driver is said before anything of the data, which may be where the GPU is."""
+        for flags in ([], ["--data", "nowhere"]):
+            with self.assertRaisesRegex(AssertionError, "error: no NVIDIA driver on this machine"):
+                self.trainer.run(*flags, STANDIN_DRIVER="0")
 
     def test_a_step(self):
         """A launch, a copy of the batch to its ring and from there, a report, and the events between them."""
