@@ -16,6 +16,7 @@
 #include "gen/plan/report/report.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/plan/target.h"
+#include "runtime/report/terminal.h"
 
 static bool is_pass(const char *name) {
   for (int i = 0; pass_name(i) != NULL; i++)
@@ -114,6 +115,16 @@ int command_generate(const struct options *options) {
   return good ? STATUS_OK : STATUS_CANNOT;
 }
 
+/* On a terminal, what continues a line stands below what its label says. */
+static void print_lines(struct arena *arena, const char *text) {
+  enum { LABEL = 10 };
+  for (const char *at = text; *at != '\0';) {
+    size_t length = strcspn(at, "\n");
+    rt_print_line(arena_copy(arena, at, length), LABEL);
+    at += length + (at[length] == '\n');
+  }
+}
+
 int command_plan(const struct options *options) {
   struct travel travel;
   int status = begin(&travel, options);
@@ -129,6 +140,9 @@ int command_plan(const struct options *options) {
                    choices_text(travel.program), prediction_text(travel.program));
   json_t *predicted = options->json && network != NULL ? cost_json(travel.program, network) : NULL;
   const char *text = options->json ? report_json(travel.program, predicted) : people;
-  fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
+  if (travel.dumped != NULL || options->json)
+    fputs(travel.dumped != NULL ? travel.dumped : text, stdout);
+  else
+    print_lines(options->arena, text);
   return finish(&travel, STATUS_OK);
 }

@@ -11,6 +11,7 @@
 #include "runtime/process/world.h"
 #include "runtime/report/digits.h"
 #include "runtime/report/laps.h"
+#include "runtime/report/terminal.h"
 #include "runtime/run/outputs.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
@@ -131,14 +132,15 @@ int64_t accel_steps(const struct accel_run *run) {
 
 static void print_headline(const struct accel_run *run) {
   const struct accel_program *program = run->program;
-  char data[600];
+  char data[600], line[1000];
   rt_data_describe(&run->data, data, sizeof data);
   int ranks = rt_world()->ranks;
   size_t planned = program->device_bytes > 0 ? program->device_bytes : program->arena_bytes;
-  printf("%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB\n", program->name, program->summary, ranks,
-         ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
-  if (run->bound[0] != '\0') printf("%s\n", run->bound);
-  printf("%s\n", data);
+  snprintf(line, sizeof line, "%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB", program->name, program->summary,
+           ranks, ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
+  rt_print_line(line, 2);
+  if (run->bound[0] != '\0') rt_print_line(run->bound, 2);
+  rt_print_line(data, 2);
   fflush(stdout);
 }
 

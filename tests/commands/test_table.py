@@ -1,10 +1,15 @@
 """The table of commands and options against all that is made of it: --help, the man page, the completion, docs/commands.md, and what
 a command line is refused for. `--accept` writes the tables of docs/commands.md. TAP."""
 
+import fcntl
+import os
 import pathlib
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
@@ -50,6 +55,32 @@ def screens(known):
     report("--help fits a screen of 24 lines of 80 columns", wide(overview) + ([f"{len(lines)} lines"] if len(lines) > 23 else []))
     helps = [run("help", topic).stdout for topic in [*known, *re.findall(r"^  (\w+) ", run("help", "job").stdout, re.M), "elsewhere"]]
     report("every help has lines of 80 columns", [line for text in helps for line in wide(text)])
+
+
+def shown(columns, *words):
+    """What a command prints on a terminal of so many columns."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([GENERATOR, *words], stdout=inner, stdin=subprocess.DEVNULL) as process:
+        os.close(inner)
+        text = b""
+        try:
+            while piece := os.read(outer, 4096):
+                text += piece
+        except OSError:
+            pass  # its other end is closed
+    os.close(outer)
+    return text.decode().replace("\r\n", "\n") if process.returncode == 0 else ""
+
+
+def plans():
+    """A plan's lines end where a terminal's do, between words; elsewhere each is one line."""
+    job = TREE / "examples" / "jobs" / "tiny.yaml"
+    one = run("plan", job).stdout
+    narrow = shown(80, "plan", job)
+    wrong = wide(narrow) + ([] if wide(one) else ["the plan has no long line to break"])
+    wrong += [] if narrow.split() == one.split() else ["other words on a terminal"]
+    report("a plan on a terminal of 80 columns", wrong + ([] if shown(300, "plan", job) == one else ["broken on a wide terminal"]))
 
 
 def arguments(command):
@@ -129,6 +160,7 @@ def main():
     tables = {command: options_of(command) for command in commands()}
     document("--accept" in sys.argv)
     screens(tables)
+    plans()
     lines_of_command(tables)
     completion(tables)
     manual(tables)
