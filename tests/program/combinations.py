@@ -11,9 +11,9 @@ import re
 import sys
 import tempfile
 
-import walk
+import keys
 
-PAGE = walk.TREE / "docs" / "combinations.md"
+PAGE = keys.TREE / "docs" / "combinations.md"
 HEAD = """# Which keys go together
 
 Every key of the job works with every other one, but for what this page lists: that is refused when the program is
@@ -42,11 +42,11 @@ MOST = 2  # contexts that a pair is tried in
 
 def choices():
     """Key to the values that a pair is tried with."""
-    defaults = {key: schema.get("default") for key, schema in walk.leaves()}
+    defaults = {key: schema.get("default") for key, schema in keys.leaves()}
     found = {}
-    for key, values in walk.all_values().items():
+    for key, values in keys.all_values().items():
         values = [value for value in values if value != defaults.get(key) and value not in (0, False, [])]
-        if "enum" not in dict(walk.leaves())[key]:
+        if "enum" not in dict(keys.leaves())[key]:
             values = values[:1]
         if values:
             found[key] = values
@@ -56,7 +56,7 @@ def choices():
 def names(key):
     """The names that the group of a key can have, its default first; just None where a group has none."""
     group = key.split(".")[0]
-    schema = walk.target(walk.SCHEMA["properties"][group]).get("properties", {}).get("name")
+    schema = keys.target(keys.SCHEMA["properties"][group]).get("properties", {}).get("name")
     if schema is None or key == f"{group}.name":
         return [None]
     return [schema["default"]] + [name for name in schema["enum"] if name != schema["default"]]
@@ -70,15 +70,15 @@ class Table:
 
     def job(self, base, settings):
         """A base with (key, value, name of the key's group) for each setting."""
-        job = dict(walk.BASES[base])
+        job = dict(keys.BASES[base])
         for key, value, name in settings:
             named = key.split(".")[0] + ".name"
-            job |= {**walk.companions(named, name), named: name} if name else {}
-            job |= walk.companions(key, value)
+            job |= {**keys.companions(named, name), named: name} if name else {}
+            job |= keys.companions(key, value)
         return job | {key: value for key, value, _ in settings}
 
     def ask(self, base, settings, number):
-        return walk.generate(self.job(base, settings), self.folder, f"pair{number}")
+        return keys.generate(self.job(base, settings), self.folder, f"pair{number}")
 
     def takes(self, one, at, number):
         """Whether a key is taken by itself at (base, name)."""
@@ -89,10 +89,10 @@ class Table:
 
     def alone(self, one, number):
         """Yields the (base, name) that take a key by itself; asks no further than is wanted."""
-        where = (at for at in itertools.product(walk.BASES, names(one[0])) if self.takes(one, at, number))
+        where = (at for at in itertools.product(keys.BASES, names(one[0])) if self.takes(one, at, number))
         first = next(where, None)
         if first is None:
-            raise AssertionError(f"tests/program/walk.py: nothing takes {one} alone; what does it need beside it?")
+            raise AssertionError(f"tests/program/keys.py: nothing takes {one} alone; what does it need beside it?")
         yield first
         yield from where
 
@@ -107,10 +107,10 @@ class Table:
     def together(self, pair, number):
         """Of these, MOST, and as many of the bases that are not among them."""
         first = set()
-        for at in itertools.islice(self.common(pair, walk.BASES, number), MOST):
+        for at in itertools.islice(self.common(pair, keys.BASES, number), MOST):
             first.add(at[0])
             yield at
-        yield from itertools.islice(self.common(pair, [base for base in walk.BASES if base not in first], number), MOST)
+        yield from itertools.islice(self.common(pair, [base for base in keys.BASES if base not in first], number), MOST)
 
     def where(self, pair, number):
         """Where a pair is tried; when no context is good for both, where the first is told of the other."""
@@ -218,7 +218,7 @@ def listed(text):
 def main():
     with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
         folder = pathlib.Path(name)
-        walk.write_data(folder)
+        keys.write_data(folder)
         text = page(folder)
     if "--accept" in sys.argv:
         PAGE.write_text(text)

@@ -14,6 +14,8 @@ from safetensors.numpy import load_file, save_file
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 MODELS = TREE / "examples" / "models"
+# What of a line of metrics.jsonl follows from the clock.
+TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s")
 FAST = "-std=c17 -O1 -march=native"  # CFLAGS of what is to compile soon, not to run soon
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
@@ -94,5 +96,5 @@ def relative(a, b):
     return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
 
 
-__all__ = ["FAST", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order", "splits",
+__all__ = ["FAST", "TIMES", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order", "splits",
            "TRAIN"]

@@ -6,25 +6,25 @@ import pathlib
 import tempfile
 import unittest
 
-import walk
+import keys
 
 
 def contexts(key):
     """Jobs in which a key may make sense: each base, with each name that its group can have."""
     group = key.split(".")[0]
-    names = walk.by_type("", walk.target(walk.SCHEMA["properties"][group]).get("properties", {}).get("name", {}))
-    for base, name in itertools.product(walk.BASES.values(), names or [None]):
+    names = keys.by_type("", keys.target(keys.SCHEMA["properties"][group]).get("properties", {}).get("name", {}))
+    for base, name in itertools.product(keys.BASES.values(), names or [None]):
         own = {f"{group}.name": name} if name else {}
-        yield {**base, **walk.companions(key, None), **walk.companions(f"{group}.name", name), **own}
+        yield {**base, **keys.companions(key, None), **keys.companions(f"{group}.name", name), **own}
 
 
 class Absent(unittest.TestCase):
     def test_defaults_leave_no_trace(self):
-        defaults = {key: schema["default"] for key, schema in walk.leaves() if "default" in schema}
+        defaults = {key: schema["default"] for key, schema in keys.leaves() if "default" in schema}
         self.assertGreater(len(defaults), 20)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            walk.write_data(folder)
+            keys.write_data(folder)
             for key, default in defaults.items():
                 with self.subTest(key=key):
                     self.check(key, default, folder)
@@ -32,9 +32,9 @@ class Absent(unittest.TestCase):
     def check(self, key, default, folder):
         for job in contexts(key):
             job = {name: value for name, value in job.items() if name != key}
-            never = walk.generate(job, folder)
-            default = walk.default_of(job, key, default)
-            named = walk.generate({**job, key: default}, folder)
+            never = keys.generate(job, folder)
+            default = keys.default_of(job, key, default)
+            named = keys.generate({**job, key: default}, folder)
             if isinstance(never, str) and isinstance(named, str):
                 self.assertEqual(never, named, f"{key}: {default} changes the program")
                 return

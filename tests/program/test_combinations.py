@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import combinations
-import walk
+import keys
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 COUNT = int(os.environ.get("COUNT", 120))
@@ -24,7 +24,7 @@ class Combinations(unittest.TestCase):
         pairs = sorted(combinations.all_pairs(combinations.choices()), key=json.dumps)
         chosen = drawer.sample(pairs, min(COUNT, len(pairs)))
         with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
-            walk.write_data(pathlib.Path(name))
+            keys.write_data(pathlib.Path(name))
             table = combinations.Table(pathlib.Path(name))
             refused = {as_listed(pair): message for pair, message in combinations.refusals(chosen, table)}
         for pair in chosen:

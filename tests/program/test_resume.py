@@ -7,14 +7,13 @@ import random
 import shutil
 import unittest
 
-from harness import MODELS, Trainer, load_file
+from harness import MODELS, TIMES, Trainer, load_file
 
 GPT = {"source": str(MODELS / "nanogpt.c"),
        "config": {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8, "bias": True}}
 DROPPING = {"source": str(MODELS / "gpt2.c"),
             "config": {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8, "dropout": 0.2}}
 TABLE = {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 1, "width": 8, "n_classes": 3}}
-TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms")
 STEPS = 24
 
 

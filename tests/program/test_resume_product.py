@@ -13,15 +13,16 @@ import subprocess
 import tempfile
 import unittest
 
-import walk
-from test_walk import TIMES, library_flags
+import keys
+from harness import TIMES
+from matrix import library_flags
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 RESUMES = os.environ.get("RESUMES", "12")
 STEPS = 14
-BASE = {**walk.BASES["mlp_table"], "training.steps": STEPS, "checkpoint.every": 1000, "checkpoint.resume": "auto",
+BASE = {**keys.BASES["mlp_table"], "training.steps": STEPS, "checkpoint.every": 1000, "checkpoint.resume": "auto",
         "model.config": {"n_layer": 1, "width": 7, "n_classes": 3}}
-OPTIMIZERS = [{"optimizer.name": name} for name in walk.all_values()["optimizer.name"]] + [
+OPTIMIZERS = [{"optimizer.name": name} for name in keys.all_values()["optimizer.name"]] + [
     {"optimizer.name": "sgd", "optimizer.momentum": 0.9, "optimizer.nesterov": True},
     {"optimizer.name": "rmsprop", "optimizer.momentum": 0.5, "optimizer.centered": True},
     {"optimizer.name": "adamw", "optimizer.state_dtype": "bf16_stochastic"}, {"optimizer.name": "adamw", "optimizer.state_dtype": "8bit"},
@@ -32,7 +33,7 @@ PRECISIONS = [{}, {"precision.mixed_precision": "bf16"}, {"precision.mixed_preci
               {"precision.param_dtype": "bf16"}]
 ACCUMULATIONS = [{}, {"accumulation.num_steps": 3}, {"accumulation.num_steps": 4, "accumulation.sync_with_dataloader": False},
                  {"accumulation.num_steps": 2, "accumulation.normalize": "tokens", "training.on_nonfinite": "skip"}]
-SCHEDULES = [{"schedule.name": name, **walk.companions("schedule.name", name)} for name in walk.all_values()["schedule.name"]]
+SCHEDULES = [{"schedule.name": name, **keys.companions("schedule.name", name)} for name in keys.all_values()["schedule.name"]]
 SAMPLERS = [{}, {"data.shuffle": False}, {"data.drop_last": False}, {"training.ema": {"decay": 0.9, "every": 2}}]
 
 
@@ -71,14 +72,14 @@ class Product(unittest.TestCase):
         done = refused = 0
         with tempfile.TemporaryDirectory(prefix="accel-product-") as name:
             folder = pathlib.Path(name)
-            walk.write_data(folder)
+            keys.write_data(folder)
             rows = (folder / "rows.csv").read_text().splitlines()
             (folder / "rows.csv").write_text("\n".join(rows[:50]) + "\n")
             for parts in product:
                 if done == wanted:
                     break
                 job = {**BASE, **{key: value for part in parts for key, value in part.items()}}
-                text = walk.generate(job, folder)
+                text = keys.generate(job, folder)
                 if isinstance(text, str):
                     self.check(job, text, folder, pick)
                     done += 1

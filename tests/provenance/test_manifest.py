@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 import jsonschema
 from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others lie in tests/program
 from matrix import ADAMW, BF16, COSINE, NO_DECAY, gpt, gru, mlp  # isort: skip
-import walk  # isort: skip
+import keys  # isort: skip
 
 SCHEMA = json.loads((TREE / "schemas" / "manifest.schema.json").read_text())
 JOBS = {
@@ -193,12 +193,12 @@ class Manifests(unittest.TestCase):
 
     def test_keys_are_complete(self):
         """Every line that goes when a key gets a value that a user might give it has the key: values of
-        tests/program/walk.py, which the generator does not know."""
+        tests/program/keys.py, which the generator does not know."""
         groups = {"gpt2": ("model", "accumulation", "memory", "optimizer", "schedule", "checkpoint", "tracking"), "gru": "precision", "table": ("data", "training", "optimizer.name")}
         tried = gone = missing = 0
         for name, recorded in self.made.items():
             present = {key["key"] for key in recorded.manifest["keys"]}
-            for key, values in walk.all_values().items():
+            for key, values in keys.all_values().items():
                 if key not in present or not key.startswith(groups[name]):
                     continue
                 for value in values[:2]:

@@ -178,7 +178,7 @@ def all_values():
     for key, schema in leaves():
         values = VALUES[key] if key in VALUES else by_type(key, schema)
         if not values and key not in VALUES:
-            raise AssertionError(f"tests/program/walk.py: VALUES has no values for the new key {key}")
+            raise AssertionError(f"tests/program/keys.py: VALUES has no values for the new key {key}")
         if values:
             found[key] = values
     return found

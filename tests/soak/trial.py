@@ -1,0 +1,344 @@
+"""One drawn job with its model, tried: generated, compiled, audited, run, resumed, evaluated, and let write."""
+
+import functools
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+import jobs
+import models
+import numpy as np
+from jobs import TREE, keys
+
+sys.path.insert(0, str(TREE / "tests" / "parallel"))
+sys.path.insert(0, str(TREE / "tests" / "cuda"))
+
+from harness import GENERATOR, TIMES  # noqa: E402
+from matrix import tool  # noqa: E402
+from ranks import MPI, free_port, library_flags  # noqa: E402
+from safetensors.numpy import save_file  # noqa: E402
+
+WARNINGS = ["-std=c17", "-Wall", "-Wextra", "-Werror"]
+ARCH = {"native": "native", "x86-64-v3": "x86-64-v3", "avx512": "x86-64-v4", "avx512-bf16": "cooperlake", "amx": "sapphirerapids"}
+HERE = ("native", "x86-64-v3")  # programs of these run on every machine that tests run on
+NEVER = 120  # seconds: what takes longer hangs
+DIVERGED = re.compile(r"(infinite or not a number|not finite|is -?nan|is -?inf)")
+
+
+class Failed(Exception):
+    """What broke a promise: at which stage, and what was said."""
+
+    def __init__(self, stage, said):
+        super().__init__(f"{stage}: {said}")
+        self.stage, self.said = stage, said
+
+    def kind(self):
+        """The same for the same cause: the first line that names an error, without what differs from draw to draw."""
+        lines = [line for line in self.said.splitlines() if line.strip()]
+        line = next((line for line in lines if re.search(r"error|broken|assert|differs|signal", line)), lines[0] if lines else "")
+        line = re.sub(r"^\S+:\d+:\d+: ", "", line)
+        return self.stage + ": " + re.sub(r"[\w.]*\d[\w.]*|0x\w+|'[^']*'|‘[^’]*’", "N", line)[:150]
+
+
+class Refused(Exception):
+    """The generator said no, with messages."""
+
+    def __init__(self, said):
+        super().__init__(said)
+        self.said = said
+        # What is missing in the whole job has no place in it.
+        self.placed = re.search(r"^\S+:\d+:\d+: (error|note): |^job\.yaml: error: missing key '\w+' in job$", said, re.M) is not None
+
+
+def write_data(folder):
+    """The files that jobs.SOURCES names."""
+    rng = np.random.default_rng(5)
+    corpus = rng.integers(97, 123, 400).astype(np.uint8)
+    (folder / "corpus.txt").write_bytes(corpus.tobytes())
+    (folder / "more.txt").write_bytes(corpus[::-1].tobytes())
+    tokens = corpus.astype("<u2")
+    (folder / "tokens.u16").write_bytes(tokens.tobytes())
+    (folder / "llmc.bin").write_bytes(struct.pack("<256i", 20240520, 1, len(tokens), *[0] * 253) + tokens.tobytes())
+    np.save(folder / "tokens.npy", tokens)
+    documents = [f"d{i}.txt" for i in range(12)]
+    for name in documents:
+        (folder / name).write_bytes(rng.integers(97, 123, rng.integers(1, 40)).astype(np.uint8).tobytes())
+    subprocess.run([GENERATOR, "data", *documents, "-o", "all.tok"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    rows = rng.normal(size=(40, models.FEATURES)).astype(np.float32).round(3)
+    labels, values = rng.integers(models.CLASSES, size=40), rng.normal(size=40).round(3)
+    for name, of in (("rows", labels), ("values", values), ("rows2", labels[::-1])):
+        lines = (",".join(map(str, [*row.tolist(), label])) for row, label in zip(rows, of.tolist()))
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    np.save(folder / "rows.npy", rows)
+    np.save(folder / "labels.npy", labels.astype(np.int64))
+    np.save(folder / "values.npy", values.astype(np.float32))
+    shutil.copy(TREE / "tests" / "soak" / "hooks.c", folder)
+
+
+@functools.cache
+def flags(words, package):
+    return library_flags(words, package=package)
+
+
+def said_by(result):
+    return result.stdout + result.stderr
+
+
+class Trial:
+    def __init__(self, model, job, folder, optimize="-O0"):
+        self.model, self.job, self.folder, self.optimize = model, job, folder, optimize
+        self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "diverged"), 0)
+        self.ranks = job.get("devices.per_node", 1)
+        self.cuda = job.get("devices.kind") == "cuda"
+        self.arch = job.get("devices.arch", "native")
+
+    # Files and commands.
+
+    def write(self):
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
+        (self.folder / "model.c").write_text(self.model.text())
+        self.places = keys.write(self.job, self.folder / "job.yaml")
+
+    def command(self, *words, stage, **environment):
+        environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", **environment}
+        try:
+            result = subprocess.run([str(word) for word in words], cwd=self.folder, capture_output=True, text=True, errors="replace",
+                                    timeout=NEVER, env=environment, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(stage, f"error: no end after {NEVER} s of {words[0]}") from late
+        if result.returncode < 0 or result.returncode > 128:
+            raise Failed(stage, f"error: ended by signal {result.returncode}\n{said_by(result)}")
+        return result
+
+    def generate(self, program="train"):
+        """Writes PROGRAM.c; a refusal must have left none."""
+        out = self.folder / f"{program}.c"
+        out.unlink(missing_ok=True)
+        result = self.command(GENERATOR, "job.yaml", "-o", out, "--program", program, stage=f"generate {program}")
+        if result.returncode == 0:
+            return out
+        if out.exists() or result.returncode not in (1, 2) or "error: " not in result.stderr:
+            raise Failed(f"generate {program}", f"error: status {result.returncode}, program left: {out.exists()}\n{result.stderr}")
+        raise Refused(result.stderr)
+
+    def compile(self, source):
+        """An executable, or None where this machine cannot have one."""
+        stage = f"compile {source.stem}"
+        if self.cuda:
+            return self.compile_cuda(source, stage)
+        package = "accel-runtime-mpi" if self.ranks > 1 and source.stem == "train" else "accel-runtime"
+        if self.arch not in ARCH:
+            return None
+        own = ["hooks.c"] if "hooks.source" in self.job and source.stem == "train" else []
+        march = f"-march={ARCH[self.arch]}"
+        self.check(stage + " clang", tool("clang"), *WARNINGS, march, "-fsyntax-only", *flags("--cflags", package), source)
+        program = source.with_suffix("")
+        self.check(stage + " gcc", "gcc", *WARNINGS, march, self.optimize, *flags("--cflags", package), "-c", source, "-o", f"{program}.o")
+        self.check(stage + " link", "gcc", march, self.optimize, *flags("--cflags", package), f"{program}.o", *own, "-o", program,
+                   *flags("--libs", package))
+        return program if self.arch in HERE else None
+
+    def compile_cuda(self, source, stage):
+        import host
+
+        program, include = source.with_suffix(""), host.headers()
+        self.check(stage + " clang", tool("clang"), *WARNINGS, "-fsyntax-only", include, source)
+        self.check(stage + " gcc", "gcc", *WARNINGS, self.optimize, include, "-c", source, "-o", f"{program}.o")
+        cxx = [flag for flag in host.CXX if flag != "-O1"]
+        self.check(stage + " g++", "g++", *cxx, self.optimize, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o")
+        own = []
+        if "hooks.source" in self.job and source.stem == "train":
+            self.check(stage + " hooks", "gcc", "-std=c17", include, "-c", "hooks.c", "-o", "hooks.o")
+            own = ["hooks.o"]
+        self.check(stage + " link", "g++", f"{program}.o", f"{program}.cu.o", *own, *host.objects(), "-o", program, "-ljansson", "-ldnnl",
+                   "-fopenmp", "-lm")
+        return program
+
+    def check(self, stage, *words):
+        result = self.command(*words, stage=stage)
+        if result.returncode != 0:
+            raise Failed(stage, said_by(result) + "\n" + " ".join(map(str, words)))
+
+    def audit(self, source):
+        result = self.command(GENERATOR, "audit", source, "--fail-on", "broken", stage=f"audit {source.stem}")
+        broken = [line for line in said_by(result).splitlines() if re.match(r"  broken ", line)]
+        if any(key.startswith("profile.") for key in self.job):  # such a program reads the clock behind each part
+            broken = [line for line in broken if "no-clock" not in line]
+        if broken or result.returncode not in (0, 1):
+            raise Failed(f"audit {source.stem}", "\n".join(["broken: " + " ".join(broken[0].split()[1:2] if broken else []), said_by(result)]))
+        self.counts["audited"] += 1
+
+    def start(self, program, *words, stage):
+        """What a program says; it must end with 0, or because of its numbers: then None."""
+        if self.ranks > 1 and self.cuda and program.stem == "train":
+            return self.start_ranks(program, words, stage)
+        several = self.ranks > 1 and program.stem == "train"
+        command = ["mpirun", "-n", self.ranks, program] if several else [program]
+        result = self.command(*command, *words, stage=stage, **(MPI if several else {}))
+        return self.ended(result.returncode, said_by(result), result.stdout, stage)
+
+    def start_ranks(self, program, words, stage):
+        environment = {**os.environ, "WORLD_SIZE": str(self.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                       "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+        running = [subprocess.Popen([program, *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(self.ranks)]
+        try:
+            said = "\n".join(process.communicate(timeout=NEVER)[0] for process in running)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(stage, f"error: no end after {NEVER} s") from late
+        finally:
+            for process in running:
+                process.kill()
+        return self.ended(max(process.returncode for process in running), said, said, stage)
+
+    def ended(self, status, said, out, stage):
+        if status == 0:
+            return out
+        if DIVERGED.search(said):
+            self.counts["diverged"] = 1
+            return None
+        raise Failed(stage, f"error: status {status}\n{said}")
+
+    # The promises.
+
+    def run(self):
+        """Raises Refused or Failed; else counts what was held."""
+        self.write()
+        self.weights()
+        source = self.generate()
+        self.counts["accepted"] += 1
+        program = self.compile(source)
+        self.counts["compiled"] += 1
+        self.audit(source)
+        if program is None or self.start(program, stage="run") is None:
+            return
+        self.counts["run"] += 1
+        rows = self.lines()
+        if not any("loss" in row for row in rows):
+            raise Failed("run", f"error: no line of metrics\n{rows}")
+        kept = self.left()
+        self.resume(program, kept)
+        if self.job.get("training.eval_interval") and "eval_loss" in rows[-1]:
+            self.evaluate(rows)
+        if self.model.predicts and self.model.domain == "tokens":
+            self.let_write()
+
+    def lines(self):
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+
+    def left(self):
+        """What a run leaves, but for the times."""
+        rows = [{key: there for key, there in row.items() if key not in TIMES} for row in self.lines()]
+        return rows, {path.name: path.read_bytes() for path in (self.folder / "run").glob("*.safetensors")}
+
+    def resume(self, program, kept):
+        """From its first checkpoint, the run ends with the same bytes."""
+        folders = [path.parent for path in (self.folder / "run").rglob("manifest.json")]
+        if not folders:
+            return
+        first = min(folders, key=lambda folder: int(folder.name.rsplit("_")[1]))
+        if self.start(program, "--resume", first.relative_to(self.folder), stage="resume") is None:
+            raise Failed("resume", "error: what was finite is not after a resume")
+        rows, files = self.left()
+        if rows != kept[0]:
+            differing = [(one, other) for one, other in zip(kept[0], rows) if one != other]
+            raise Failed("resume", f"metrics differs after {first.name}\n{differing[:2]} {len(kept[0])} {len(rows)}")
+        for name in sorted(set(files) | set(kept[1])):
+            if files.get(name) != kept[1].get(name):
+                raise Failed("resume", f"{name} differs after {first.name}")
+        self.counts["resumed"] += 1
+
+    def other(self, kind):
+        """Another program of the job, compiled and audited; None where it is refused, which must have a place."""
+        try:
+            source = self.generate(kind)
+        except Refused as refused:
+            if not refused.placed:
+                raise Failed(f"generate {kind}", "error: refused without a place\n" + refused.said) from refused
+            return None
+        program = self.compile(source)
+        self.audit(source)
+        return program
+
+    def evaluate(self, rows):
+        """The evaluator says of the weights that the run left what the run said last, or said when it was best."""
+        program = self.other("evaluate")
+        if program is None:
+            return
+        out = self.start(program, "--format", "json", stage="run evaluate")
+        if out is None:
+            return
+        told = json.loads(out)["loss"]
+        wanted = rows[-1]["eval_loss"]
+        if self.job.get("training.early_stopping.restore_best"):
+            metric = "eval_" + self.job.get("training.early_stopping.metric", "loss")
+            mode = self.job.get("training.early_stopping.mode", "min" if metric in ("eval_loss", "eval_perplexity") else "max")
+            best = (min if mode == "min" else max)([row for row in rows if metric in row], key=lambda row: row[metric])
+            wanted = best["eval_loss"]
+        if self.ranks > 1 and self.job.get("training.eval_iters") != "all":
+            return  # each rank had batches of its own
+        rounded = self.ranks > 1 or any(key.startswith("model.lora.") for key in self.job)  # other sums; merged adapters
+        if f"{told:.9g}" != f"{wanted:.9g}" and not (rounded and abs(told - wanted) <= 2e-5 * abs(wanted)):
+            raise Failed("evaluate", f"the loss differs: {told:.9g} of the evaluator, {wanted:.9g} of the trainer")
+        self.counts["evaluated"] += 1
+
+    def let_write(self):
+        program = self.other("generate")
+        if program is None:
+            return
+        out = self.start(program, "--prompt", "ab", "--tokens", "4", stage="run generate")
+        if out is not None and len(out) < 4:
+            raise Failed("run generate", f"error: it wrote {out!r}")
+        self.counts["written"] += 1
+
+    def weights(self):
+        """A file for model.weights, of the model's parameters."""
+        if "model.weights" not in self.job:
+            return
+        config = ",".join(f"{name}={json.dumps(there) if not isinstance(there, str) else there}" for name, there in self.model.config.items())
+        extent = ["--set", f"data.features={models.FEATURES}"] if self.model.domain == "rows" else \
+            ["--set", f"data.sequence_length={self.model.steps}"]
+        result = self.command(GENERATOR, "model", "check", "model.c", "--config", config, "--json", *extent, stage="model check")
+        if result.returncode != 0:
+            raise Refused(result.stderr)
+        rng, prefix = np.random.default_rng(3), self.job.get("model.weights_prefix", "")
+        arrays = {}
+        for parameter in json.loads(result.stdout)["parameters"]:
+            whole = parameter["dtype"] == "int64"
+            numbers = np.zeros(parameter["shape"], np.int64) if whole else (0.1 * rng.normal(size=parameter["shape"])).astype(np.float32)
+            arrays[prefix + parameter["name"]] = abs(numbers) if parameter["buffer"] else numbers
+        if "model.ignore" in self.job:
+            arrays["some.extra"] = np.zeros(3, np.float32)
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, self.folder / "start.safetensors")
+
+
+def repaired(refused, trial, random, fixed):
+    """The model and the job without what a refusal points at, or without any drawn key; None where nothing is left."""
+    places = re.findall(r"^(?:\S*/)?(job\.yaml|model\.c):(\d+)", refused.said, re.M)
+    named = [trial.places[int(line)] for file, line in places if file == "job.yaml" and int(line) in trial.places]
+    named = [key for key in named if key not in fixed]
+    job, model = dict(trial.job), trial.model
+    if named:
+        for key in named:
+            job.pop(key, None)
+        if not {"training.steps", "training.samples", "training.epochs"} & set(job):
+            job["training.steps"] = 3
+        return model, job
+    lines = [int(line) for file, line in places if file == "model.c"]
+    smaller = model.without_line(lines[0]) if lines and random.random() < 0.7 else None
+    if smaller is not None:
+        return smaller, job
+    drawn = [key for key in job if key not in fixed]
+    if not drawn and "missing key 'training'" in refused.said and "training.steps" not in job:
+        return model, {**job, "training.steps": 3}
+    if not drawn:
+        return None
+    job.pop(random.choice(drawn))
+    return model, job
+
+
+__all__ = ["Trial", "Failed", "Refused", "repaired", "write_data", "jobs"]
