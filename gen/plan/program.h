@@ -302,6 +302,8 @@ struct program {
     struct value *labels; /* the evaluation's input that they are compared with */
     int64_t classes;
   } predictions;
+  bool leaves_targets; /* data.packing or data.drop_last make places without a target, which is then this one */
+  int64_t no_target;
   struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 
   enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */

@@ -34,13 +34,14 @@ static bool normalize(struct program *program, struct builder *builder, const st
   return true;
 }
 
-/* Whether a batch may have places without a sample: the loss counts targets of the data, and one value of them is none.
- */
-static bool check_rest(const struct program *program, struct diagnostics *diags) {
-  const struct region *entry = program->graph->entry;
-  const struct mean *mean = &program->border.mean;
+bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
+                       struct diagnostics *diags) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
-    if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) return true;
+    if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
+      program->leaves_targets = true;
+      program->no_target = mean->without;
+      return true;
+    }
   bool packed = program->job->data.packing != PACKING_NONE;
   diag_error(diags, entry->results.items[0]->producer->where,
              "%s needs a loss that can leave targets out, and this one cannot",
@@ -65,7 +66,7 @@ bool plan_border(struct program *program, struct builder *builder, struct diagno
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
   bool leaves_out = job->data.keep_last || job->data.packing != PACKING_NONE; /* targets */
   if (by_tokens || leaves_out) border->mean = loss_mean(builder, program->graph->entry, &cause);
-  if (leaves_out && !check_rest(program, diags)) return false;
+  if (leaves_out && !leave_targets_out(program, program->graph->entry, &border->mean, diags)) return false;
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   border->skips = border->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   border->unscales = border->scaler || border->counts || border->by_share;

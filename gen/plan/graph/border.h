@@ -30,6 +30,11 @@ struct border {
  * there. */
 bool plan_border(struct program *program, struct builder *builder, struct diagnostics *diags);
 
+/* Whether a batch may have places without a target: the entry's loss, which is this mean, counts targets of the data,
+ * and one value of them is none, which becomes program->no_target. False with an error otherwise. */
+bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
+                       struct diagnostics *diags);
+
 /* What the gradient of a micro-batch's loss starts from. */
 struct seed border_seed(const struct program *program);
 

@@ -199,6 +199,8 @@ bool weigh_evaluation(struct program *program, struct builder *builder, struct d
   if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
     return refuse_drawing(program, drawn, diags);
   struct mean mean = known ? program->border.mean : loss_mean(builder, entry, &cause);
+  bool packed = job->data.packing != PACKING_NONE;
+  if (program->kind == PROGRAM_EVALUATE && packed && !leave_targets_out(program, entry, &mean, diags)) return false;
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
   if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
