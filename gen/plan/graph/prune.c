@@ -134,6 +134,8 @@ static void drop_result(struct pass *pass, struct region *callee, int index) {
 static void clear(struct pass *pass, struct region *region) {
   for (int i = 0; i < region->results.count; i++) pass->uses[region->results.items[i]->id]--;
   region->results.count = 0;
+  for (int i = 0; i < region->gradients.count; i++) pass->uses[region->gradients.items[i].value->id]--;
+  region->gradients.count = 0;
 }
 
 void prune(struct graph *graph) {
