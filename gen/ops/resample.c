@@ -4,6 +4,7 @@
  * width, one after the other; the weights are worked out here. */
 #include <math.h>
 
+#include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
 
 /* The map as a node has it: for each place of y its start, its count and its weights, in a row. */
@@ -53,8 +54,10 @@ static struct map map_new(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
+/* Without the places of x behind the last one that counts, so that the kernel reads all of its operand. */
 static struct value *resample(struct builder *builder, struct value *x, int axis, struct map map) {
   struct arena *arena = builder_arena(builder);
+  int64_t needed = 1;
   double *rows = arena_alloc(arena, (size_t)map.to * (2 + (size_t)map.from) * sizeof *rows);
   int64_t n = 0;
   for (int64_t i = 0; i < map.to; i++) {
@@ -63,12 +66,14 @@ static struct value *resample(struct builder *builder, struct value *x, int axis
     while (start < end && row[start] == 0) start++;
     while (end > start && row[end - 1] == 0) end--;
     if (start == end) start = 0, end = 0;
+    if (end > needed) needed = end;
     rows[n++] = (double)start;
     rows[n++] = (double)(end - start);
     for (int64_t j = start; j < end; j++) rows[n++] = row[j];
   }
   struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("places", map.to),
                                    attribute_reals("map", rows, n)};
+  if (needed < map.from) x = op_slice(builder, x, axis, 0, needed);
   return builder_op(builder, "resample", &x, 1, attributes, 3);
 }
 

@@ -1,0 +1,83 @@
+"""What draws of tests/soak have found, a small case for each cause: it works now, as test_soak.py holds it, or is refused."""
+
+import pathlib
+import tempfile
+import unittest
+
+from jobs import models
+from trial import Refused, Trial, write_data
+
+BASE = {"model.source": "model.c", "checkpoint.project_dir": "run", "checkpoint.every": 1, "tracking.every": 1, "data.batch_size": 3,
+        "training.steps": 3}
+TOKENS = {**BASE, "data.train.path": "corpus.txt", "data.train.format": "bytes", "data.sequence_length": 4}
+ROWS = {**BASE, "data.train.path": "rows.csv", "data.train.format": "csv", "data.features": models.FEATURES}
+
+
+class Text:
+    """A model as models.Model gives it."""
+
+    def __init__(self, text, domain):
+        self.source, self.domain = "#include <accel/model.h>\n" + text, domain
+        self.config, self.steps, self.predicts = {}, 4, "tensor predict(" in text
+
+    def text(self):
+        return self.source
+
+
+class Causes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory(prefix="accel-causes-")
+        cls.folder = pathlib.Path(cls.holder.name)
+        write_data(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.holder.cleanup()
+
+    def works(self, model, job, *counted, **words):
+        """A trial holds, and has come as far as these."""
+        domain = "tokens" if job["data.train.format"] in ("bytes", "tokens") else "rows"
+        trial = Trial(Text(model, domain), {**job, **{key.replace("__", "."): there for key, there in words.items()}}, self.folder)
+        trial.run()
+        for name in counted or ("run", "resumed"):
+            self.assertGreater(trial.counts[name], 0, name)
+
+    def refused(self, message, model, job, **words):
+        with self.assertRaises(Refused) as caught:
+            self.works(model, job, **words)
+        self.assertTrue(caught.exception.placed)
+        self.assertRegex(caught.exception.said, message)
+
+    def test_packed_evaluation(self):
+        """The evaluator leaves out the last token of each document, as the trainer does."""
+        self.works("""tensor model(scope s, tensor tokens, tensor targets) {
+  return cross_entropy(linear(at(s, "out"), embedding(at(s, "in"), tokens, 256, 5), 256), targets);
+}
+""", TOKENS, "evaluated", data__train__path="all.tok", data__train__format="tokens", data__packing="documents",
+                   training__eval_interval=1)
+
+    def test_layer_without_effect(self):
+        """A layer whose result goes nowhere has no backward."""
+        self.works("""static tensor layer(scope s, tensor x) { return add(x, linear(at(s, "a"), x, dim(x, 1))); }
+tensor model(scope s, tensor features, tensor labels) {
+  tensor x = linear(at(s, "in"), features, 3);
+  tensor y = layer(at(s, "layer"), x);
+  (void)y;
+  return cross_entropy(x, labels);
+}
+""", ROWS)
+
+    def test_last_places_unread(self):
+        """Windows and interpolation that leave out the last places of an axis: the kernel gets no more than it reads."""
+        self.works("""tensor model(scope s, tensor features, tensor labels) {
+  tensor x = reshape(features, dim(features, 0), 1, 4, 3);
+  tensor a = avg_pool2d(x, 2, 2, 0), b = interpolate_nearest(x, 2, 2), d = interpolate_bilinear_corners(x, 1, 2);
+  tensor y = concat(1, reshape(a, dim(x, 0), -1), reshape(b, dim(x, 0), -1), reshape(d, dim(x, 0), -1));
+  return cross_entropy(linear(at(s, "out"), y, 3), labels);
+}
+""", ROWS)
+
+
+if __name__ == "__main__":
+    unittest.main()
