@@ -4,7 +4,7 @@
  *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them;
  *                            either in parts of ranks (runtime/weights/pieces.h)
  *   scheduler.json           the steps that the schedule has counted, the last rate
- *   sampler.json             the position of the next sample
+ *   sampler.json             the position of the next sample, and fingerprints of the data
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte
  *   ...                      files of user code, under names of its own
  *   random_states_0.json     the seed and the step: every random number follows from these
@@ -42,6 +42,7 @@ struct checkpoint {
   int n_objects;
   const struct saved_file *files;
   int n_files;
+  const struct json_t *data; /* prints of the run's data (prints.h); NULL: none are kept */
 };
 
 /* Makes the folder beside `folder` that a checkpoint is written in. */

@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/prints.h"
 #include "runtime/files/lock.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/tensors.h"
@@ -48,9 +49,11 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
  */
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, bool in_parts, struct problem *problem) {
   int n_states = run->program->n_states;
-  return (in_parts || rt_divided_open(run->program, run->saver.own, run->saver.arrays, n_states, problem)) &&
-         rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
-         rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
+  bool read = (in_parts || rt_divided_open(run->program, run->saver.own, run->saver.arrays, n_states, problem)) &&
+              rt_checkpoint_compare(run->resumed, run->program, run->changed, sizeof run->changed, problem) &&
+              rt_checkpoint_read(run->resumed, run->program, run->saver.arrays, what, problem);
+  if (read) rt_prints_compare(run->resumed, &run->data, run->changed, sizeof run->changed);
+  return read;
 }
 
 bool rt_resume(struct accel_run *run, struct problem *problem) {

@@ -5,8 +5,8 @@
 #include "runtime/process/problem.h"
 #include "runtime/run/run.h"
 
-/* Locks the project's folder, opens the run's saver and finds the checkpoint to go on from, in run->resumed; empty: a fresh start. Once it has, it
- * does nothing more. */
+/* Locks the project's folder, opens the run's saver and finds the checkpoint to go on from, in run->resumed; empty: a
+ * fresh start. Once it has, it does nothing more. */
 bool rt_resume_choose(struct accel_run *run, struct problem *problem);
 
 /* Does the same, and then what run->resume says: fills the states, the first step, and the position of the

@@ -114,7 +114,8 @@ bool accel_mean_is_due(struct accel_run *run, int64_t at) {
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct data_split *train = &run->data.split[ACCEL_TRAIN];
   int64_t position = rt_position(run, at) + train->shift, taken = train->mixture.taken;
-  const struct checkpoint what = {.step = at, .epoch = position / taken, .index = position % taken, .lr = lr};
+  const struct checkpoint what = {
+      .step = at, .epoch = position / taken, .index = position % taken, .lr = lr, .data = run->prints};
   if (!rt_saver_wait(&run->saver, problem)) rt_save_failed(run, problem);
   run->saved_at = at;
   run->saved_time = rt_now();

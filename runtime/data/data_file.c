@@ -1,6 +1,7 @@
 #include "runtime/data/data_file.h"
 
 #include "runtime/data/token_file.h"
+#include "runtime/files/checksum.h"
 
 bool rt_format_is_rows(enum accel_format format) {
   return format == ACCEL_CSV || format == ACCEL_NPY;
@@ -69,6 +70,7 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
   *file = (struct data_file){.path = path, .format = format, .padded = program->packing == ACCEL_PADDED};
   const struct mapping *mapping = &file->mapping;
   if (!rt_map(&file->mapping, path, cure, problem)) return false;
+  file->bytes = mapping->size;
   if (!rt_format_is_rows(format))
     return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
            check_tokens(file, program->vocabulary, problem) &&
@@ -80,6 +82,20 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
     good = open_arrays(file, labels, program, cure, problem) && check_arrays(file, labels, &indices, problem);
   rt_indices_free(&indices);
   return good;
+}
+
+/* What was read for it does not count as this process's memory. */
+static uint64_t sum_of_mapping(const struct mapping *mapping, int pieces) {
+  uint64_t sum = rt_checksum_sampled(mapping->bytes, mapping->size, pieces);
+  if (mapping->size > 0) rt_map_forget(mapping->bytes, mapping->size);
+  return sum;
+}
+
+uint64_t rt_data_file_sum(const struct data_file *file, int pieces) {
+  size_t numbers = (size_t)file->table.rows * (size_t)file->table.columns * sizeof *file->table.values;
+  const uint64_t sums[] = {rt_checksum_sampled(file->table.values, file->table.values != NULL ? numbers : 0, pieces),
+                           sum_of_mapping(&file->mapping, pieces), sum_of_mapping(&file->labels, pieces)};
+  return rt_checksum(sums, sizeof sums);
 }
 
 void rt_data_file_close(struct data_file *file) {

@@ -11,6 +11,7 @@ struct data_file {
   const char *path; /* the caller's */
   enum accel_format format;
   struct mapping mapping, labels; /* labels: of arrays, which have a file of their own for them */
+  size_t bytes;                   /* of the file */
   struct tokens tokens;
   bool padded;        /* a document is a sample */
   struct table table; /* what `rows` are of, when they come from text */
@@ -27,6 +28,10 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
 
 /* Its tokens, or rows, or documents where each is a sample. */
 int64_t rt_data_file_count(const struct data_file *file);
+
+/* A sum over what it holds, of `pieces` of large files (checksum.h): of a table its numbers, else the bytes, with those
+ * of its labels. */
+uint64_t rt_data_file_sum(const struct data_file *file, int pieces);
 
 void rt_data_file_close(struct data_file *file);
 

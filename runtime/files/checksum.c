@@ -88,3 +88,17 @@ uint64_t rt_checksum(const void *bytes, size_t size) {
   rt_checksum_add(&sum, bytes, size);
   return rt_checksum_end(&sum);
 }
+
+uint64_t rt_checksum_sampled(const void *bytes, size_t size, int pieces) {
+  enum { PIECE = 1 << 16 };
+  struct checksum sum = rt_checksum_start();
+  rt_checksum_add(&sum, &size, sizeof size);
+  if (size / PIECE <= (size_t)pieces || pieces < 2) {
+    rt_checksum_add(&sum, bytes, size);
+    return rt_checksum_end(&sum);
+  }
+  size_t stride = (size - PIECE) / (size_t)(pieces - 1);
+  for (int i = 0; i < pieces; i++)
+    rt_checksum_add(&sum, (const uint8_t *)bytes + (i + 1 < pieces ? (size_t)i * stride : size - PIECE), PIECE);
+  return rt_checksum_end(&sum);
+}

@@ -20,4 +20,9 @@ uint64_t rt_checksum_end(const struct checksum *sum);
 /* The sum of bytes that are all there. */
 uint64_t rt_checksum(const void *bytes, size_t size);
 
+/* Of the size, and of `pieces` pieces of 64 KiB from all over the bytes, the last ones among them: little to read of a
+ * large file. One that is no larger than the pieces is summed whole. */
+enum { RT_MOST_PIECES = 256 };
+uint64_t rt_checksum_sampled(const void *bytes, size_t size, int pieces);
+
 #endif

@@ -12,34 +12,21 @@
 /* What must be equal. */
 enum { OF_JOB, OF_PROGRAM, OF_TRAINING_DATA, OF_EVALUATION_DATA, DIGESTS };
 
-/* The whole of small files; of large ones their size and blocks from all over them. */
-static uint64_t sum_of(const uint8_t *bytes, size_t size) {
-  enum { BLOCK = 4096, BLOCKS = 4096 };
-  struct checksum sum = rt_checksum_start();
-  size_t stride = size / BLOCKS > BLOCK ? size / BLOCKS : BLOCK;
-  rt_checksum_add(&sum, &size, sizeof size);
-  for (size_t at = 0; at < size; at += stride) rt_checksum_add(&sum, bytes + at, size - at < BLOCK ? size - at : BLOCK);
-  return rt_checksum_end(&sum);
-}
-
 static uint64_t sum_of_program(void) {
   struct mapping mapping;
   struct problem problem;
   if (!rt_map(&mapping, "/proc/self/exe", "", &problem)) return 0;
-  uint64_t sum = sum_of(mapping.bytes, mapping.size);
+  uint64_t sum = rt_checksum_sampled(mapping.bytes, mapping.size, RT_MOST_PIECES);
   rt_unmap(&mapping);
   return sum;
 }
 
-/* Of all files of a source; of a table its numbers, of other files their bytes. */
+/* Of all files of a source. */
 static uint64_t sum_of_data(const struct data_files *source) {
   struct checksum all = rt_checksum_start();
   for (size_t i = 0; source->files != NULL && i < source->paths.count; i++) {
-    const struct data_file *file = &source->files[i];
-    size_t numbers = (size_t)file->table.rows * (size_t)file->table.columns * sizeof *file->table.values;
-    uint64_t sums[] = {sum_of((const uint8_t *)file->table.values, file->table.values != NULL ? numbers : 0),
-                       sum_of(file->mapping.bytes, file->mapping.size), sum_of(file->labels.bytes, file->labels.size)};
-    rt_checksum_add(&all, sums, sizeof sums);
+    uint64_t sum = rt_data_file_sum(&source->files[i], RT_MOST_PIECES);
+    rt_checksum_add(&all, &sum, sizeof sum);
   }
   return rt_checksum_end(&all);
 }

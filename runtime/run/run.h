@@ -23,17 +23,18 @@ struct accel_run {
   const char *resume;    /* as flags and job say: "auto", "never" or a folder */
   char model_path[4096]; /* where weights are saved */
   struct saver saver;
-  bool continues;     /* it goes on from a checkpoint */
-  char resumed[4096]; /* that one's folder */
-  char changed[700];  /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
-  int64_t first_step; /* steps that were done before this process */
-  double stalled;     /* seconds that saves since the last line kept steps waiting */
-  int signal;         /* that came, and asks the run to end; 0: none did */
-  bool interrupted;   /* it ended the run before its last step */
-  bool chosen;        /* `resumed` is what the run goes on from */
-  double saved_time;  /* of the last save, or of the start */
-  int64_t asked_at;   /* the step count for which the clock and the signals were asked; -1: none */
-  bool is_timely;     /* and then the clock asked for a save */
+  bool continues;        /* it goes on from a checkpoint */
+  char resumed[4096];    /* that one's folder */
+  char changed[700];     /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
+  struct json_t *prints; /* of the data, for checkpoints; on rank 0 */
+  int64_t first_step;    /* steps that were done before this process */
+  double stalled;        /* seconds that saves since the last line kept steps waiting */
+  int signal;            /* that came, and asks the run to end; 0: none did */
+  bool interrupted;      /* it ended the run before its last step */
+  bool chosen;           /* `resumed` is what the run goes on from */
+  double saved_time;     /* of the last save, or of the start */
+  int64_t asked_at;      /* the step count for which the clock and the signals were asked; -1: none */
+  bool is_timely;        /* and then the clock asked for a save */
   struct arena arena;
   struct data data;
   struct prefetch prefetch;

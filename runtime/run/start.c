@@ -2,6 +2,7 @@
 #include "runtime/run/run.h"
 
 #include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/prints.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/save.h"
 #include "runtime/files/files.h"
@@ -16,6 +17,7 @@
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
+#include <jansson.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -212,6 +214,7 @@ static void fill(struct accel_run *run, void *weights) {
   if (!rt_is_main()) return;
   if (!open_files(run, &problem)) rt_fail(&problem, 1);
   run->saver.metrics = run->log.metrics;
+  run->prints = rt_prints_of(&run->data);
   print_headline(run);
   rt_resume_tell(run);
 }
@@ -235,6 +238,7 @@ void accel_publish(struct accel_run *run, void *weights) {
 static void free_run(struct accel_run *run) {
   rt_prefetch_end(&run->prefetch);
   rt_data_close(&run->data);
+  json_decref(run->prints);
   rt_saver_close(&run->saver);
   rt_arena_close(&run->arena);
   rt_extras_free(&run->extras);

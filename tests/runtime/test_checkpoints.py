@@ -180,6 +180,37 @@ class Checkpoints(support.Folder):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"a run cannot go on over it: optimizer.name: sgd -> adam\n", done.stderr)
 
+    def test_changed_data(self):
+        """Files of other content are named, by their sizes or without; what was copied elsewhere is the same."""
+        self.good()
+        self.steps = 24
+        corpus = self.folder / "corpus.txt"
+        text = corpus.read_bytes()
+        went_on = "goes on from runs/fake/checkpoints/checkpoint_4, step 20"
+        for content, arguments, changes in ((text, [], ""),
+                                            (text[:9999] + b"?" + text[10000:], [], ", with changes: corpus.txt: other content"),
+                                            (text + b"more", [], ", with changes: corpus.txt: 20000 -> 20004 bytes"),
+                                            (text, ["--data", "./corpus.txt"], ""),
+                                            (text, ["--data", "other.txt"], ", with changes: other.txt: not read before")):
+            corpus.write_bytes(content)
+            (self.folder / "other.txt").write_bytes(text[::-1])
+            done = self.good("--resume", "runs/fake/checkpoints/checkpoint_4", *arguments)
+            self.assertIn(f"{went_on}{changes}\n", done.stdout.decode())
+        done = self.good("--resume", "runs/fake/checkpoints/checkpoint_4", "--data", "corpus.txt", FAKE_LR="0.5")
+        self.assertIn(f"{went_on}, with changes: optimizer.lr: 3.0 -> 0.5\n", done.stdout.decode())
+
+    def test_changed_data_of_a_large_file(self):
+        """Of which pieces are read: bytes that have moved and the last one are seen, one between the pieces is not."""
+        size = 24 << 20
+        whole = random.Random(7).randbytes(size)
+        (self.folder / "corpus.txt").write_bytes(whole)
+        self.good()
+        for content, seen in ((whole, False), (whole[:-1] + bytes([whole[-1] ^ 1]), True), (whole[1:] + whole[:1], True),
+                              (whole[:70000] + bytes([whole[70000] ^ 1]) + whole[70001:], False)):
+            (self.folder / "corpus.txt").write_bytes(content)
+            done = self.good("--resume", "auto")
+            self.assertEqual(b"corpus.txt: other content" in done.stdout, seen, done.stdout)
+
     def test_minutes(self):
         """Saved by the clock, between lines: the lines are those of a run that was never saved, and any of the checkpoints
         leads to the same end."""
