@@ -18,6 +18,7 @@
 #include "gen/plan/graph/library.h"
 #include "gen/plan/graph/masking.h"
 #include "gen/plan/graph/packing.h"
+#include "gen/plan/graph/part_scopes.h"
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/sums.h"
@@ -52,6 +53,7 @@ struct context {
 };
 
 static bool pass_read(struct context *context) {
+  part_scopes(context->program);
   context->program->n_layers = count_layers(context->program->graph);
   return find_indices(context->program, context->diags);
 }

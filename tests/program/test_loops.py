@@ -46,6 +46,19 @@ class Loops(unittest.TestCase):
         self.assertEqual(nested.count("for (int i = 0; i < 2; i++)"), 2, "forward")
         self.assertEqual(nested.count("for (int i = 1; i >= 0; i--)"), 2, "backward")
 
+    def test_scopes_with_more_than_a_function_touches(self):
+        layers = {"e": (256, 8), "h": (256, 8), "two.more": (8, 8), "two.more.deep.i": (8, 8)}
+        for place in ("one.", "two.", "", "l.0.", "l.1.", "l.2."):
+            layers |= {place + "b": (8, 8), place + "deep.i": (8, 8)}
+        rng = np.random.default_rng(3)
+        weights = {f"{name}.weight": rng.standard_normal(shape).astype(np.float32) for name, shape in layers.items()}
+        weights |= {f"{name}.bias": np.zeros(shape[0], np.float32) for name, shape in layers.items() if name != "e"}
+        weights["gain"] = np.ones(8, np.float32)
+        text, losses = run(OWN / "shared_scopes.c", {}, weights)
+        _, expected = run(OWN / "shared_scopes_inline.c", {}, weights)
+        np.testing.assert_allclose(losses, expected, rtol=1e-6)
+        self.assertEqual(text.count(" helper_other_forward("), 2, "defined for the scope that holds more, and called there")
+
 
 if __name__ == "__main__":
     unittest.main()

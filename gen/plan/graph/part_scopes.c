@@ -1,0 +1,163 @@
+#include "gen/plan/graph/part_scopes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/copy.h"
+#include "gen/ir/names.h"
+#include "gen/ir/region.h"
+#include "gen/plan/graph/weight_walk.h"
+
+/* The regions that came of one, each for other parameters. */
+struct variant {
+  const struct region *original;
+  struct region *region;
+  const char *const *prefixes; /* of the scopes of its first call */
+};
+
+struct parting {
+  struct program *program;
+  /* What the weights will have by name, sorted: a parameter with its shape, a scope that a function takes. */
+  struct {
+    const char **items;
+    int count, capacity;
+  } held;
+  struct {
+    struct variant *items;
+    int count, capacity;
+  } variants;
+};
+
+/* Whether a region, or one that it calls, has parameters below scope `formal`. */
+static bool uses_scope(const struct region *region, int formal) {
+  for (int i = 0; i < region->parameters.count; i++)
+    if (region->parameters.items[i].scope == formal) return true;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
+      if (call->scopes[k * call->count]->formal == formal && uses_scope(call->callee, k)) return true;
+  }
+  return false;
+}
+
+/* ---- What is below a scope ---- */
+
+static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+                    const char *const *prefixes) {
+  struct parting *parting = walk->context;
+  struct arena *arena = parting->program->arena;
+  if (after != NULL) return;
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    const char *path = weight_path(arena, prefixes[p->scope], p->path);
+    ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s %s", path, shape_text(arena, p->shape)));
+  }
+  for (int i = 0; i < region->n_scopes; i++)
+    if (uses_scope(region, i)) ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s scope", prefixes[i]));
+}
+
+static int compare(const void *left, const void *right) {
+  return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The first of the names that are not before `text`. */
+static int first_from(const struct parting *parting, const char *text) {
+  int low = 0, high = parting->held.count;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (strcmp(parting->held.items[middle], text) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* What name number `at` is below a scope; NULL when it is not. */
+static const char *below(const struct parting *parting, int at, const char *scope, size_t length) {
+  if (at >= parting->held.count || strncmp(parting->held.items[at], scope, length) != 0) return NULL;
+  return parting->held.items[at] + length;
+}
+
+static bool hold_the_same(const struct parting *parting, const char *a, const char *b) {
+  if (strcmp(a, b) == 0) return true;
+  struct arena *arena = parting->program->arena;
+  const char *first = a[0] == '\0' ? a : arena_printf(arena, "%s.", a);
+  const char *second = b[0] == '\0' ? b : arena_printf(arena, "%s.", b);
+  size_t p = strlen(first), q = strlen(second);
+  for (int i = first_from(parting, first), k = first_from(parting, second);; i++, k++) {
+    const char *one = below(parting, i, first, p), *other = below(parting, k, second, q);
+    if (one == NULL || other == NULL) return one == other;
+    if (strcmp(one, other) != 0) return false;
+  }
+}
+
+static void make_held(struct parting *parting) {
+  struct weight_walk walk = {.program = parting->program, .ok = true, .visit = collect, .context = parting};
+  weight_walk_from(&walk, parting->program->graph->entry);
+  if (parting->held.count > 0)
+    qsort(parting->held.items, (size_t)parting->held.count, sizeof *parting->held.items, compare);
+  int kept = 0;
+  for (int i = 0; i < parting->held.count; i++)
+    if (kept == 0 || strcmp(parting->held.items[i], parting->held.items[kept - 1]) != 0)
+      parting->held.items[kept++] = parting->held.items[i];
+  parting->held.count = kept;
+}
+
+/* ---- Parting ---- */
+
+static const struct region *original_of(const struct parting *parting, const struct region *region) {
+  for (int i = 0; i < parting->variants.count; i++)
+    if (parting->variants.items[i].region == region) return parting->variants.items[i].original;
+  return region;
+}
+
+static bool fits(const struct parting *parting, const struct variant *variant, const char *const *prefixes) {
+  for (int i = 0; i < variant->region->n_scopes; i++)
+    if (!hold_the_same(parting, variant->prefixes[i], prefixes[i]) && uses_scope(variant->region, i)) return false;
+  return true;
+}
+
+static struct region *copy_before(struct program *program, const struct region *from, const struct region *caller) {
+  struct graph *graph = program->graph;
+  struct copying copying = {.graph = graph};
+  copying.values = arena_alloc(program->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
+  struct region *copy = copy_region(&copying, from, "other");
+  name_values(program->arena, copy);
+  graph_insert(graph, copy, caller->id);
+  return copy;
+}
+
+static void part_calls(struct parting *parting, struct region *caller, const char *const *prefixes);
+
+/* The variant of what a call calls that goes with the parameters below these scopes. */
+static struct region *variant_for(struct parting *parting, struct region *callee, const struct region *caller,
+                                  const char *const *prefixes) {
+  struct variant variant = {original_of(parting, callee), callee, prefixes};
+  bool known = false;
+  for (int i = 0; i < parting->variants.count; i++) {
+    if (parting->variants.items[i].original != variant.original) continue;
+    known = true;
+    if (fits(parting, &parting->variants.items[i], prefixes)) return parting->variants.items[i].region;
+  }
+  if (known) variant.region = copy_before(parting->program, callee, caller);
+  ARENA_PUSH(parting->program->arena, parting->variants, variant);
+  part_calls(parting, variant.region, prefixes);
+  return variant.region;
+}
+
+static void part_calls(struct parting *parting, struct region *caller, const char *const *prefixes) {
+  for (int i = 0; i < caller->nodes.count; i++) {
+    struct call *call = caller->nodes.items[i]->call;
+    if (call == NULL) continue;
+    const char *const *inner = weight_scopes(parting->program->arena, call, 0, prefixes);
+    call->callee = variant_for(parting, call->callee, caller, inner);
+  }
+}
+
+void part_scopes(struct program *program) {
+  static const char *const root[] = {""};
+  struct parting parting = {.program = program};
+  make_held(&parting);
+  part_calls(&parting, program->graph->entry, root);
+}
