@@ -45,18 +45,51 @@ static bool copy_tokens(struct token_writer *out, const struct tokens *tokens, s
   return true;
 }
 
-static int convert(struct token_source *sources, int count, const char *path) {
+static bool add_bytes(struct token_writer *out, const char *text, size_t length, struct problem *problem) {
+  static uint32_t piece[AT_ONCE];
+  for (size_t at = 0; at < length; at += AT_ONCE) {
+    size_t count = length - at < AT_ONCE ? length - at : AT_ONCE;
+    for (size_t i = 0; i < count; i++) piece[i] = (uint8_t)text[at + i];
+    if (!rt_token_writer_add(out, piece, count, problem)) return false;
+  }
+  return true;
+}
+
+/* The bytes of each record's text. */
+static bool copy_records(struct token_writer *out, const struct token_source *source, struct text_place place,
+                         struct problem *problem) {
+  struct documents documents;
+  const struct mapping *mapping = &source->mapping;
+  enum document found = DOCUMENT_BAD;
+  if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, place, problem))
+    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
+      if (!rt_token_writer_document(out, problem) || !add_bytes(out, documents.text, documents.length, problem)) break;
+  documents_end(&documents);
+  return found == DOCUMENT_NONE;
+}
+
+static int convert(struct token_source *sources, int count, const struct tokenizing *how) {
   struct problem problem;
   struct token_writer out;
+  const char *path = how->output;
   int width = 1;
+  bool whole = how->place.kind == TEXT_WHOLE;
   for (int i = 0; i < count; i++) {
+    const struct token_source *source = &sources[i];
     if (!open_source(&sources[i], &problem)) return fail(&problem);
-    if (sources[i].tokens.width > width) width = sources[i].tokens.width;
+    if (whole && !how->as_text && source->format == ACCEL_BYTES &&
+        !documents_check_whole(source->path, (const char *)source->mapping.bytes, source->mapping.size, &problem))
+      return fail(&problem);
+    if (source->tokens.width > width) width = source->tokens.width;
   }
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
   for (int i = 0; i < count; i++)
-    if (!rt_token_writer_document(&out, &problem) || !copy_tokens(&out, &sources[i].tokens, &problem))
+    if (whole ? !rt_token_writer_document(&out, &problem) || !copy_tokens(&out, &sources[i].tokens, &problem)
+              : !copy_records(&out, &sources[i], how->place, &problem)) {
+      struct problem ignored;
+      rt_writer_give_up(&out.writer, "", &ignored);
       return fail(&problem);
+    }
   if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
   return STATUS_OK;
@@ -82,6 +115,7 @@ static int inspect(struct token_source *source) {
 static enum accel_format format_of(const char *word, enum accel_format preset) {
   static const char *const words[] = {
       [ACCEL_BYTES] = "bytes", [ACCEL_NANOGPT] = "nanogpt", [ACCEL_LLMC] = "llmc", [ACCEL_TOKENS] = "tokens"};
+  if (word != NULL && strcmp(word, "text") == 0) return ACCEL_BYTES;
   for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
     if (words[i] != NULL && strcmp(words[i], word) == 0) return (enum accel_format)i;
   return preset;
@@ -92,14 +126,24 @@ static int refuse(const struct options *options, const char *message) {
   return STATUS_BAD_JOB;
 }
 
+static struct tokenizing tokenizing_of(const struct options *options) {
+  struct text_place place = {TEXT_WHOLE, NULL};
+  if (options->text_field != NULL) place = (struct text_place){TEXT_FIELD, options->text_field};
+  if (options->text_column != NULL) place = (struct text_place){TEXT_COLUMN, options->text_column};
+  return (struct tokenizing){.tokenizer = options->tokenizer,
+                             .end = options->end,
+                             .texts = options->arguments,
+                             .count = options->n_arguments,
+                             .output = options->output,
+                             .place = place,
+                             .as_text = options->format != NULL};
+}
+
 static int make_tokens(const struct options *options) {
   struct problem problem = {0};
-  const struct tokenizing tokenizing = {.tokenizer = options->tokenizer,
-                                        .end = options->end,
-                                        .texts = options->arguments,
-                                        .count = options->n_arguments,
-                                        .output = options->output};
-  if (options->format != NULL) return refuse(options, "--tokenizer makes tokens of texts, which have no --format");
+  const struct tokenizing tokenizing = tokenizing_of(options);
+  if (format_of(options->format, ACCEL_BYTES) != ACCEL_BYTES)
+    return refuse(options, "--tokenizer makes tokens of texts, which have --format text");
   return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
 }
 
@@ -126,16 +170,22 @@ static struct token_source *sources_of(const struct options *options, int first,
 static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
   if (options->tokenizer == NULL && options->end != NULL) return refuse(options, "--end belongs to --tokenizer");
+  if (options->text_field != NULL && options->text_column != NULL)
+    return refuse(options, "--text-field and --text-column are one where texts are: give one of them");
+  if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
+    return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
   if (!spares_inputs(options)) return STATUS_CANNOT;
   if (options->tokenizer != NULL) return make_tokens(options);
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
-  int status = convert(sources, options->n_arguments, options->output);
+  const struct tokenizing how = tokenizing_of(options);
+  int status = convert(sources, options->n_arguments, &how);
   for (int i = 0; i < options->n_arguments; i++) rt_unmap(&sources[i].mapping);
   return status;
 }
 
 static bool has_options(const struct options *options) {
-  return options->output != NULL || options->tokenizer != NULL || options->end != NULL;
+  return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
+         options->text_column != NULL;
 }
 
 static int print_file(const struct options *options) {

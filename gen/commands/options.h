@@ -57,11 +57,12 @@ struct options {
   struct job_override *overrides; /* --set KEY=VALUE, in order */
   int n_overrides, overrides_capacity;
 
-  const char *tokenizer, *end;  /* --tokenizer FILE and --end TOKEN of `data` */
-  const char *by, *hosts;       /* --by NAME and --hosts LIST of `launch` */
-  bool print;                   /* --print of `launch` */
-  const char *undefined;        /* --undefined KIND of `render`; "strict" by default */
-  bool source_map, trim_blocks; /* the flags of `render` */
+  const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
+  const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
+  const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
+  bool print;                           /* --print of `launch` */
+  const char *undefined;                /* --undefined KIND of `render`; "strict" by default */
+  bool source_map, trim_blocks;         /* the flags of `render` */
   bool lstrip_blocks, keep_newline, autoescape;
 
   const char *color; /* --color: "auto" by default */

@@ -108,6 +108,7 @@ const struct command command_table[] = {
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
+               {"data RECORDS... -o FILE.tok --text-field NAME", "write the texts of records, each a document"},
                {"data inspect FILE", "print what is in a file of tokens"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
                {"data decode TOKENIZER.json", "print the text of token numbers"}},
@@ -208,10 +209,11 @@ const struct option option_table[] = {
      .summary = "the program's object code, which is read beside its text"},
     {"--format", NULL, "F", .choices = " text json sarif junit html ", MEMBER(format), .commands = " audit ",
      .page = "audit.md", .summary = "the form of the report (text)"},
-    {"--format", NULL, "F", .choices = " bytes nanogpt llmc tokens ", MEMBER(format), .commands = " data ",
+    {"--format", NULL, "F", .choices = " text bytes nanogpt llmc tokens ", MEMBER(format), .commands = " data ",
      .page = "data.md",
-     .summary = "the form of the files that are read. bytes, in which a byte is a token, is the default when writing, "
-                "tokens that of inspect"},
+     .summary = "the form of the files that are read. text or bytes, in which a byte is a token, is the default when "
+                "writing, tokens that of inspect. A file that is no text (JSON, a table, compressed) is refused, unless "
+                "it is said to be one"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
      .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},
     {"--march", NULL, "NAME", MEMBER(march), .commands = " audit diff ", .page = "audit.md",
@@ -220,6 +222,10 @@ const struct option option_table[] = {
      .summary = "the function of the hot loop, if it is not to be found"},
     {"-I", "--include", "DIR", .completes = COMPLETES_FOLDER, .read = value_include, .commands = " audit diff ",
      .page = "audit.md", .summary = "a folder of headers that the program includes; may be given again"},
+    {"--text-field", NULL, "NAME", MEMBER(text_field), .commands = " data ",
+     .summary = "of JSON Lines: the text of each record, in this field, is a document"},
+    {"--text-column", NULL, "NAME", MEMBER(text_column), .commands = " data ",
+     .summary = "of a CSV with a header, or a TSV: the text of each row, in this column, is a document"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md",
      .summary = "a tokenizer.json of Hugging Face's, of byte-level BPE, that makes tokens of UTF-8 texts"},

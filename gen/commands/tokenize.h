@@ -2,12 +2,15 @@
 #ifndef ACCEL_COMMANDS_TOKENIZE_H
 #define ACCEL_COMMANDS_TOKENIZE_H
 
+#include "gen/commands/documents.h"
 #include "runtime/process/problem.h"
 
 struct tokenizing {
-  const char *tokenizer; /* the tokenizer.json */
-  const char *end;       /* the text of a token that ends each document; NULL: none */
-  const char **texts;    /* files, each a document */
+  const char *tokenizer;   /* the tokenizer.json */
+  const char *end;         /* the text of a token that ends each document; NULL: none */
+  const char **texts;      /* files */
+  struct text_place place; /* of documents in them */
+  bool as_text;            /* a file that looks like something else is taken as it is */
   int count;
   const char *output;
 };

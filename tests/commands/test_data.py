@@ -1,6 +1,9 @@
 """accel-gen data: files of every format become token files that read back as the documentation says, training on them is
 training on the originals, and a changed byte is refused."""
 
+import csv
+import io
+import json
 import random
 import struct
 import unittest
@@ -63,15 +66,82 @@ class Data(Folder):
         reading, writing = "a file to read is missing", "a file to write is missing: -o FILE"
         for words, why in (((), reading), (("a.txt",), writing), (("-o", "x"), reading),
                            (("inspect",), "inspect takes one file and writes none"),
-                           (("a", "-o", "b", "--format", "csv"), "--format is bytes, nanogpt, llmc or tokens, not csv"),
+                           (("a", "-o", "b", "--format", "csv"), "--format is text, bytes, nanogpt, llmc or tokens, not csv"),
                            (("a", "-x"), "unknown option -x"),
                            (("a", "-o", "b", "--end", "x"), "--end belongs to --tokenizer"),
+                           (("a", "-o", "b", "--text-field", "x", "--text-column", "y"), "--text-field and --text-column"),
+                           (("a", "-o", "b", "--text-field", "x", "--format", "text"), "--format is of files"),
                            (("encode",), "a tokenizer.json is missing"), (("encode", "t", "a"), "a tokenizer.json is all that it takes")):
             told = self.data(*words, status=2)
             self.assertIn(f"accel-gen: {why}", told)
             self.assertIn("usage: accel-gen data", told)
         self.assertIn("none: cannot be opened", self.data("none", "-o", "x", status=1))
         self.assertFalse((self.folder / "x").exists())
+
+    def test_records(self):
+        """Each record's text is a document, as Python's json and csv read it, in bytes."""
+        texts = ["plain", "ä\u20ac\U0001f600", 'a "quote", and\r\nlines\n', "", "\0nul", "x" * 70001, "last"]
+        lines = [json.dumps({"id": i, "text": text, "meta": {"text": "no"}}, ensure_ascii=i % 2 == 0)
+                 for i, text in enumerate(texts)]
+        self.write("a.jsonl", ("\n".join([lines[0], "", *lines[1:4], " \r", *lines[4:]])).encode())
+        self.data("a.jsonl", "-o", "out.tok", "--text-field", "text")
+        self.compare(texts)
+        texts.remove("\0nul")
+        for name, between in (("a.csv", ","), ("a.tsv", "\t")):
+            out = io.StringIO()
+            writer = csv.writer(out, delimiter=between)
+            writer.writerows([["id", "the text", "z"], *([i, text, "t,\t\n"] for i, text in enumerate(texts))])
+            self.write(name, b"\xef\xbb\xbf" + out.getvalue().encode())
+            self.data(name, "-o", "out.tok", "--text-column", "the text")
+            self.compare(texts)
+
+    def compare(self, texts):
+        tokens, starts, _ = read(self.folder / "out.tok")
+        texts = [text.encode() for text in texts if text]
+        ends = [*starts[1:], len(tokens)]
+        self.assertEqual([tokens[a:b].tobytes() for a, b in zip(starts, ends)], texts)
+
+    def test_bad_records(self):
+        """A record without its text is named by file, line and column, and nothing is left."""
+        for name, content, flags, told in (
+                ("a.jsonl", b'{"text": "a"}\n{"text": 3}\n', "--text-field text", "a.jsonl:2: the field 'text' is not a text"),
+                ("a.jsonl", b'{"text": "a"}\n\n{"tex": "b", "id": 1}\n', "--text-field text",
+                 "a.jsonl:3: the record has no field 'text'\n    help: its fields are: tex, id"),
+                ("a.jsonl", b'{"text": "a"}\n{"text": "b}\n', "--text-field text", "a.jsonl:2:12: premature end of input"),
+                ("a.jsonl", b'{"text": "a"} 7\n', "--text-field text", "a.jsonl:1:"),
+                ("a.jsonl", b'[1]\n', "--text-field text", "a.jsonl:1:1: not an object"),
+                ("a.jsonl", b'{"text": "\xff"}\n', "--text-field text", "a.jsonl:1:"),
+                ("a.csv", b'a,b\n1,2\n', "--text-column text", "a.csv:1: the header has no column 'text'"),
+                ("a.csv", b'a,text\n1,"x\ny"\n2\n', "--text-column text", "a.csv:4: the row has fewer columns"),
+                ("a.csv", b'a,text\n1,"x\n', "--text-column text", "a.csv:2:3: a quoted cell does not end"),
+                ("a.csv", b'a,text\n1,x"y"\n', "--text-column text", "a.csv:2:4: a quote within a cell")):
+            self.write(name, content)
+            self.assertIn(told, self.data(name, "-o", "out.tok", *flags.split(), status=1), content)
+            self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith("out")], [])
+        with open(self.folder / "sparse.jsonl", "wb") as file:
+            file.truncate(1 << 36)
+        told = self.data("sparse.jsonl", "-o", "out.tok", "--text-field", "text", status=1)
+        self.assertIn("sparse.jsonl:1: the record is longer than 67108864 bytes", told)
+
+    def test_no_texts(self):
+        """What is no text is refused by its name or by how it begins, unless it is said to be one."""
+        for name, content, told in (
+                ("a.jsonl", b"{}", "JSON Lines, not a text\n    help: --text-field NAME makes a document of each record"),
+                ("a.txt", b'{"text": "a"}\n{"text": "b"}\n', "JSON Lines"), ("A.JSON", b"[1]", "JSON"),
+                ("a.csv", b"a,b\n", "--text-column NAME"), ("a.npy", b"x", "an array of NumPy"),
+                ("a.dat", b"\x93NUMPY\x01\x00", "an array of NumPy"), ("b.dat", b"PAR1....", "Parquet"),
+                ("c.dat", b"\x1f\x8b\x08", "compressed"), ("d.dat", b"ACCELTOK....", "--format tokens")):
+            self.write(name, content)
+            shown = self.data(name, "-o", "out.tok", status=1)
+            self.assertIn(f"{name}: this is ", shown)
+            self.assertIn(told, shown)
+            self.assertIn("--format text makes tokens of the file as it is", shown)
+            self.assertFalse((self.folder / "out.tok").exists())
+            for format in ("text", "bytes"):
+                self.data(name, "-o", "out.tok", "--format", format)
+                self.assertEqual(read(self.folder / "out.tok")[0].tobytes(), content)
+            (self.folder / "out.tok").unlink()
+        self.data(self.write("code.c", b"{ int x; }\n"), "-o", "out.tok")
 
     def test_training(self):
         """The same tokens in three formats: the same losses. A damaged file is refused at the start."""

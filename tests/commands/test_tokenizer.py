@@ -192,7 +192,27 @@ class Killed(Folder):
         train("qwen2", text).save(str(self.folder / "tokenizer.json"))
         (self.folder / "a.txt").write_text("e\u0301" + text * 40)
         (self.folder / "b.txt").write_text(text[:1000])
-        words = ["a.txt", "b.txt", "-o", "killed.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>"]
+        self.kill_and_go_on("a.txt", "b.txt")
+
+    def test_records(self):
+        """Records are tokens of their texts, each of its own, and a run over them that was killed goes on."""
+        text = corpus()
+        tokenizer = train("qwen2", text)
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        draw = random.Random(SEED)
+        starts = [draw.randrange(len(text) - 3000) for _ in range(4000)]
+        texts = [text[start : start + draw.randrange(1, 3000)] for start in starts]
+        (self.folder / "a.jsonl").write_text("".join(json.dumps({"id": 1, "text": text}) + "\n" for text in texts))
+        (self.folder / "b.jsonl").write_text('{"text": "<|end|> \u00e4"}\n\n{"text": "last"}')
+        self.kill_and_go_on("a.jsonl", "b.jsonl", "--text-field", "text")
+        tokens, starts, _ = read(self.folder / "whole.tok")
+        self.assertEqual(len(starts), len(texts) + 2)
+        end = tokenizer.token_to_id("<|end|>")
+        for i in (0, 1, 17, len(texts) - 1):
+            self.assertEqual(tokens[starts[i] : starts[i + 1]].tolist(), [*tokenizer.encode(texts[i]).ids, end])
+
+    def kill_and_go_on(self, *files):
+        words = [*files, "-o", "killed.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>"]
         self.data(*["whole.tok" if word == "killed.tok" else word for word in words])
         goes_on = 0
         for _ in range(20):  # one that ends before it is killed proves nothing

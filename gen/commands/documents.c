@@ -1,0 +1,234 @@
+#include "gen/commands/documents.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/base/path.h"
+
+/* A problem in the record at hand: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
+static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *cure,
+                struct problem *problem) {
+  if (column > 0)
+    rt_problem(problem, "%s:%" PRId64 ":%" PRId64 ": %s", of->path, line, column, what);
+  else
+    rt_problem(problem, "%s:%" PRId64 ": %s", of->path, line, what);
+  return rt_help(problem, "%s", cure);
+}
+
+static bool too_long(const struct documents *of, struct problem *problem) {
+  char what[96];
+  snprintf(what, sizeof what, "the record is longer than %d bytes", DOCUMENT_MOST);
+  return bad(of, of->line, 0, what, "give each document a record of its own", problem);
+}
+
+/* ---- JSON Lines ---- */
+
+/* The line at `at` without its end, and where the next one begins. False where it is too long. */
+static bool line_at(const struct documents *of, size_t *length, size_t *next) {
+  size_t left = of->size - of->at, most = left < DOCUMENT_MOST ? left : DOCUMENT_MOST;
+  const char *from = of->bytes + of->at, *end = memchr(from, '\n', most);
+  if (end == NULL && left > most) return false;
+  *length = end != NULL ? (size_t)(end - from) : left;
+  *next = of->at + *length + (end != NULL);
+  return true;
+}
+
+static bool is_blank(const char *text, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    if (strchr(" \t\r", text[i]) == NULL || text[i] == '\0') return false;
+  return true;
+}
+
+/* "a, b": the first keys of a record. */
+static const char *list_keys(const json_t *record, char *out, size_t size) {
+  const char *key;
+  json_t *value;
+  size_t used = 0;
+  out[0] = '\0';
+  json_object_foreach((json_t *)record, key, value) {
+    (void)value;
+    int more = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", key);
+    if (more < 0 || (size_t)more >= size - used) break;
+    used += (size_t)more;
+  }
+  return out;
+}
+
+/* The text of the record that was read. */
+static bool take_field(struct documents *of, struct problem *problem) {
+  char what[300], keys[160];
+  if (!json_is_object(of->record))
+    return bad(of, of->line, 1, "not an object, as each line of JSON Lines is", "give a file of one object a line",
+               problem);
+  const json_t *text = json_object_get(of->record, of->place.name);
+  if (text == NULL) {
+    snprintf(what, sizeof what, "the record has no field '%s'", of->place.name);
+    bad(of, of->line, 0, what, "", problem);
+    return rt_help(problem, "its fields are: %s", list_keys(of->record, keys, sizeof keys));
+  }
+  snprintf(what, sizeof what, "the field '%s' is not a text", of->place.name);
+  if (!json_is_string(text)) return bad(of, of->line, 0, what, "name a field that holds a text", problem);
+  of->text = json_string_value(text);
+  of->length = json_string_length(text);
+  return true;
+}
+
+static enum document next_record(struct documents *of, struct problem *problem) {
+  size_t length, next;
+  for (; of->at < of->size; of->at = next, of->line++) {
+    if (!line_at(of, &length, &next)) return too_long(of, problem), DOCUMENT_BAD;
+    if (is_blank(of->bytes + of->at, length)) continue;
+    json_error_t error;
+    json_decref(of->record);
+    of->record = json_loadb(of->bytes + of->at, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    if (of->record == NULL)
+      return bad(of, of->line, error.position > 0 ? error.position : 1, error.text, "give a file of one object a line",
+                 problem),
+             DOCUMENT_BAD;
+    if (!take_field(of, problem)) return DOCUMENT_BAD;
+    of->at = next;
+    of->line++;
+    return DOCUMENT_NEXT;
+  }
+  return DOCUMENT_NONE;
+}
+
+/* ---- CSV ---- */
+
+/* One row as it is read: which cell, and where in the row. */
+struct row {
+  size_t at;
+  int64_t line, begin; /* begin: the byte of the file where this line of it begins */
+  bool quoted;         /* the cell at hand */
+};
+
+static bool put(struct documents *of, char c, struct problem *problem) {
+  if (of->length == of->capacity) {
+    size_t capacity = of->capacity > 0 ? 2 * of->capacity : 4096;
+    char *grown = realloc(of->room, capacity);
+    if (grown == NULL) return rt_problem(problem, "%s: no memory for a record", of->path);
+    of->room = grown;
+    of->capacity = capacity;
+  }
+  of->room[of->length++] = c;
+  return true;
+}
+
+/* Reads a cell, into the room where it is `kept`. False with a problem; *last says that the row ends behind it. */
+static bool read_cell(struct documents *of, struct row *row, bool kept, bool *last, struct problem *problem) {
+  const char *bytes = of->bytes;
+  int64_t line = row->line, column = (int64_t)row->at - row->begin + 1;
+  if (kept) of->length = 0;
+  row->quoted = row->at < of->size && bytes[row->at] == '"';
+  bool inside = row->quoted;
+  row->at += inside;
+  for (; row->at < of->size; row->at++) {
+    char c = bytes[row->at];
+    if (row->at - of->at > DOCUMENT_MOST) return too_long(of, problem);
+    if (inside && c == '"') {
+      if (row->at + 1 == of->size || bytes[row->at + 1] != '"') {
+        inside = false;
+        continue;
+      }
+      row->at++;
+    } else if (!inside &&
+               (c == of->between || c == '\n' || (c == '\r' && row->at + 1 < of->size && bytes[row->at + 1] == '\n'))) {
+      break;
+    } else if (!inside && (row->quoted || c == '"')) {
+      return bad(of, row->line, (int64_t)row->at - row->begin + 1, "a quote within a cell",
+                 "quote the whole cell, and write each quote in it twice", problem);
+    }
+    if (c == '\n') row->line++, row->begin = (int64_t)row->at + 1;
+    if (kept && !put(of, c, problem)) return false;
+  }
+  if (inside) return bad(of, line, column, "a quoted cell does not end", "close it with a quote", problem);
+  *last = row->at >= of->size || bytes[row->at] != of->between;
+  if (!*last)
+    row->at++;
+  else if (row->at < of->size)
+    row->at += bytes[row->at] == '\r' ? 2 : 1;
+  return true;
+}
+
+/* Reads a row and keeps its cell of the column; of the header, finds the column by its name. */
+static bool read_row(struct documents *of, bool is_header, bool *found, struct problem *problem) {
+  struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
+  const char *name = of->place.name;
+  bool last = false;
+  for (int column = 0; !last; column++) {
+    bool kept = is_header ? !*found : column == of->column;
+    if (!read_cell(of, &row, kept, &last, problem)) return false;
+    if (!kept || (is_header && (strlen(name) != of->length || memcmp(of->room, name, of->length) != 0))) continue;
+    *found = true;
+    of->column = column;
+  }
+  of->at = row.at;
+  of->line = row.line + (row.at > 0 && of->bytes[row.at - 1] == '\n');
+  return true;
+}
+
+static bool read_header(struct documents *of, struct problem *problem) {
+  char what[300];
+  bool found = false;
+  if (of->size >= 3 && memcmp(of->bytes, "\xef\xbb\xbf", 3) == 0) of->at = 3; /* the byte order mark of spreadsheets */
+  if (of->at < of->size && !read_row(of, true, &found, problem)) return false;
+  if (found) return true;
+  snprintf(what, sizeof what, "the header has no column '%s'", of->place.name);
+  return bad(of, 1, 0, what, "name one of the columns in the first line", problem);
+}
+
+static enum document next_row(struct documents *of, struct problem *problem) {
+  while (of->at < of->size) {
+    char first = of->bytes[of->at];
+    if (first != '\n' && first != '\r') break;
+    of->line += first == '\n';
+    of->at++;
+  }
+  if (of->at == of->size) return DOCUMENT_NONE;
+  int64_t line = of->line;
+  bool found = false;
+  of->length = 0;
+  if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
+  of->text = of->length > 0 ? of->room : "";
+  if (found) return DOCUMENT_NEXT;
+  return bad(of, line, 0, "the row has fewer columns than the header", "give each row all columns", problem),
+         DOCUMENT_BAD;
+}
+
+/* ---- All kinds ---- */
+
+bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
+                     struct text_place place, struct problem *problem) {
+  *documents = (struct documents){.place = place,
+                                  .path = path,
+                                  .bytes = bytes != NULL ? bytes : "",
+                                  .size = size,
+                                  .line = 1,
+                                  .between = has_ending(path, ".tsv") ? '\t' : ','};
+  return place.kind != TEXT_COLUMN || read_header(documents, problem);
+}
+
+void documents_seek(struct documents *documents, size_t at) {
+  for (const char *end = documents->bytes + documents->at, *stop = documents->bytes + at;
+       end < stop && (end = memchr(end, '\n', (size_t)(stop - end))) != NULL; end++)
+    documents->line++;
+  documents->at = at;
+}
+
+enum document documents_next(struct documents *documents, struct problem *problem) {
+  if (documents->place.kind == TEXT_FIELD) return next_record(documents, problem);
+  if (documents->place.kind == TEXT_COLUMN) return next_row(documents, problem);
+  if (documents->at == documents->size && documents->text != NULL) return DOCUMENT_NONE;
+  documents->text = documents->bytes;
+  documents->length = documents->at = documents->size;
+  return DOCUMENT_NEXT;
+}
+
+void documents_end(struct documents *documents) {
+  json_decref(documents->record);
+  free(documents->room);
+  *documents = (struct documents){0};
+}

@@ -1,0 +1,57 @@
+/* Documents: the texts in a file. The whole of it is one; or each record of JSON Lines has one in a field, each row of
+ * a CSV (RFC 4180) in a column. */
+#ifndef ACCEL_COMMANDS_DOCUMENTS_H
+#define ACCEL_COMMANDS_DOCUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/process/problem.h"
+
+struct json_t;
+
+enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN };
+
+/* Where texts are: `name` is the field's or the column's. */
+struct text_place {
+  enum text_kind kind;
+  const char *name;
+};
+
+/* The largest record, in bytes: what reading a file takes of memory is a few times as much at most. */
+enum { DOCUMENT_MOST = 64 << 20 };
+
+struct documents {
+  struct text_place place;
+  const char *path, *bytes; /* the caller's */
+  size_t size, at;          /* of the file, and where the next record begins */
+  int64_t line;             /* of that, from 1 */
+  int column;               /* of a CSV, from 0 */
+  char between;             /* its columns */
+  const char *text;         /* the document at hand; until the next call */
+  size_t length;
+  struct json_t *record;
+  char *room;
+  size_t capacity;
+};
+
+/* Begins with a file's `size` bytes. False with a problem where a CSV has no such column. Ended also after false. */
+bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
+                     struct text_place place, struct problem *problem);
+
+/* Goes to byte `at`, where a record began. */
+void documents_seek(struct documents *documents, size_t at);
+
+enum document { DOCUMENT_NONE, DOCUMENT_NEXT, DOCUMENT_BAD };
+
+/* The next text; DOCUMENT_NONE at the end of the file, DOCUMENT_BAD with a problem, which names line and column. */
+enum document documents_next(struct documents *documents, struct problem *problem);
+
+void documents_end(struct documents *documents);
+
+/* Whether a file is a text as a whole: by its name and by how it begins. False with a problem that says what it is and
+ * what would make tokens of it. */
+bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem);
+
+#endif

@@ -1,0 +1,75 @@
+/* Files that are no text: by what they are called and how they begin. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gen/base/path.h"
+#include "gen/commands/documents.h"
+
+static const char lines_cure[] = "--text-field NAME makes a document of each record's text";
+static const char table_cure[] = "--text-column NAME makes a document of each row's text";
+static const char packed_cure[] = "unpack it first";
+static const char binary_cure[] = "write its texts as JSON Lines, and give these with --text-field NAME";
+static const char tokens_cure[] = "--format tokens reads such a file";
+
+/* What begins with this, or ends in this; NULL: not told so. */
+static const struct known {
+  const char *ending, *magic, *what, *cure;
+} known[] = {
+    {".jsonl", NULL, "JSON Lines", lines_cure},
+    {".ndjson", NULL, "JSON Lines", lines_cure},
+    {".json", NULL, "JSON", "write its texts as JSON Lines, one object a line, for --text-field NAME"},
+    {".csv", NULL, "a table", table_cure},
+    {".tsv", NULL, "a table", table_cure},
+    {".parquet", "PAR1", "Parquet", binary_cure},
+    {".arrow", "ARROW1", "Arrow", binary_cure},
+    {".feather", NULL, "Arrow", binary_cure},
+    {".npy", "\x93NUMPY", "an array of NumPy", "a job reads arrays of tokens as format npy_tokens"},
+    {".npz", NULL, "an archive of NumPy", "a job reads arrays of tokens as format npy_tokens, one a file"},
+    {".safetensors", NULL, "tensors", "give texts"},
+    {".gz", "\x1f\x8b", "compressed", packed_cure},
+    {".zst", "\x28\xb5\x2f\xfd", "compressed", packed_cure},
+    {".xz",
+     "\xfd"
+     "7zXZ",
+     "compressed", packed_cure},
+    {".bz2", "BZh", "compressed", packed_cure},
+    {".zip", "PK\x03\x04", "an archive", packed_cure},
+    {".tar", NULL, "an archive", packed_cure},
+    {".tok", "ACCELTOK", "a token file", tokens_cure},
+    {".pdf", "%PDF-", "PDF", "write its text to a file"},
+};
+
+static bool ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), size = strlen(ending);
+  return length > size && strcasecmp(path + length - size, ending) == 0;
+}
+
+static bool begins_with(const char *bytes, size_t size, const char *magic) {
+  return magic != NULL && size >= strlen(magic) && memcmp(bytes, magic, strlen(magic)) == 0;
+}
+
+/* Whether the first line is an object of JSON, and nothing else is on it. */
+static bool is_lines(const char *bytes, size_t size) {
+  enum { MOST = 1 << 20 };
+  while (size > 0 && strchr(" \t\r\n", bytes[0]) != NULL && bytes[0] != '\0') bytes++, size--;
+  if (size == 0 || bytes[0] != '{') return false;
+  const char *end = memchr(bytes, '\n', size < MOST ? size : MOST);
+  if (end == NULL && size > MOST) return false;
+  json_t *first = json_loadb(bytes, end != NULL ? (size_t)(end - bytes) : size, JSON_ALLOW_NUL, NULL);
+  bool found = json_object_size(first) > 0;
+  json_decref(first);
+  return found;
+}
+
+bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem) {
+  static const struct known lines = {NULL, NULL, "JSON Lines", lines_cure};
+  const struct known *is = NULL;
+  for (size_t i = 0; is == NULL && i < sizeof known / sizeof *known; i++)
+    if (ends_in(path, known[i].ending) || begins_with(bytes, size, known[i].magic)) is = &known[i];
+  if (is == NULL && is_lines(bytes, size)) is = &lines;
+  if (is == NULL) return true;
+  rt_problem(problem, "%s: this is %s, not a text", path, is->what);
+  return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->cure);
+}
