@@ -2,17 +2,62 @@
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 
+#include <stdlib.h>
+
 #include <inttypes.h>
 #include <math.h>
+
+/* The targets of a batch, as the program loads them; false: it has none that can be left out. */
+static bool load_targets(struct accel_run *run, int64_t position, int32_t *targets) {
+  const struct accel_program *program = run->program;
+  int64_t count = program->batch_size;
+  if (program->sequence_length == 0 && program->label_is_class)
+    accel_load_classes(run, ACCEL_TRAIN, position, count, NULL, targets);
+  else if (program->sequence_length > 0 && program->masking.probability > 0)
+    accel_load_masked(run, ACCEL_TRAIN, position, count, NULL, targets);
+  else if (program->sequence_length > 0 && program->packing != ACCEL_NOT_PACKED)
+    accel_load_documents(run, ACCEL_TRAIN, position, count, NULL, targets, NULL, NULL);
+  else
+    return false;
+  return true;
+}
+
+/* Whether a batch of step `at` has no target that counts, on any rank: a mean over nothing is no number. */
+static bool lacks_targets(struct accel_run *run, int64_t at) {
+  const struct accel_program *program = run->program;
+  const struct accel_share share = accel_share_of(run, at);
+  int64_t count = program->batch_size * (program->sequence_length > 0 ? program->sequence_length : 1);
+  int32_t *targets = malloc((size_t)count * sizeof *targets);
+  bool lacks = false;
+  for (int64_t i = 0; targets != NULL && i < share.count && !lacks; i++) {
+    lacks = load_targets(run, (share.first + i) * program->batch_size, targets);
+    for (int64_t k = 0; k < count && lacks; k++) lacks = targets[k] < 0;
+  }
+  free(targets);
+  return program->local_steps > 0 ? lacks : rt_world_largest(lacks) != 0;
+}
+
+/* printf's sign of what is no number says nothing. */
+static const char *word_of(double value) {
+  return isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
 
 static void require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
   if (isfinite(value)) return;
   rt_log_clear(&run->log);
   if (!rt_saver_wait(&run->saver, &problem)) rt_warn("%s", problem.what);
-  rt_problem(&problem, "step %" PRId64 ": %s is %g; stopped before its update", at + 1, what, value);
-  rt_help(&problem, "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
-                    "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
+  if (isnan(value) && lacks_targets(run, at)) {
+    rt_problem(&problem, "step %" PRId64 ": %s is nan: a batch has no target that counts; stopped before its update",
+               at + 1, what);
+    rt_help(&problem, "leave out samples whose targets are all below 0, raise data.batch_size or "
+                      "data.masking.probability, or go on without such steps: training.on_nonfinite: skip");
+  } else {
+    rt_problem(&problem, "step %" PRId64 ": %s is %s; stopped before its update", at + 1, what, word_of(value));
+    rt_help(&problem,
+            "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
+            "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
+  }
   if (run->program->local_steps > 0) rt_fail(&problem, 1); /* this rank alone knows */
   rt_fail_together(&problem, 1);
 }

@@ -1,6 +1,7 @@
 """Models that name some of the data's tensors alone: they learn what the same model learns that names all of them."""
 
 import shutil
+import subprocess
 import unittest
 
 from harness import FAST, Trainer
@@ -56,6 +57,29 @@ class Inputs(unittest.TestCase):
                 alone = self.train(model, f"tensor {name.split()[0]}", data)
                 self.assertEqual(alone, self.train(model, both, data))
                 self.assertNotEqual(alone[0][0], alone[0][-1])
+
+
+NEXT = """#include <accel/model.h>
+tensor model(scope s, tensor tokens, tensor targets) {
+  return cross_entropy(linear(at(s, "out"), embedding(at(s, "in"), tokens, 257, 4), 257), targets);
+}
+"""
+
+
+class Targets(unittest.TestCase):
+    def test_none_that_counts(self):
+        """A mean over no targets is told as such, and a step whose numbers grew out of their range as what it is."""
+        case = Case("inputs", "gpt2", {}, data={"sequence_length": 5, "masking": {"mask_token": 256, "probability": 1e-7}})
+        case.job["model"] = {"source": "model.c"}
+        trainer = Trainer(case.job)
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        case.write_data(trainer.folder)
+        (trainer.folder / "model.c").write_text(NEXT)
+        trainer.build(cflags=FAST)
+        ended = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("step 1: the loss is nan: a batch has no target that counts; stopped before its update", ended.stderr)
+        self.assertNotIn("optimizer.lr", ended.stderr)
 
 
 if __name__ == "__main__":
