@@ -34,7 +34,8 @@ struct accel_value *accel_slice_tensors(struct accel_store *store, struct accel_
 /* Each tensor as nested lists of numbers, or of booleans; a scalar as a number. */
 struct accel_value *accel_listify(struct accel_store *store, struct accel_value *value);
 
-/* Each tensor on `device`: "cpu", where all are. Another device is an error. */
+/* Each tensor for `device`, "cpu" or the process's own: as it is, in the host's memory, from where the trainer sends
+ * its GPU what that needs. Another device is an error. */
 struct accel_value *accel_send_to_device(struct accel_store *store, struct accel_value *value, const char *device);
 
 /* Each tensor of float16 or bfloat16 as float32. */

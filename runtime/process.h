@@ -11,8 +11,10 @@ struct accel_process {
   int index, count;             /* on all machines: from 0 */
   int local_index, local_count; /* on this machine */
   bool is_main, is_local_main, is_last;
-  const char *distributed_type; /* "NO", of one process alone, or "MULTI_CPU" */
-  const char *device;           /* "cpu" */
+  /* "NO", of one process alone; "FSDP", where the ranks of a trainer divide weights or states; "MULTI_GPU" or
+   * "MULTI_CPU" */
+  const char *distributed_type;
+  const char *device; /* "cpu", or "cuda" in a trainer for GPUs */
 };
 
 /* The same object at each call. */

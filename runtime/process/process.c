@@ -3,6 +3,26 @@
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"
 
+#include <string.h>
+
+/* The program that this process runs; NULL: one of a user's own. */
+static const struct accel_program *runs;
+
+void rt_process_runs(const struct accel_program *program) {
+  runs = program;
+}
+
+static const char *device_of(void) {
+  return runs != NULL && runs->device_bytes > 0 ? "cuda" : "cpu";
+}
+
+/* As AcceleratorState has it: ranks that divide weights or states are those of FSDP, whatever they compute on. */
+static const char *type_of(const struct world *world) {
+  if (world->ranks == 1) return "NO";
+  if (runs != NULL && runs->mesh[ACCEL_DP_SHARD] > 1) return "FSDP";
+  return strcmp(device_of(), "cuda") == 0 ? "MULTI_GPU" : "MULTI_CPU";
+}
+
 const struct accel_process *accel_process(void) {
   static struct accel_process process;
   const struct world *world = rt_world();
@@ -13,8 +33,8 @@ const struct accel_process *accel_process(void) {
                                    .is_main = world->rank == 0,
                                    .is_local_main = world->local_rank == 0,
                                    .is_last = world->rank == world->ranks - 1,
-                                   .distributed_type = world->ranks > 1 ? "MULTI_CPU" : "NO",
-                                   .device = "cpu"};
+                                   .distributed_type = type_of(world),
+                                   .device = device_of()};
   return &process;
 }
 

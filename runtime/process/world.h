@@ -19,6 +19,9 @@ struct world {
   int local_rank, local_ranks; /* on this machine */
 };
 
+/* What accel_process tells of the device, and of what ranks divide, is of this program from now on. */
+void rt_process_runs(const struct accel_program *program);
+
 /* Joins the other processes, before anything else is done. */
 void rt_world_join(void);
 

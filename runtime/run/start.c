@@ -70,6 +70,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
     rt_fail(&problem, 1);
   }
   run->program = program;
+  rt_process_runs(program);
   run->cadences = (struct cadences){program->steps,      program->log_every,   program->eval_every,
                                     program->save_every, program->hooks_steps, program->local_steps};
   run->project_dir = program->project_dir;

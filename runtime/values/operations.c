@@ -1,5 +1,6 @@
 /* Operations of one process alone that go through a value leaf by leaf: operations.h. */
 #include "runtime/operations.h"
+#include "runtime/process.h"
 
 #include "runtime/values/elements.h"
 #include "runtime/values/store.h"
@@ -93,8 +94,11 @@ struct accel_value *accel_listify(struct accel_store *store, struct accel_value 
 /* ---- Types ---- */
 
 struct accel_value *accel_send_to_device(struct accel_store *store, struct accel_value *value, const char *device) {
-  if (strcmp(device, "cpu") == 0) return value;
-  return rt_store_fail(store, "device '%.40s': values are on \"cpu\"", device);
+  const char *own = accel_process()->device;
+  if (strcmp(device, "cpu") == 0 || strcmp(device, own) == 0) return value;
+  bool other = strcmp(own, "cpu") != 0;
+  return rt_store_fail(store, "device '%.40s': this process has \"cpu\"%s%s%s", device, other ? " and \"" : "",
+                       other ? own : "", other ? "\"" : "");
 }
 
 static bool is_of_16_bits(const struct accel_value *value) {

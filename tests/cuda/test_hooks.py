@@ -15,9 +15,9 @@ import test_hooks as on_processor  # noqa: E402
 
 
 class Hooks(unittest.TestCase):
-    def lines(self, trainer):
+    def lines(self, trainer, device):
         result = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True,
-                                env={"STOP_AT": "6", "OMP_NUM_THREADS": "2"})
+                                env={"STOP_AT": "6", "OMP_NUM_THREADS": "2", "DEVICE": device})
         self.assertEqual(result.returncode, 0, result.stderr)
         words = [line.split() for line in result.stdout.splitlines()]
         return [line for line in words if line and "on_" + line[0] in on_processor.ALL and len(line) == 11]
@@ -29,7 +29,7 @@ class Hooks(unittest.TestCase):
             (found.folder / name).write_text((expected.folder / name).read_text())
         expected.build()
         found.build()
-        ours, theirs = self.lines(found), self.lines(expected)
+        ours, theirs = self.lines(found, "cuda"), self.lines(expected, "cpu")
         self.assertEqual([line[:3] for line in ours], [line[:3] for line in theirs])
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(np.array(one[1:], float), np.array(other[1:], float), rtol=2e-5, err_msg=one[0])

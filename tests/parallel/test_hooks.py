@@ -45,6 +45,7 @@ void on_start(struct accel_run *run, const struct accel_progress *at) {
     fprintf(file, "%d\n", accel_process()->is_main);
     fclose(file);
   }
+  if (strcmp(accel_process()->distributed_type, accel_process()->count > 1 ? "MULTI_CPU" : "NO") != 0) abort();
   accel_print(run, "start %lld, calls %lld", (long long)at->step, (long long)count.calls);
 }
 
@@ -106,6 +107,8 @@ def build(ranks, batch):
 
 DIVIDED = r"""#include <accel/accel.h>
 #include <accel/hooks.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void tell(struct accel_run *run, const struct accel_progress *at, const char *when) {
   int64_t count = 0;
@@ -115,6 +118,7 @@ static void tell(struct accel_run *run, const struct accel_progress *at, const c
   struct accel_value *has = accel_make_tensor(store, ACCEL_BOOL, 1, (int64_t[]){1}, (bool[]){weights != NULL});
   double sum = 0;
   for (int64_t i = 0; weights != NULL && i < count; i++) sum += (double)weights[i];
+  if (strcmp(accel_process()->distributed_type, "FSDP") != 0) abort();
   accel_print(run, "%s %lld %s %.17g %s", when, (long long)at->step, accel_show(store, accel_gather(store, has)), sum, name);
   accel_store_free(store);
 }

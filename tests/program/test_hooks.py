@@ -11,7 +11,8 @@ import numpy as np
 from harness import GENERATOR, TREE, Trainer
 from matrix import mlp
 
-SOURCE = """#include <accel/hooks.h>
+SOURCE = """#include <accel/accel.h>
+#include <accel/hooks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,20 @@ static void note(struct accel_run *run, const struct accel_progress *at, const c
               at->loss, at->lr, at->grad_norm, at->has_eval, at->has_eval ? at->eval_loss : NAN, accuracy,
               (double)bias[count - 1], none == NULL && accel_is_main_process(run) && accel_is_last_process(run));
 }
-void on_start(struct accel_run *run, const struct accel_progress *at) { note(run, at, "start"); }
+/* Values may be sent to where the program computes, and nowhere else. */
+static void check_device(const char *device) {
+  struct accel_store *store = accel_store_new();
+  struct accel_value *value = accel_make_integer(store, 1);
+  if (device == NULL) device = "cpu";
+  if (strcmp(accel_process()->device, device) != 0 || strcmp(accel_process()->distributed_type, "NO") != 0) abort();
+  if (accel_send_to_device(store, value, device) != value || accel_send_to_device(store, value, "cpu") != value) abort();
+  if (accel_send_to_device(store, value, "xla") != NULL) abort();
+  accel_store_free(store);
+}
+void on_start(struct accel_run *run, const struct accel_progress *at) {
+  check_device(getenv("DEVICE"));
+  note(run, at, "start");
+}
 void on_step(struct accel_run *run, const struct accel_progress *at) {
   note(run, at, "step");
   accel_log(run, "last", (double)at->step);
