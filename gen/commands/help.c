@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/base/diag.h"
+#include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/base/version.h"
 #include "gen/commands/commands.h"
@@ -66,13 +67,15 @@ static void add_command(struct text *out, const struct command *command) {
 
 static int refuse(const struct options *options, const char *topic) {
   struct job_names names = job_help_topics(options->arena);
-  const char *near = nearest_word(topic, names.items, names.count);
+  const char *near = NULL, *dot = strrchr(topic, '.');
+  for (int i = 0; dot != NULL && near == NULL && i < names.count; i++) /* a key of another group */
+    if (has_ending(names.items[i], dot)) near = names.items[i];
+  if (near == NULL) near = nearest_word(topic, names.items, names.count);
   const char *words[40];
   int count = 0;
   for (const struct command *command = command_table; command->name != NULL && count < 39; command++)
     words[count++] = command->name;
-  if (near != NULL) words[count++] = near;
-  near = nearest_word(topic, words, count);
+  if (near == NULL) near = nearest_word(topic, words, count);
   fprintf(stderr, "accel-gen: no help on '%s'; ", topic);
   if (near != NULL)
     fprintf(stderr, "did you mean '%s'?\n", near);

@@ -124,6 +124,8 @@ static bool read_command(struct reader *reader) {
 }
 
 static bool read_argument(struct options *options, const char *word) {
+  bool late = options->n_arguments > 0 && command_find(options->argument) != NULL && options->chosen == command_table;
+  if (late) return options_refuse(options, "the command comes first, before every option: ", options->argument);
   if (options->n_arguments == options->chosen->most) return options_refuse(options, "one argument too many: ", word);
   options->arguments[options->n_arguments++] = word;
   if (options->n_arguments == 1) options->argument = word;

@@ -123,7 +123,11 @@ static bool match_types(struct check *c, const json_t *types, const struct spec_
   const json_t *type;
   bool good = false;
   json_array_foreach(types, i, type) {
-    text_printf(&out, "%s%s", i > 0 ? ", " : "", schema_type_words(json_string_value(type)));
+    text_printf(&out, "%s%s",
+                i == 0                           ? ""
+                : i + 1 < json_array_size(types) ? ", "
+                                                 : " or ",
+                schema_type_words(json_string_value(type)));
     good = good || is_type(node, json_string_value(type));
   }
   *words = text_string(&out);
@@ -159,6 +163,7 @@ bool check_type(struct check *c, const json_t *schema, const struct subject *s) 
   bool scalar = s->node->kind == SPEC_INT || s->node->kind == SPEC_REAL || s->node->kind == SPEC_BOOL;
   if (s->node->kind == SPEC_NULL && strcmp(words, "a group of keys") == 0)
     help(c, "a group without keys is ", "{}", "");
+  if (strcmp(words, "a group of keys") == 0) check_meant_member(c, schema, s);
   if (strcmp(words, "true or false") == 0) help(c, "did you mean ", boolean_meant(s->node), "?");
   const struct spec_node plain = unquoted(s->node);
   if (plain.kind != s->node->kind && match_types(c, types, &plain, &words)) help_unquoted(c, s->node);
@@ -222,14 +227,17 @@ static struct cause find_comparison(const struct check *c, const json_t *conditi
     const char *deeper = arena_printf(c->arena, "%s%s%s", path, path[0] == '\0' ? "" : ".", key);
     const json_t *constant = json_object_get(property, "const");
     if (constant == NULL && json_object_get(property, "enum") == NULL) {
+      if (value != NULL && value->kind != SPEC_MAP) return (struct cause){.unknown = true};
       struct cause found = find_comparison(c, property, value, deeper);
-      if (found.path != NULL) return found;
+      if (found.path != NULL || found.unknown) return found;
       continue;
     }
-    if (value != NULL) return (struct cause){deeper, spec_describe(c->arena, value), true, value->where};
+    if (value != NULL)
+      return (struct cause){
+          .path = deeper, .value = spec_describe(c->arena, value), .written = true, .where = value->where};
     const json_t *preset = schema_keyword(c->root, schema_find(c->root, deeper), "default");
     const char *quote = json_is_string(preset) ? "'" : "", *text = schema_value_text(c->arena, preset);
-    return (struct cause){deeper, arena_printf(c->arena, "%s%s%s", quote, text, quote), false, {0}};
+    return (struct cause){.path = deeper, .value = arena_printf(c->arena, "%s%s%s", quote, text, quote)};
   }
   const char *required = json_string_value(json_array_get(json_object_get(condition, "required"), 0));
   const struct spec_entry *entry = required != NULL ? spec_entry(node, required) : NULL;

@@ -13,6 +13,7 @@ struct cause {
   const char *value; /* as a message shows it; NULL: that it is there at all */
   bool written;      /* in the job; else it is the default */
   struct location where;
+  bool unknown; /* what the condition asks about is no group, which has its own message */
 };
 
 struct check {
@@ -45,6 +46,9 @@ void check_forbidden(struct check *c, const struct subject *s);
 /* Whether some unknown key of the document is taken for the missing one: by its spelling, its group, or as another
  * trainer's name of it. */
 bool check_is_meant(struct check *c, const struct subject *group, const char *key);
+
+/* A help on a word in the place of a group: the key of the group that takes it. */
+void check_meant_member(struct check *c, const json_t *schema, const struct subject *s);
 
 /* A help on a value that is none of the schema's enum: what the schema says of it (`elsewhere`), else the nearest. */
 void check_meant_choice(struct check *c, const json_t *schema, const struct spec_node *node);

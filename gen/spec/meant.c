@@ -183,3 +183,18 @@ void check_meant_choice(struct check *c, const json_t *schema, const struct spec
   const char *near = node->kind == SPEC_STRING ? nearest_word(node->text, words, count) : NULL;
   if (near != NULL) diag_help(c->diags, "did you mean '%s'?", near);
 }
+
+void check_meant_member(struct check *c, const json_t *schema, const struct subject *s) {
+  if (c->diags == NULL || s->node->kind != SPEC_STRING) return;
+  const char *lower = lower_case(c->arena, s->node->text, s->node->length), *key;
+  json_t *property;
+  json_object_foreach((json_t *)schema_keyword(c->root, schema, "properties"), key, property) {
+    const json_t *choices = schema_keyword(c->root, property, "enum"), *choice;
+    size_t i;
+    json_array_foreach(choices, i, choice) {
+      if (!json_is_string(choice) || strcmp(json_string_value(choice), lower) != 0) continue;
+      diag_help(c->diags, "did you mean %s: {%s: %s}?", s->name, key, lower);
+      return;
+    }
+  }
+}

@@ -180,7 +180,8 @@ static bool check_conditions(struct check *c, const json_t *schema, const struct
   bool good = true;
   if (condition != NULL) {
     part = json_object_get(schema, holds(c, condition, s) ? "then" : "else");
-    if (part != NULL) good = check_because(c, part, s, check_cause(c, condition, s));
+    const struct cause cause = part != NULL ? check_cause(c, condition, s) : (struct cause){0};
+    if (part != NULL && !cause.unknown) good = check_because(c, part, s, cause);
   }
   json_object_foreach(dependents, key, part) {
     const struct spec_entry *entry = spec_entry(s->node, key);

@@ -53,12 +53,14 @@ expect "help of a key" 0 'learning rate' "$gen" help optimizer.lr
 expect "help of nothing" 2 "no help on 'nonsense'" "$gen" help nonsense
 expect "help of a key without its group" 0 '^optimizer.lr: a number greater than 0' "$gen" help lr
 expect "help of a misspelt key" 2 "no help on 'optimizr.lr'; did you mean 'optimizer.lr'" "$gen" help optimizr.lr
+expect "help of a key of another group" 2 "no help on 'training.lr'; did you mean 'optimizer.lr'" "$gen" help training.lr
+expect "an option before the command" 2 'the command comes first, before every option: check' "$gen" --set a=b check "$job"
 expect "help of a group that is a command, too" 0 '^data: a group of keys' "$gen" help job.data
 expect "an unknown command" 2 "unknown command 'buidl'; did you mean 'build'?" "$gen" buidl "$job"
 expect "an unknown command like no other" 2 "unknown command 'test', and no file has this name" "$gen" test
 expect "an unknown word of a command" 2 'the word after checkpoint is list, show, verify, diff or merge, not lst' "$gen" checkpoint lst .
 expect "a misspelt option" 2 'unknown option --resolve; did you mean --resolved?' "$gen" check "$job" --resolve
-expect "launch with a key" 0 '^mpirun --bind-to none -n 2 ./trainer -v$' \
+expect "launch with a key" 0 'mpirun --bind-to none -n 2 ./trainer -v$' \
   "$gen" launch --by mpirun --print --set devices.per_node=2 --set data.batch_size=2 "$job" trainer -v
 expect "an unknown option" 2 'unknown option --frobnicate' "$gen" "$job" --frobnicate
 expect "an option of another command" 2 'does not take --resolved' "$gen" plan "$job" --resolved
