@@ -11,6 +11,7 @@ $cc -std=c17 -w -DRUN -Iinclude -o "$out/semantics" tests/model/good/semantics.c
 echo "ok semantics natively"
 for model in examples/models/*.c tests/model/good/*.c; do
   case $model in */semantics.c) continue ;; esac
-  $cc -std=c17 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only "$model"
+  # gcc wants every member of a row that begins with a key and names the others, as of a table `published`.
+  $cc -std=c17 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -Iinclude -fsyntax-only "$model"
   echo "ok $model is C17"
 done
