@@ -101,6 +101,11 @@ static void choose_in_backward(struct program *program, struct weight_walk *walk
   } while (counts->changed);
 }
 
+/* Whether its gradient is stored. */
+static bool has_gradient(const struct weight *weight) {
+  return weight->parameter->value->differentiable && !weight->in_backward;
+}
+
 void plan_gradients(struct program *program) {
   const struct graph *graph = program->graph;
   const struct region *backward = graph_backward_of(graph, graph->entry);
@@ -118,9 +123,8 @@ void plan_gradients(struct program *program) {
   memset(counts.contributions, 0, bytes);
   walk.visit = visit_zeros;
   weight_walk_from(&walk, backward);
-  bool kept = !job_optimizer(program->job)->averages; /* else a step finds the model where the gradients lie */
-  for (int i = 0; i < program->n_weights; i++)        /* a parameter without a gradient keeps zeros */
-    if (counts.contributions[i] == 0) program->weights[i].zero = !kept;
+  for (int i = 0; i < program->n_weights; i++) /* what no gradient reaches, the update finds at zero */
+    if (counts.contributions[i] == 0) program->weights[i].zero = has_gradient(&program->weights[i]);
 }
 
 /* ---- The tree of what is stored ---- */
@@ -139,11 +143,6 @@ static bool same_arrays(const struct program *program, const struct weight_node 
   }
   for (int i = 0; i < node->n_children && good; i++) good = same_arrays(program, node->children[i], diags);
   return good;
-}
-
-/* Whether its gradient is stored. */
-static bool has_gradient(const struct weight *weight) {
-  return weight->parameter->value->differentiable && !weight->in_backward;
 }
 
 /* An optimizer that evaluates an average of the weights leaves buffers that belong to others. */
