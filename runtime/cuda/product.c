@@ -69,11 +69,12 @@ static cublasLtMatmulDesc_t describe(const struct shape *shape, enum accel_epilo
   return what;
 }
 
-/* A matrix of which `first` values follow each other, and `second` such rows. */
+/* A matrix of which `first` values follow each other, and `second` such rows; of one row no step leads to another. */
 static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, int64_t first, int64_t second,
                                      int64_t row, int64_t step) {
   int32_t batch = (int32_t)shape->batch;
   cublasLtMatrixLayout_t made;
+  if (second == 1 && row < first) row = first;
   RT_BLAS(cublasLtMatrixLayoutCreate(&made, rt_blas_type(type), (uint64_t)first, (uint64_t)second, row));
   RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
   RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));

@@ -78,6 +78,24 @@ tensor model(scope s, tensor features, tensor labels) {
 }
 """, ROWS)
 
+    def test_parameter_without_effect(self):
+        """Each step writes the gradient of a parameter that the loss does not depend on, in the backward's own updates, too."""
+        for optimizer in ("adamw", "lomo", "schedule_free_adamw"):
+            self.works("""tensor model(scope s, tensor features, tensor labels) {
+  tensor unused = parameter(at(s, "unused"), "w", 6, 6);
+  (void)unused;
+  return cross_entropy(linear(at(s, "in"), features, 3), labels);
+}
+""", ROWS, optimizer__name=optimizer)
+
+    def test_muon_of_one_column(self):
+        """A matrix of one column is a product's factor with a step of one, which cuBLASLt takes for one row alone."""
+        self.works("""tensor model(scope s, tensor features, tensor labels) {
+  tensor x = linear(at(s, "in"), features, 3);
+  return cross_entropy(add(x, mean(parameter(init_normal(at(s, "p"), 0.1), "w", 3, 1), 0)), labels);
+}
+""", ROWS, devices__kind="cuda", optimizer__name="muon")
+
 
 if __name__ == "__main__":
     unittest.main()
