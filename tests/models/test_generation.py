@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 import torch
-from peer import GENERATOR, MODELS, SEED, Peer
+from peer import GENERATOR, MODELS, QUICK, SEED, Peer
 from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
                           LlamaConfig, LlamaForCausalLM, MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
                           MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
@@ -63,7 +63,8 @@ class Writer:
                "data": {"train": {"path": "none.bin", "format": "nanogpt"}, "batch_size": 2, "sequence_length": length},
                "training": {"steps": 1, "seed": SEED}, "checkpoint": {"project_dir": "run"}, **groups}
         (self.folder / "job.yaml").write_text(json.dumps(job))
-        subprocess.run([GENERATOR, "build", "job.yaml", "--program", "generate", "-o", "write"], cwd=self.folder, check=True)
+        subprocess.run([GENERATOR, "build", "job.yaml", "--program", "generate", "-o", "write"], cwd=self.folder, check=True,
+                       env=QUICK)
 
     def write(self, prompt, count, *flags):
         """The tokens, prompt and all, and the logits that each new one was chosen from."""

@@ -122,7 +122,7 @@ class Parity(unittest.TestCase):
                     np.testing.assert_array_equal(weight, moved[key], key)
 
     def after(self, name, more):
-        trainer, _, _ = prepare("gpt2", {"name": name, "lr": RATE, "weight_decay": 0.0}, 8, **more)
+        trainer, _, _ = prepare("gpt2", {"name": name, "lr": RATE, "weight_decay": 0.0}, 8, FAST, **more)
         rows = trainer.run()
         averages = load_file(trainer.folder / "run" / "ema.safetensors") if "ema" in more.get("training", {}) else {}
         return {**trainer.weights(), **{f"average of {k}": w for k, w in averages.items()}}, rows
@@ -136,7 +136,7 @@ class Memory(unittest.TestCase):
         self.assertNotIn("all_gradients", generate(job))
 
     def test_what_is_shared_is_left(self):
-        trainer, weights, _ = prepare("gpt2", lomo(), 1)
+        trainer, weights, _ = prepare("gpt2", lomo(), 1, FAST)
         self.assertEqual(trainer.plan()["arena_bytes"]["gradients"], weights["wte.weight"].nbytes)
 
     def test_peak(self):

@@ -12,7 +12,7 @@ import unittest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import FAST, GENERATOR, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
+from harness import FAST, GENERATOR, QUICK, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
 
 # As root in a container, on few processors, without a network or a driver of OpenCL that would take mpirun's signals.
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -196,5 +196,5 @@ class BesideOne(unittest.TestCase):
         return several, lines
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "Ranks", "Running", "TREE", "free_port",
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "free_port",
            "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained", "wait_for"]

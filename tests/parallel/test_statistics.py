@@ -5,7 +5,7 @@ import json
 import subprocess
 import unittest
 
-from ranks import GENERATOR, Ranks, job_of
+from ranks import GENERATOR, QUICK, Ranks, job_of
 
 CONFIG = {"layer_type": "BASIC", "image_size": 4, "num_channels": 1, "num_labels": 3, "embedding_size": 4, "stages": 1,
           "hidden_sizes.0": 4, "depths.0": 1}
@@ -34,7 +34,8 @@ class Statistics(unittest.TestCase):
         program = trainer.folder / "evaluate"
         trainer.job["devices"] = {}
         trainer.write()
-        subprocess.run([GENERATOR, "build", "--program", "evaluate", trainer.path, "-o", program], check=True)
+        subprocess.run([GENERATOR, "build", "--program", "evaluate", trainer.path, "-o", program], check=True,
+                       env=QUICK)
         result = subprocess.run([program, "--format", "json", "--weights", trainer.folder / "run" / f"{saved}.safetensors"],
                                 cwd=trainer.folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -96,7 +96,7 @@ class Runs(unittest.TestCase):
         trainer = Trainer(job)
         self.addCleanup(shutil.rmtree, trainer.folder)
         case.write_data(trainer.folder)
-        trainer.build()
+        trainer.build(cflags=None)
         return trainer
 
     def numbers(self, trainer, *flags, threads=2):

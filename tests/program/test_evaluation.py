@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 import torch
-from harness import GENERATOR, MODELS, Order, Trainer, save_file, splits
+from harness import GENERATOR, MODELS, QUICK, Order, Trainer, save_file, splits
 from order import EVAL, masked
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -70,7 +70,8 @@ def mean_loss(logits, labels):
 def measure(trainer, *flags):
     """What the program of kind evaluate says."""
     program = trainer.folder / "evaluate"
-    subprocess.run([GENERATOR, "build", trainer.path, "-o", program, "--program", "evaluate"], check=True)
+    subprocess.run([GENERATOR, "build", trainer.path, "-o", program, "--program", "evaluate"], check=True,
+                   env=QUICK)
     return json.loads(subprocess.check_output([program, "--format", "json", *flags], cwd=trainer.folder))
 
 

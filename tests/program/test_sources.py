@@ -4,7 +4,7 @@ import subprocess
 import unittest
 
 import numpy as np
-from harness import GENERATOR, MODELS, Trainer
+from harness import GENERATOR, MODELS, QUICK, Trainer
 
 
 def table(data, **training):
@@ -13,7 +13,8 @@ def table(data, **training):
 
 
 def build(trainer):
-    subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+    subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True,
+                   env=QUICK)
 
 
 class Sources(unittest.TestCase):

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import FAST, GENERATOR, MODELS, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
+from harness import GENERATOR, MODELS, QUICK, TRAIN, Order, Trainer, relative, save_file, windows  # noqa: E402
 
 SEED, FEATURES, WIDTH, CLASSES = 1337, 6, 9, 3
 torch.set_num_threads(1)
@@ -85,7 +85,7 @@ class Rows:
     def run(self, *flags):
         """The metrics, a dict a step."""
         generator = subprocess.run([GENERATOR, "build", self.trainer.path, "-o", "trainer"], cwd=self.trainer.folder,
-                                   capture_output=True, text=True, env={**os.environ, "CFLAGS": FAST})
+                                   capture_output=True, text=True, env=QUICK)
         if generator.returncode != 0:
             raise AssertionError(generator.stderr)
         return self.trainer.run(*flags)
@@ -105,4 +105,4 @@ class Rows:
         return max(relative(after[name], peer[name].numpy()) for name in SHAPES)
 
 
-__all__ = ["GENERATOR", "SEED", "Mlp", "Rows", "Trainer", "relative", "save_file", "windows"]
+__all__ = ["GENERATOR", "QUICK", "SEED", "Mlp", "Rows", "Trainer", "relative", "save_file", "windows"]

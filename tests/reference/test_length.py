@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import test_accumulation
-from rows import GENERATOR, SEED, Rows, Trainer
+from rows import GENERATOR, QUICK, SEED, Rows, Trainer
 
 
 def steps_of_epochs(rows, micro, epochs):
@@ -86,7 +86,8 @@ class Tokens(unittest.TestCase):
         trainer.job["model"]["source"] = str(GENERATOR.parents[1] / trainer.job["model"]["source"])
         trainer.write()
         (trainer.folder / "corpus.txt").write_bytes(bytes(range(97, 123)) * 20)
-        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True,
+                       env=QUICK)
         windows = (int(520 * 0.9) - 5) // 5
         self.assertEqual(len(trainer.run()), 3 * (windows // 4))
 

@@ -13,7 +13,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "optimizer")]
 
 import numpy as np  # noqa: E402
-from harness import relative  # noqa: E402
+from harness import FAST, relative  # noqa: E402
 from test_against_torch import without_keys  # noqa: E402
 from test_parity import prepare, tensors  # noqa: E402
 from torch_gpt import Gpt  # noqa: E402
@@ -25,7 +25,7 @@ torch.set_num_threads(1)
 
 class Optimizer(unittest.TestCase):
     def check(self, keys, schedule, make, scheduler, clip):
-        trainer, weights, batches = prepare("gpt2", keys, STEPS, schedule=schedule)
+        trainer, weights, batches = prepare("gpt2", keys, STEPS, FAST, schedule=schedule)
         metrics = trainer.run()
         accelerator = Accelerator(cpu=True)
         peer = Gpt(weights, CONFIG, "gpt2")

@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 import torch
 import torch.nn.functional as F
-from rows import GENERATOR, Order, SEED, TRAIN, Trainer, relative, save_file
+from rows import GENERATOR, QUICK, Order, SEED, TRAIN, Trainer, relative, save_file
 
 MODELS = pathlib.Path(__file__).resolve().parent / "models"
 WIDTH, LENGTH, BATCH, RATE = 12, 40, 3, 32.0
@@ -67,7 +67,7 @@ class Packing(unittest.TestCase):
             with self.subTest(normalize=normalize):
                 trainer = self.trainer(accumulation={"num_steps": 1, "normalize": normalize})
                 self.write(trainer)
-                subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+                subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)
                 row = trainer.run()[0]
                 order = Order(SEED, TRAIN, True, 0, sum(map(len, self.documents)), LENGTH, BATCH)
                 w = {k: torch.tensor(v, dtype=torch.float64, requires_grad=True) for k, v in self.weights.items()}
@@ -87,7 +87,7 @@ class Packing(unittest.TestCase):
         trainer = self.trainer(data={"packing": "pad", "drop_last": False}, training={"steps": 5, "seed": SEED},
                                optimizer={"lr": 1e-30})
         self.write(trainer)
-        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)
         metrics = trainer.run()
         edges = np.cumsum([0, *map(len, self.documents)])
         order = Order(SEED, TRAIN, True, 0, len(self.documents), batch=BATCH)
@@ -114,7 +114,7 @@ class Packing(unittest.TestCase):
         self.assertIn("the model looks up only 40 positions, but a window has 41 places", done.stderr)
         trainer = self.trainer()
         self.documents = self.documents[:1]
-        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True)
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)
         (trainer.folder / "plain.bin").write_bytes(bytes(4000))
         with self.assertRaises(AssertionError) as raised:
             trainer.run("--data", "plain.bin")
