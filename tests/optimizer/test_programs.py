@@ -6,7 +6,7 @@ import sys
 from parts import MODELS, generate, make_job
 from rules import RULES, keys_of
 
-from compilers import compiles, formatted, tell  # tests/program
+from compilers import SEED, compiles, formatted, tell  # tests/program
 
 WARMUPS = {"none": {}, "warm": {"warmup_steps": 1234567}, "fraction": {"warmup_fraction": 0.123}}
 FORMS = {
@@ -58,6 +58,7 @@ JOBS |= {
 
 
 def main():
+    print(f"# seed {SEED}")
     failed, names = 0, [word for word in sys.argv[1:] if word != "--all"]
     for number, (name, groups) in enumerate(JOBS.items()):
         if names and name not in names:
