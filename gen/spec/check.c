@@ -124,9 +124,9 @@ static bool match_types(struct check *c, const json_t *types, const struct spec_
   bool good = false;
   json_array_foreach(types, i, type) {
     text_printf(&out, "%s%s",
-                i == 0                           ? ""
-                : i + 1 < json_array_size(types) ? ", "
-                                                 : " or ",
+                i == 0                        ? ""
+                : json_array_size(types) == 2 ? " or "
+                                              : ", ",
                 schema_type_words(json_string_value(type)));
     good = good || is_type(node, json_string_value(type));
   }

@@ -64,7 +64,7 @@ class Model(unittest.TestCase):
         for words, expected in ((["check", MODELS / "gpt2.c", "--config", "n_layer=two"], "n_layer"),
                                 (["check", MODELS / "gpt2.c", "--config", "n_layer"], "'n_layer' is no KEY=VALUE"),
                                 (["check", "nothing.c"], "nothing.c: error: cannot read it: No such"),
-                                (["look", MODELS / "gpt2.c"], "model look is no command")):
+                                (["look", MODELS / "gpt2.c"], "the word after model is check, not look")):
             result = run(*words)
             self.assertEqual(result.returncode, 2)
             self.assertIn(expected, result.stderr)
