@@ -309,6 +309,17 @@ def regression(b, name):
     b.add(f"{name}({x.name}, {goal.name}{more})", ())
 
 
+@draws("cast_target")
+def cast_target(b, name):
+    x = b.value(lambda v: len(v.shape) > 1 and isinstance(v.shape[-1], int))
+    classes = x.shape[-1]
+    place = b.add(f"argmax({x.name}, -1)", x.shape[:-1], "i", classes)
+    number = b.add(f"cast_float({place.name})", place.shape)
+    ignored = b.random.choice((-100, 0))
+    goal = b.add(f"cast_target({number.name}, {b.number(classes)}, {ignored})", place.shape, "i")
+    b.add(f"cross_entropy_ignore({x.name}, {goal.name}, {ignored})", ())
+
+
 @draws("contrastive_loss", "clip_loss")
 def contrastive(b, name):
     x = b.value(lambda v: len(v.shape) == 2)
