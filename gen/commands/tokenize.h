@@ -2,7 +2,7 @@
 #ifndef ACCEL_COMMANDS_TOKENIZE_H
 #define ACCEL_COMMANDS_TOKENIZE_H
 
-#include "gen/commands/documents.h"
+#include "gen/tokenizer/documents.h"
 #include "runtime/process/problem.h"
 
 struct tokenizing {

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "gen/base/path.h"
-#include "gen/commands/documents.h"
+#include "gen/tokenizer/documents.h"
 
 static const char lines_cure[] = "--text-field NAME makes a document of each record's text";
 static const char table_cure[] = "--text-column NAME makes a document of each row's text";

@@ -1,7 +1,7 @@
 /* Documents: the texts in a file. The whole of it is one; or each record of JSON Lines has one in a field, each row of
  * a CSV (RFC 4180) in a column. */
-#ifndef ACCEL_COMMANDS_DOCUMENTS_H
-#define ACCEL_COMMANDS_DOCUMENTS_H
+#ifndef ACCEL_TOKENIZER_DOCUMENTS_H
+#define ACCEL_TOKENIZER_DOCUMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "gen/commands/documents.h"
+#include "gen/tokenizer/documents.h"
 
 #include <inttypes.h>
 #include <jansson.h>
