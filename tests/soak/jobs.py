@@ -204,6 +204,8 @@ def draw(random):
 
 def add(key, job, fixed, random, model):
     """A key, and what must or should stand beside it."""
+    if key == "data.label" and key in fixed:
+        return  # the file's labels are values
     drawn = value(key, random, model)
     for other in LEAVES[key][1]:
         if other not in job and other in LEAVES:
