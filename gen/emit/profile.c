@@ -2,6 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
 #include "gen/plan/kernels/parts.h"
+#include "gen/plan/optimizers.h"
 #include "gen/plan/target.h"
 
 bool is_profiled(const struct program *program) {
@@ -27,6 +28,8 @@ struct jinja_value profile_value(const struct program *program) {
   for (int i = 0; i < program->n_kernels; i++)
     add_part(arena, parts, program->kernels[i]->name, op_flops(program->kernels[i]->node),
              kernel_bytes(program->kernels[i]));
+  /* what it moves differs from parameter to parameter */
+  if (job_optimizer(job)->in_backward) add_part(arena, parts, "step_tensor", 0, 0);
   jinja_set(arena, value, "parts", parts);
   set_int(arena, value, "skip_first", job->profile.schedule.skip_first);
   set_int(arena, value, "wait", job->profile.schedule.wait);

@@ -57,6 +57,14 @@ class Causes(unittest.TestCase):
 """, TOKENS, "evaluated", data__train__path="all.tok", data__train__format="tokens", data__packing="documents",
                    training__eval_interval=1)
 
+    def test_profile_of_updates_in_the_backward(self):
+        """A rule that updates within the backward is one of a profile's parts."""
+        for name in ("lomo", "adalomo"):
+            self.works("""tensor model(scope s, tensor features, tensor labels) {
+  return mse_loss(linear(at(s, "out"), features, 1), reshape(cast_float(labels), dim(labels, 0), 1));
+}
+""", ROWS, optimizer__name=name, profile__schedule__active=1)
+
     def test_layer_without_effect(self):
         """A layer whose result goes nowhere has no backward."""
         self.works("""static tensor layer(scope s, tensor x) { return add(x, linear(at(s, "a"), x, dim(x, 1))); }
