@@ -47,8 +47,9 @@ watch() {
 }
 
 stopped=$(mktemp)
-# What a shell starts beside itself ignores the signals of a keyboard, and so would what a test starts.
-env --default-signal=INT,QUIT setsid "$@" &
+# What a shell starts beside itself ignores the signals of a keyboard, what nohup starts that of a terminal that is gone,
+# and so would what a test starts.
+env --default-signal=HUP,INT,QUIT setsid "$@" &
 session=$!
 watch >/dev/null 2>&1 </dev/null &
 watcher=$!

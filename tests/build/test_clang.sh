@@ -19,7 +19,7 @@ for folder in gen gen/* gen/*/* runtime/* tools tests/*; do
       continue
     fi
     # shellcheck disable=SC2086
-    if "$clang" -std=c17 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -I. -fopenmp \
+    if "$clang" -std=c17 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -I. -Ibuild/include -fopenmp \
       @build/config/libclang.cflags $mpi -fsyntax-only "$source"; then
       echo "ok $source"
     else

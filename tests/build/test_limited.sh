@@ -27,5 +27,5 @@ is "processors of children that have ended count" 124 "stopped after 1 s of proc
   sh -c 'while :; do timeout 0.2 sh -c "while :; do :; done"; done'
 is "what waits ends by the clock" 124 "stopped after 2 s" 60 2 sleep 600
 is "what ignores signals ends, too" 124 "stopped after 2 s" 60 2 sh -c 'trap "" TERM; while :; do sleep 600; done'
-is "signals of a keyboard are not ignored" 0 "00" 60 60 sh -c 'sed -n "s/^SigIgn:.*\(..\)$/\1/p" /proc/self/status'
+is "signals of a terminal are not ignored" 0 "00" 60 60 sh -c 'sed -n "s/^SigIgn:.*\(..\)$/\1/p" /proc/self/status'
 exit $failed
