@@ -184,7 +184,7 @@ enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_NEVER };
 bool walk_check(struct audit *audit, struct tree *tree);
 
 /* The most statements that a walk follows, each as often as it is come by. */
-enum { WALK_MOST_STEPS = 4000000 };
+enum { WALK_MOST_STEPS = 8000000 };
 
 /* ---- Shared by the files of the walk ---- */
 

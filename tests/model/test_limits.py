@@ -120,7 +120,7 @@ class Limits(unittest.TestCase):
         body = "static void f0(float y[static 32]) { for (int i = 0; i < 32; i++) y[i] += 1.0f; }\n"
         self.assertEqual(self.run_on(audit, self.program(body, "f0(arena->y);"))[0], 0)
         grown = body + twice("static void f{0}(float y[static 32]) {{ {1} }}\n", "f{0}(y); f{0}(y);")
-        end = r"^source\.c: error: following it does not end within 4000000 statements$"
+        end = r"^source\.c: error: following it does not end within 8000000 statements$"
         self.refused(end, self.program(grown, "f40(arena->y);"), audit)
         self.refused("1024 MiB of memory", '#include "/dev/zero"\n' + SEED.read_text(), audit)
         self.refused("it is no text: byte 12 of it is 0", "int x = 1;\n\0" + SEED.read_text(), audit)
