@@ -1,8 +1,9 @@
 """What ranks have in common beside weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
-samples that run out, beside the programs for the processor; and sums of one order, whose bits do not depend on who has
-which micro-batches."""
+samples that run out, beside the programs for the processor; sums of one order, whose bits do not depend on who has
+which micro-batches; and what a resumed run with convolutions of cuDNN's gives."""
 
 import json
+import shutil
 import sys
 import unittest
 
@@ -44,6 +45,51 @@ class Beside(Comparison):
 
     def test_uneven(self):
         self.compare("uneven", CASES["uneven"])
+
+
+# Three convolutions a step: the stand-ins' engines that vary do so in every other call, so each step has another order.
+CONVOLVED = """#include <accel/model.h>
+
+struct config {
+  int n_classes;
+};
+
+tensor model(scope s, struct config c, tensor features, tensor labels) {
+  tensor images = reshape(linear(at(s, "in"), features, 48), dim(features, 0), 3, 4, 4);
+  tensor seen = reshape(conv2d_no_bias(at(s, "convolution"), images, 3, 3, 1, 0), dim(features, 0), -1);
+  return cross_entropy(linear(at(s, "out"), seen, c.n_classes), labels);
+}
+"""
+
+
+class Resumed(unittest.TestCase):
+    """From its first checkpoint a run of two ranks ends with the same bits, where the job is deterministic. Else cuDNN may
+    add up in another order, which docs/training.md says."""
+
+    def differing(self, trainer, project):
+        """The weights whose bits are others after the resume."""
+        trainer.run()
+        straight = trainer.weights()
+        (trainer.folder / "run").rename(trainer.folder / project)
+        trainer.run("--resume", f"{project}/checkpoints/checkpoint_0")
+        resumed = trainer.weights()
+        for name, values in straight.items():
+            np.testing.assert_allclose(resumed[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
+        shutil.rmtree(trainer.folder / "run")
+        return [name for name, values in straight.items() if (values.view(np.uint32) != resumed[name].view(np.uint32)).any()]
+
+    def test_convolutions(self):
+        trainer = HostTrainer({"model": {"source": "convolved.c", "config": {"n_classes": 10}}, "data": ROWS,
+                               "checkpoint": {"every": 1}, "optimizer": {"name": "adamw", "lr": 1e-3}, "devices": {"per_node": 2},
+                               "training": {"steps": 4, "seed": 3, "deterministic": True}}, PARTS)
+        (trainer.folder / "convolved.c").write_text(CONVOLVED)
+        write_data(trainer.folder, ROWS["features"])
+        trainer.build()
+        self.assertEqual(self.differing(trainer, "steady"), [])
+        text = (trainer.folder / "trainer.c").read_text()
+        self.assertIn("    .deterministic = true,\n", text)
+        trainer.rebuild(text.replace("    .deterministic = true,\n", "    .deterministic = false,\n"))
+        self.assertNotEqual(self.differing(trainer, "varying"), [], "the stand-ins' engines do not vary: the case above shows nothing")
 
 
 class Order(unittest.TestCase):
