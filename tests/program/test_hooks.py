@@ -190,6 +190,9 @@ class Saving(unittest.TestCase):
                       self.run_it(trainer, status=1)[1])
 
 
+END = SOURCE[: SOURCE.index("void on_end(")].count("\n") + 1  # the line of on_end
+
+
 class Refusals(unittest.TestCase):
     def refused(self, expected, source=SOURCE, names=ALL, **training):
         trainer = prepare(self, source, names, **training)
@@ -208,12 +211,12 @@ class Refusals(unittest.TestCase):
 
     def test_type(self):
         source = SOURCE.replace("void on_end(struct accel_run *run, const", "int on_end(struct accel_run *run, const")
-        self.refused(["hooks.c:27:5: error: 'on_end' is of type 'int (struct accel_run *, const struct accel_progress *)'",
+        self.refused([f"hooks.c:{END}:5: error: 'on_end' is of type 'int (struct accel_run *, const struct accel_progress *)'",
                       "'hooks.on_end' names it here"], source)
 
     def test_static(self):
         source = SOURCE.replace("void on_end(", "static void on_end(")
-        self.refused(["hooks.c:27:13: error: 'on_end' is static, so the trainer cannot call it"], source)
+        self.refused([f"hooks.c:{END}:13: error: 'on_end' is static, so the trainer cannot call it"], source)
 
     def test_names(self):
         for name in ("step", "on_", "on_a b", "on_x;y", "on_step\n"):
