@@ -30,7 +30,7 @@ def job(arch, **more):
 class Processors(unittest.TestCase):
     def losses(self, arch, run=(), settings=None, **more):
         trainer = Trainer(job(arch, **more), self.enterContext(tempfile.TemporaryDirectory()))
-        trainer.build(**(settings or {}))
+        trainer.build(cflags=None, **(settings or {}))  # those of the arch
         if run:
             subprocess.run([*run, trainer.folder / "trainer"], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "2"})
             trainer.folder.joinpath("trainer").write_text("#!/bin/sh\n")
@@ -57,7 +57,7 @@ class Processors(unittest.TestCase):
     @unittest.skipUnless(ON_X86 and shutil.which("qemu-x86_64"), "no qemu-x86_64 (qemu-user)")
     def test_start(self):
         trainer = Trainer(job("x86-64-v3"), self.enterContext(tempfile.TemporaryDirectory()))
-        old = ["qemu-x86_64", "-cpu", "Nehalem", trainer.build()]
+        old = ["qemu-x86_64", "-cpu", "Nehalem", trainer.build(cflags=None)]
         result = subprocess.run(old, capture_output=True, text=True)
         self.assertEqual(result.returncode, 1, result)
         self.assertIn("compiled for processors with AVX2, which this machine's has not", result.stderr)
