@@ -68,7 +68,7 @@ class Rows(support.Folder):
             self.refused(message)
         (self.folder / "x.npy").write_bytes(whole)
         self.save("y.npy", np.full(40, 3))
-        self.refused("y.npy: data row 1: label 3 is not a class number below 3")
+        self.refused("y.npy: row 1: label 3 is not a class number below 3")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Rows(support.Folder):
 
     def test_bad_tables(self):
         for text, message in (
-            ("1,2,9\n" * 5, "table.csv: data row 1: label 9 is not a class number below 3"),
+            ("1,2,9\n" * 5, "table.csv: line 1: label 9 is not a class number below 3"),
             ("1,2\n", "table.csv: line 1: fewer than 3 columns"),
             ("a,b,c\n1,2,x\n", "table.csv: line 2, column 3: 'x' is not a finite decimal number"),
             ("a,b,c\n", "table.csv: 0 rows for train are too few: 1 needed"),
