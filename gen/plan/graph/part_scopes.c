@@ -28,18 +28,6 @@ struct parting {
   } variants;
 };
 
-/* Whether a region, or one that it calls, has parameters below scope `formal`. */
-static bool uses_scope(const struct region *region, int formal) {
-  for (int i = 0; i < region->parameters.count; i++)
-    if (region->parameters.items[i].scope == formal) return true;
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct call *call = region->nodes.items[i]->call;
-    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
-      if (call->scopes[k * call->count]->formal == formal && uses_scope(call->callee, k)) return true;
-  }
-  return false;
-}
-
 /* ---- What is below a scope ---- */
 
 static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
@@ -53,7 +41,8 @@ static void collect(struct weight_walk *walk, const struct region *region, const
     ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s %s", path, shape_text(arena, p->shape)));
   }
   for (int i = 0; i < region->n_scopes; i++)
-    if (uses_scope(region, i)) ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s scope", prefixes[i]));
+    if (weight_scope_is_used(parting->program, region, i, NULL))
+      ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s scope", prefixes[i]));
 }
 
 static int compare(const void *left, const void *right) {
@@ -114,7 +103,9 @@ static const struct region *original_of(const struct parting *parting, const str
 
 static bool fits(const struct parting *parting, const struct variant *variant, const char *const *prefixes) {
   for (int i = 0; i < variant->region->n_scopes; i++)
-    if (!hold_the_same(parting, variant->prefixes[i], prefixes[i]) && uses_scope(variant->region, i)) return false;
+    if (!hold_the_same(parting, variant->prefixes[i], prefixes[i]) &&
+        weight_scope_is_used(parting->program, variant->region, i, NULL))
+      return false;
   return true;
 }
 

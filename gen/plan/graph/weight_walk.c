@@ -17,6 +17,22 @@ const char *const *weight_scopes(struct arena *arena, const struct call *call, i
   return inner;
 }
 
+bool weight_scope_is_used(const struct program *program, const struct region *region, int formal,
+                          bool (*counts)(const struct program *program, const struct parameter *parameter)) {
+  if (region->forward != NULL) region = region->forward;
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *parameter = &region->parameters.items[i];
+    if (parameter->scope == formal && (counts == NULL || counts(program, parameter))) return true;
+  }
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
+      if (call->scopes[k * call->count]->formal == formal && weight_scope_is_used(program, call->callee, k, counts))
+        return true;
+  }
+  return false;
+}
+
 static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes);
 
 static void walk_call(struct weight_walk *walk, const struct node *node, const char *const *prefixes) {

@@ -17,16 +17,7 @@ static bool has_parameter(const struct program *program, const struct parameter 
 
 /* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
 static bool uses_scope(const struct program *program, const struct region *region, int formal) {
-  if (region->forward != NULL) region = region->forward;
-  for (int i = 0; i < region->parameters.count; i++)
-    if (region->parameters.items[i].scope == formal && has_parameter(program, &region->parameters.items[i]))
-      return true;
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct call *call = region->nodes.items[i]->call;
-    for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
-      if (call->scopes[k * call->count]->formal == formal && uses_scope(program, call->callee, k)) return true;
-  }
-  return false;
+  return weight_scope_is_used(program, region, formal, has_parameter);
 }
 
 /* ---- Building the tree ---- */
@@ -45,7 +36,8 @@ static void add_weight(struct weight_walk *walk, const struct parameter *paramet
     return;
   }
   if (strlen(path) > LONGEST_WEIGHT_NAME) {
-    refuse(walk, parameter, "has a name of more than 500 letters", path);
+    refuse(walk, parameter,
+           arena_printf(program->arena, "has a name of more than %d letters", (int)LONGEST_WEIGHT_NAME), path);
     return;
   }
   struct weight_node *node = weight_node_make(program->arena, program->root, path);
