@@ -58,10 +58,8 @@ struct jinja_value data_value(const struct program *program) {
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
   set_bool(arena, value, "joins", job->data.joins);
   bool leaves_out = job->data.packing != PACKING_NONE || job->data.keep_last;
-  set_bool(arena, value, "leaves_out", leaves_out || program->label_left_out != 0);
-  bool counted = program->border.mean.form == MEAN_COUNTED;
-  int64_t none = counted ? program->border.mean.without : program->label_left_out;
-  set_int(arena, value, "no_target", program->leaves_targets ? program->no_target : none);
+  set_bool(arena, value, "leaves_out", leaves_out || program->no_target != 0);
+  set_int(arena, value, "no_target", program->no_target);
   jinja_set(arena, value, "indices", indices_value(program));
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);

@@ -302,8 +302,6 @@ struct program {
     struct value *labels; /* the evaluation's input that they are compared with */
     int64_t classes;
   } predictions;
-  bool leaves_targets; /* data.packing or data.drop_last make places without a target, which is then this one */
-  int64_t no_target;
   struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 
   enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
@@ -376,9 +374,9 @@ struct program {
   struct {
     struct index_columns *items;
     int count, capacity;
-  } indices;              /* of rows, in their order; a label that is a class is not among them */
-  int64_t label_left_out; /* the class that the losses of labels leave out; 0: there is none other than a class */
-  int64_t positions;      /* what positions in a window must be below; 0: nothing is looked up by them */
+  } indices;         /* of rows, in their order; a label that is a class is not among them */
+  int64_t no_target; /* of the data, the target or label that the losses leave out; 0: none but a class */
+  int64_t positions; /* what positions in a window must be below; 0: nothing is looked up by them */
   struct memory_bytes bytes;
   struct saving savings[2]; /* by measures of the job */
   int n_savings;

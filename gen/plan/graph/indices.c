@@ -195,7 +195,7 @@ static void find_columns(struct walk *walk, struct program *program) {
   gather(walk, "labels", width, 1, columns);
   list_columns(program, columns, width + !class);
   if (class && columns[width].below > 0 && columns[width].none != OP_NO_NUMBER)
-    program->label_left_out = columns[width].none;
+    program->no_target = columns[width].none;
 }
 
 bool find_indices(struct program *program, struct diagnostics *diags) {
