@@ -34,25 +34,23 @@ static bool open_source(struct token_source *source, struct problem *problem) {
           rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
 }
 
-static bool copy_tokens(struct token_writer *out, const struct tokens *tokens, struct problem *problem) {
+/* forget: called with what was copied, such as rt_map_forget; NULL: nothing is. */
+static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
+                        void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
   static int32_t piece[AT_ONCE];
   for (int64_t at = 0; at < tokens->count; at += AT_ONCE) {
     int64_t count = tokens->count - at < AT_ONCE ? tokens->count - at : AT_ONCE;
     rt_tokens_copy(tokens, at, count, piece);
     if (!rt_token_writer_add(out, (const uint32_t *)piece, (size_t)count, problem)) return false;
-    rt_map_forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
+    if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
   }
   return true;
 }
 
-static bool add_bytes(struct token_writer *out, const char *text, size_t length, struct problem *problem) {
-  static uint32_t piece[AT_ONCE];
-  for (size_t at = 0; at < length; at += AT_ONCE) {
-    size_t count = length - at < AT_ONCE ? length - at : AT_ONCE;
-    for (size_t i = 0; i < count; i++) piece[i] = (uint8_t)text[at + i];
-    if (!rt_token_writer_add(out, piece, count, problem)) return false;
-  }
-  return true;
+/* A document of a record's text, whose bytes are tokens. */
+static bool add_text(struct token_writer *out, const struct documents *at, struct problem *problem) {
+  const struct tokens bytes = {.bytes = (const uint8_t *)at->text, .count = (int64_t)at->length, .width = 1};
+  return rt_token_writer_document(out, problem) && copy_tokens(out, &bytes, NULL, problem);
 }
 
 /* The bytes of each record's text. */
@@ -63,7 +61,7 @@ static bool copy_records(struct token_writer *out, const struct token_source *so
   enum document found = DOCUMENT_BAD;
   if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, place, problem))
     while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
-      if (!rt_token_writer_document(out, problem) || !add_bytes(out, documents.text, documents.length, problem)) break;
+      if (!add_text(out, &documents, problem)) break;
   documents_end(&documents);
   return found == DOCUMENT_NONE;
 }
@@ -84,7 +82,8 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   }
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
   for (int i = 0; i < count; i++)
-    if (whole ? !rt_token_writer_document(&out, &problem) || !copy_tokens(&out, &sources[i].tokens, &problem)
+    if (whole ? !rt_token_writer_document(&out, &problem) ||
+                    !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
               : !copy_records(&out, &sources[i], how->place, &problem)) {
       struct problem ignored;
       rt_writer_give_up(&out.writer, "", &ignored);
