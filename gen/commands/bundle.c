@@ -32,18 +32,35 @@ struct needs needs_of(const struct options *options) {
 
 /* ---- Files ---- */
 
-/* A folder that is filled; first all names are only looked at, so that nothing is written where one cannot be. */
+/* What a folder is filled with: all of it is at hand before the first file is written. */
 struct filling {
-  const struct inputs *inputs;
+  struct arena *arena;
   const char *folder;
-  bool writes;
+  struct part {
+    const char *path, *bytes;
+    size_t length;
+  } *items;
+  int count, capacity;
 };
 
-static bool put(const struct filling *filling, const char *name, const char *bytes, size_t length) {
-  struct arena *arena = filling->inputs->arena;
-  const char *path = arena_printf(arena, "%s/%s", filling->folder, name);
-  if (!filling->writes) return inputs_spare(filling->inputs, path);
-  return make_folders(arena, path) && write_file(filling->inputs, path, bytes, length);
+static void put(struct filling *filling, const char *name, const char *bytes, size_t length) {
+  const char *path = arena_printf(filling->arena, "%s/%s", filling->folder, name);
+  ARENA_PUSH(filling->arena, *filling, ((struct part){path, bytes, length}));
+}
+
+static bool spare_inputs(const struct filling *filling, const struct inputs *inputs) {
+  for (int i = 0; i < filling->count; i++)
+    if (!inputs_spare(inputs, filling->items[i].path)) return false;
+  return true;
+}
+
+static bool write_parts(const struct filling *filling, const struct inputs *inputs) {
+  for (int i = 0; i < filling->count; i++) {
+    const struct part *part = &filling->items[i];
+    if (!make_folders(filling->arena, part->path) || !write_file(inputs, part->path, part->bytes, part->length))
+      return false;
+  }
+  return true;
 }
 
 static bool begins(const char *text, const char *with) {
@@ -60,20 +77,19 @@ static bool is_needed(const char *name, const struct needs *needs) {
   return true;
 }
 
-static bool put_sources(const struct filling *filling, const struct needs *needs) {
+static void put_sources(struct filling *filling, const struct needs *needs) {
   static const char own[] = "share/bundle/";
   for (int i = 0; i < accel_source_count; i++) {
     const char *name = accel_sources[i].name;
     if (!is_needed(name, needs)) continue;
     if (begins(name, own)) name += sizeof own - 1;
-    if (!put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text))) return false;
+    put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text));
   }
-  return true;
 }
 
 /* The machine that builds may have no jansson, of which an archive for machines like this one comes along. */
-static bool put_json(const struct filling *filling) {
-  struct arena *arena = filling->inputs->arena;
+static void put_json(struct filling *filling) {
+  struct arena *arena = filling->arena;
   static const char *const files[] = {"libdir",    "libjansson.a", "includedir",
                                       "jansson.h", "includedir",   "jansson_config.h"};
   struct utsname machine;
@@ -84,32 +100,29 @@ static bool put_json(const struct filling *filling) {
     words_add(&command, files[i]);
     words_add(&command, "jansson");
     const char *where = process_read(&command);
-    if (where == NULL) return true;
+    if (where == NULL) return;
     const char *path = arena_printf(arena, "%.*s/%s", (int)strcspn(where, "\n"), where, files[i + 1]);
     const char *bytes = read_bytes(arena, path, &length);
-    if (bytes == NULL) return true;
-    if (!put(filling, arena_printf(arena, "lib/%s", files[i + 1]), bytes, length)) return false;
+    if (bytes == NULL) return;
+    put(filling, arena_printf(arena, "lib/%s", files[i + 1]), bytes, length);
   }
-  if (uname(&machine) != 0) return true;
-  return put(filling, "lib/machine", machine.machine, strlen(machine.machine));
+  if (uname(&machine) != 0) return;
+  const char *name = arena_string(arena, machine.machine);
+  put(filling, "lib/machine", name, strlen(name));
 }
 
-static bool put_settings(const struct filling *filling, const struct needs *needs) {
-  struct arena *arena = filling->inputs->arena;
+static void put_settings(struct filling *filling, const struct needs *needs) {
+  struct arena *arena = filling->arena;
   size_t length = 0;
   const char *bytes = needs->hooks != NULL ? read_bytes(arena, needs->hooks, &length) : NULL;
-  if (bytes != NULL && !put(filling, "hooks.c", bytes, length)) return false;
+  if (bytes != NULL) put(filling, "hooks.c", bytes, length);
   bool foreign = processor_is_foreign(needs->processor);
   const char *tools = foreign ? arena_printf(arena, "%s-", needs->processor->triple) : "";
   const char *text =
       arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\ntools=%s\nflags_of_program='%s'\n",
                    needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
                    needs->hooks != NULL ? "hooks.c" : "", tools, processor_cflags(arena, needs->processor));
-  return put(filling, "settings.sh", text, strlen(text));
-}
-
-static bool fill(const struct filling *filling, const struct needs *needs) {
-  return put_sources(filling, needs) && put_json(filling) && put_settings(filling, needs);
+  put(filling, "settings.sh", text, strlen(text));
 }
 
 int bundle_write(const struct options *options, const char *folder) {
@@ -121,10 +134,13 @@ int bundle_write(const struct options *options, const char *folder) {
   if (!make_folders(arena, inner.output)) return STATUS_CANNOT;
   int status = generate(&inner, NULL, &generated);
   if (status != STATUS_OK) return status;
-  struct filling filling = {&generated.inputs, folder, false};
-  if (!fill(&filling, &needs) || !write_generated(&generated)) return STATUS_CANNOT;
-  filling.writes = true;
-  return fill(&filling, &needs) ? STATUS_OK : STATUS_CANNOT;
+  struct filling filling = {.arena = arena, .folder = folder};
+  put_sources(&filling, &needs);
+  put_json(&filling);
+  put_settings(&filling, &needs);
+  bool written = spare_inputs(&filling, &generated.inputs) && write_generated(&generated) &&
+                 write_parts(&filling, &generated.inputs);
+  return written ? STATUS_OK : STATUS_CANNOT;
 }
 
 bool bundle_build(const struct options *options, const char *folder, const char *program) {
