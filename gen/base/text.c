@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 struct text text_in(struct arena *arena) {
   return (struct text){.arena = arena};
@@ -31,6 +32,15 @@ void text_printf(struct text *text, const char *format, ...) {
   const char *more = arena_vprintf(text->arena, format, args);
   va_end(args);
   text_puts(text, more);
+}
+
+bool text_names(const char *words, const char *word, bool any_case) {
+  size_t length = strlen(word);
+  for (const char *at = words; length > 0 && at != NULL && at[0] == ' '; at = strchr(at + 1, ' ')) {
+    int order = any_case ? strncasecmp(at + 1, word, length) : strncmp(at + 1, word, length);
+    if (order == 0 && at[length + 1] == ' ') return true;
+  }
+  return false;
 }
 
 const char *text_string(const struct text *text) {

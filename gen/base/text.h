@@ -2,6 +2,8 @@
 #ifndef ACCEL_BASE_TEXT_H
 #define ACCEL_BASE_TEXT_H
 
+#include <stdbool.h>
+
 #include "gen/base/arena.h"
 
 struct text {
@@ -26,6 +28,10 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
  * blanks. column: where the first line stands already. A newline in `words` ends a line, and none is added at the end.
  */
 void text_fold(struct text *text, const char *words, int column, int indent, int width);
+
+/* Whether `word` is one of `words`, of which each stands between blanks: " a b "; in `any_case` or as it is written.
+ * NULL has none, and "" is none. */
+bool text_names(const char *words, const char *word, bool any_case);
 
 /* The whole as a C string; "" for an empty text. Owned by the arena. */
 const char *text_string(const struct text *text);

@@ -49,6 +49,11 @@ static bool write_stream(const char *path, const char *bytes, size_t length) {
   return good || complain(path);
 }
 
+bool is_folder(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length) {
   if (!inputs_spare(inputs, path)) return false;
   if (strcmp(path, "-") == 0 || is_device(path)) return write_stream(path, bytes, length);

@@ -13,6 +13,9 @@
  * then nothing has changed. */
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);
 
+/* Whether a folder has this name. */
+bool is_folder(const char *path);
+
 /* SHA-256 as 64 hexadecimal digits: of bytes; of a file, NULL when it cannot be read. */
 const char *digest_of(struct arena *arena, const char *bytes, size_t length);
 const char *file_digest(struct arena *arena, const char *path);

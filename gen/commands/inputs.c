@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 
 #include "gen/base/path.h"
+#include "gen/commands/files.h"
 #include "gen/commands/travel.h"
 #include "gen/model/model.h"
 #include "gen/tuning/tuning.h"
 #include "runtime/data/paths.h"
+#include "runtime/files/files.h"
 
 struct inputs inputs_in(struct arena *arena) {
   return (struct inputs){.arena = arena};
@@ -64,32 +66,27 @@ void inputs_add_travel(struct inputs *inputs, const struct travel *travel) {
 
 /* ---- Outputs ---- */
 
-static bool is_same(const struct stat *a, const struct stat *b) {
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Whether a file lies in a folder, or in one of the folders in it. */
-static bool lies_in(const char *file, const struct stat *folder) {
-  struct stat status;
+static bool lies_in(const char *file, const char *folder) {
   char *path = realpath(file, NULL);
   bool lies = false;
   for (char *slash; !lies && path != NULL && (slash = strrchr(path, '/')) != NULL && slash != path;) {
     *slash = '\0';
-    lies = stat(path, &status) == 0 && is_same(&status, folder);
+    lies = rt_is_same_file(path, folder);
   }
   free(path);
   return lies;
 }
 
 bool inputs_spare(const struct inputs *inputs, const char *output) {
-  struct stat written, read;
+  struct stat written;
   if (strcmp(output, "-") == 0 || stat(output, &written) != 0 || !S_ISREG(written.st_mode)) return true;
   for (int i = 0; i < inputs->count; i++) {
     const struct input *input = &inputs->items[i];
-    if (stat(input->path, &read) != 0) continue;
-    if (!is_same(&written, &read) && !(S_ISDIR(read.st_mode) && lies_in(output, &read))) continue;
+    bool folder = is_folder(input->path);
+    if (folder ? !lies_in(output, input->path) : !rt_is_same_file(output, input->path)) continue;
     fprintf(stderr, "accel-gen: cannot write %s: it is %s%s, which is read\n    help: write to another file\n", output,
-            S_ISDIR(read.st_mode) ? "a file of " : "", input->what);
+            folder ? "a file of " : "", input->what);
     return false;
   }
   return true;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "gen/base/diag.h"
+#include "gen/base/text.h"
+#include "gen/commands/files.h"
 #include "gen/commands/table.h"
 #include "gen/commands/values.h"
 
@@ -55,7 +57,7 @@ static bool apply(struct reader *reader, const struct option *option, const char
   const char *value = rest[0] == '=' ? rest + 1 : *reader->next;
   if (value == NULL || value[0] == '\0') return options_refuse(options, "a value is missing after ", option->name);
   if (rest[0] != '=') reader->next++;
-  if (option->choices != NULL && !names_word(option->choices, value)) {
+  if (option->choices != NULL && !text_names(option->choices, value, false)) {
     const char *list = words_listed(options->arena, option->choices, " or ");
     return options_refuse(options, arena_printf(options->arena, "%s is %s, not ", option->name, list), value);
   }
@@ -154,15 +156,10 @@ static bool read_words(struct reader *reader) {
   return true;
 }
 
-static bool is_folder(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* Whether all is there, and what is there goes together. */
 static bool is_whole(const struct options *options) {
   const struct command *command = options->chosen;
-  if (command->only_words && options->argument != NULL && !names_word(command->words, options->argument))
+  if (command->only_words && options->argument != NULL && !text_names(command->words, options->argument, false))
     return options_refuse(options,
                           arena_printf(options->arena, "the word after %s is %s, not ", command->name,
                                        words_listed(options->arena, command->words, " or ")),

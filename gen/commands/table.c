@@ -211,9 +211,10 @@ const struct option option_table[] = {
      .page = "audit.md", .summary = "the form of the report (text)"},
     {"--format", NULL, "F", .choices = " text bytes nanogpt llmc tokens ", MEMBER(format), .commands = " data ",
      .page = "data.md",
-     .summary = "the form of the files that are read. text or bytes, in which a byte is a token, is the default when "
-                "writing, tokens that of inspect. A file that is no text (JSON, a table, compressed) is refused, unless "
-                "it is said to be one"},
+     .summary =
+         "the form of the files that are read. text or bytes, in which a byte is a token, is the default when "
+         "writing, tokens that of inspect. A file that is no text (JSON, a table, compressed) is refused, unless "
+         "it is said to be one"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
      .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},
     {"--march", NULL, "NAME", MEMBER(march), .commands = " audit diff ", .page = "audit.md",
@@ -268,15 +269,8 @@ const struct command *command_find(const char *name) {
   return NULL;
 }
 
-bool names_word(const char *words, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = words; at != NULL && length > 0 && (at = strstr(at, name)) != NULL; at += length)
-    if (at > words && at[-1] == ' ' && at[length] == ' ') return true;
-  return false;
-}
-
 bool command_takes(const struct command *command, const struct option *option) {
-  return strcmp(option->commands, " * ") == 0 || names_word(option->commands, command->name);
+  return strcmp(option->commands, " * ") == 0 || text_names(option->commands, command->name, false);
 }
 
 const char *words_listed(struct arena *arena, const char *words, const char *last) {

@@ -53,9 +53,6 @@ const struct command *command_find(const char *name);
 /* Whether a command takes an option. */
 bool command_takes(const struct command *command, const struct option *option);
 
-/* Whether `name` stands as a word of its own among words that each stand between spaces; NULL has none. */
-bool names_word(const char *words, const char *name);
-
 /* "train, evaluate or generate" of " train evaluate generate ". */
 const char *words_listed(struct arena *arena, const char *words, const char *last);
 

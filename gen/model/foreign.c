@@ -1,8 +1,6 @@
 #include "gen/model/foreign.h"
 
-#include <string.h>
-#include <strings.h>
-
+#include "gen/base/text.h"
 #include "gen/ir/op.h"
 
 const struct foreign foreign_functions[] = {
@@ -185,17 +183,10 @@ const struct foreign foreign_functions[] = {
 
 const int foreign_count = sizeof foreign_functions / sizeof foreign_functions[0];
 
-/* Whether `name` is one of the words between spaces; case counts for nothing. */
-static bool has_word(const char *words, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = words; at[1] != '\0'; at = strchr(at + 1, ' '))
-    if (strncasecmp(at + 1, name, length) == 0 && at[length + 1] == ' ') return length > 0;
-  return false;
-}
-
+/* Case counts for nothing. */
 static const struct foreign *find(const char *name) {
   for (int i = 0; i < foreign_count; i++)
-    if (has_word(foreign_functions[i].names, name)) return &foreign_functions[i];
+    if (text_names(foreign_functions[i].names, name, true)) return &foreign_functions[i];
   return NULL;
 }
 
