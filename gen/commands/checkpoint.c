@@ -154,19 +154,19 @@ static const char *why_none(const char *path) {
 }
 
 /* Also the name that the output has while it is written. */
-static bool spares_input(const char *input, const char *output) {
-  struct arena *arena = arena_new();
+static bool spares_input(struct arena *arena, const char *input, const char *output) {
   struct inputs inputs = inputs_in(arena);
   inputs_add(&inputs, "the checkpoint", input);
-  if (has_ending(input, ".json")) inputs_add(&inputs, "the checkpoint", arena_string(arena, folder_of(arena, input)));
-  bool spares = inputs_spare(&inputs, output) && inputs_spare(&inputs, arena_printf(arena, "%s.partial", output));
-  arena_free(arena);
-  return spares;
+  if (has_ending(input, ".json")) inputs_add(&inputs, "the checkpoint", folder_of(arena, input));
+  return inputs_spare(&inputs, output) && inputs_spare(&inputs, arena_printf(arena, "%s.partial", output));
 }
 
-static int run(const struct word *word, const char *const *arguments, const char *output, bool json) {
+static int run(const struct word *word, const struct options *options) {
   struct problem problem;
-  if (output != NULL && !spares_input(arguments[0], output)) return STATUS_CANNOT;
+  const char *const *arguments = options->arguments + 1;
+  const char *output = options->output;
+  bool json = options->json;
+  if (output != NULL && !spares_input(options->arena, arguments[0], output)) return STATUS_CANNOT;
   json_t *report = report_of(word->name, arguments, output, &problem);
   if (report == NULL) return fail(&problem, json);
   const json_t *whole = json_object_get(report, "whole");
@@ -190,7 +190,7 @@ int command_checkpoint(const struct options *options) {
   if (options->n_arguments - 1 > word->arguments) problem = "one folder too many";
   if (merges && !writes) problem = "a file to write is missing: -o FILE";
   if (!merges && writes) problem = "only merge writes a file: -o has no place here";
-  if (problem == NULL) return run(word, options->arguments + 1, options->output, options->json);
+  if (problem == NULL) return run(word, options);
   options_refuse(options, problem, "");
   return STATUS_BAD_JOB;
 }

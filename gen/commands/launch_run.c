@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/report/stopwatch.h"
+
 /* ---- Signals ---- */
 
 static const int asking[] = {SIGTERM, SIGUSR1, SIGHUP, SIGINT};
@@ -90,12 +92,6 @@ struct running {
   bool directly; /* the ranks of this machine got it from here, too */
 };
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* To save: once, as a launcher that is done dies of the signal, and its ranks were not to. Who asks by a keyboard again
  * does not want to wait. */
 static void pass_on(struct running *running, int signal) {
@@ -103,14 +99,14 @@ static void pass_on(struct running *running, int signal) {
   if (again && signal != SIGINT) return;
   if (running->got == 0) running->got = signal;
   kill(running->mpirun, running->saves && !again ? SIGUSR1 : signal);
-  if (running->saves && !again) running->told = now();
+  if (running->saves && !again) running->told = rt_now();
 }
 
 /* A library within mpirun may have taken the signal. Ranks agree on one that any of them gets, so those of this machine
  * are enough. */
 static void see_to_it(struct running *running) {
   enum { PATIENCE = 5 }; /* of the 30 s that Slurm and Kubernetes leave */
-  if (running->told == 0 || running->directly || now() < running->told + PATIENCE) return;
+  if (running->told == 0 || running->directly || rt_now() < running->told + PATIENCE) return;
   running->directly = true;
   int reached = send_below(running->mpirun, SIGUSR1);
   fprintf(stderr, "accel-gen launch: the ranks run %d s after mpirun got SIGUSR1 to pass on; ", PATIENCE);
