@@ -2,10 +2,9 @@
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 
-#include <stdlib.h>
-
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* The targets of a batch, as the program loads them; false: it has none that can be left out. */
 static bool load_targets(struct accel_run *run, int64_t position, int32_t *targets) {
